@@ -1,0 +1,70 @@
+//! The one shape every transport has: bytes out, bytes in, bounded, with a reason when it ends.
+//!
+//! Owns the types that pass between a session and a transport. Knows no MCP: a message is bytes
+//! and a tag. A transport spawns nothing; it returns a [`Driver`] that its opener runs.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::error::{CloseReason, SendFailure};
+
+/// How many messages may wait in either direction before the sender is held back.
+pub const QUEUE_LEN: usize = 64;
+
+/// The session's name for one of its own requests, so that a transport that answers requests one
+/// by one (HTTP) can say which of them failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tag(pub u64);
+
+/// One message on its way to the server.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    /// One JSON-RPC message, without a line break at its end and without one inside.
+    pub bytes: Bytes,
+    /// Set for requests; absent for notifications and answers.
+    pub tag: Option<Tag>,
+    /// Protocol headers for transports that have headers; others ignore them.
+    pub headers: Vec<(http::HeaderName, http::HeaderValue)>,
+}
+
+/// What a session asks of a transport.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Send this message.
+    Send(Outgoing),
+    /// Nobody waits for this request any more: close its stream, where it has one of its own.
+    Abandon(Tag),
+}
+
+/// What a transport reports.
+#[derive(Debug)]
+pub enum Event {
+    /// One message from the server.
+    Message(Bytes),
+    /// This one request could not be delivered or answered; the channel lives on.
+    Failed {
+        /// The request.
+        tag: Tag,
+        /// Why.
+        failure: SendFailure,
+    },
+    /// The channel has ended; nothing follows.
+    Closed(CloseReason),
+}
+
+/// The work behind a channel: reads, writes, reaps. Resolves when everything it owned — process,
+/// sockets — is gone. Dropping it ends the channel at once.
+pub type Driver = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
+
+/// An open way to a server.
+pub struct Channel {
+    /// Commands to the transport. Dropping the last sender asks for an orderly end.
+    pub commands: mpsc::Sender<Command>,
+    /// What comes back.
+    pub events: mpsc::Receiver<Event>,
+    /// Must be polled for anything to happen.
+    pub driver: Driver,
+}

@@ -1,0 +1,28 @@
+//! The words that cross Toolway's crates.
+//!
+//! Owns: plain values that more than one crate speaks of — names, scopes, origins, server
+//! definitions, connection states, diagnoses, secrets and untrusted text.
+//! Does not own: reading files, opening connections, or any decision about them. No I/O and no
+//! async runtime may enter here.
+
+pub mod diagnosis;
+pub mod era;
+pub mod name;
+pub mod origin;
+pub mod scope;
+pub mod secret;
+pub mod server;
+pub mod state;
+pub mod text;
+
+pub use diagnosis::{Diagnosis, Severity};
+pub use era::{Era, ProtocolMode};
+pub use name::{NameError, ServerName, ToolKey};
+pub use origin::Origin;
+pub use scope::Scope;
+pub use secret::Secret;
+pub use server::{
+    HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind, TransportSpec,
+};
+pub use state::{ConnectionState, Failure, FailureKind, ServerFacts};
+pub use text::Untrusted;

@@ -1,0 +1,156 @@
+//! Names: of servers as people write them, and of tools as models see them.
+//!
+//! Owns normalisation and the flattened `mcp__<server>__<tool>` encoding. A tool's identity is
+//! always the pair in [`ToolKey`]; the flattened string is only a spelling of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The longest exposed name that every model provider takes.
+pub const MAX_EXPOSED_LEN: usize = 64;
+
+/// Hexadecimal digits of the disambiguating suffix.
+const SUFFIX_LEN: usize = 10;
+
+/// A server's name as configured.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ServerName(String);
+
+/// Why a string cannot name a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It is empty or white space.
+    #[error("a server name must not be empty")]
+    Empty,
+    /// White space at an edge, which no eye sees.
+    #[error("the server name `{0}` has white space at its edge")]
+    HiddenSpace(String),
+    /// A control or invisible character.
+    #[error("the server name has an invisible character (U+{0:04X})")]
+    Invisible(u32),
+}
+
+impl ServerName {
+    /// Takes a name as written, refusing what a person could not see or type again.
+    pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
+        let name = name.into();
+        if name.trim().is_empty() {
+            return Err(NameError::Empty);
+        }
+        if let Some(bad) = name.chars().find(|c| crate::text::is_hidden(*c)) {
+            return Err(NameError::Invisible(bad as u32));
+        }
+        if name.trim() != name {
+            return Err(NameError::HiddenSpace(name));
+        }
+        Ok(Self(name))
+    }
+
+    /// The name as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name in `[A-Za-z0-9_-]`, every other character replaced by `_`.
+    pub fn normalized(&self) -> String {
+        normalize(&self.0)
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for ServerName {
+    type Error = NameError;
+
+    fn try_from(name: String) -> Result<Self, NameError> {
+        Self::new(name)
+    }
+}
+
+impl From<ServerName> for String {
+    fn from(name: ServerName) -> String {
+        name.0
+    }
+}
+
+/// Replaces every character outside `[A-Za-z0-9_-]` by `_`.
+pub fn normalize(name: &str) -> String {
+    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+}
+
+/// Normalises a connector's display name: as [`normalize`], with runs of `_` folded and trimmed.
+pub fn normalize_connector(name: &str) -> String {
+    let mut folded = String::new();
+    for c in normalize(name).chars() {
+        if c != '_' || !folded.ends_with('_') {
+            folded.push(c);
+        }
+    }
+    folded.trim_matches('_').to_owned()
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// The identity of a tool: which server, and the name that server gave it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ToolKey {
+    /// The server.
+    pub server: ServerName,
+    /// The tool's own name, byte for byte.
+    pub tool: String,
+}
+
+impl ToolKey {
+    /// Makes a key.
+    pub fn new(server: ServerName, tool: impl Into<String>) -> Self {
+        Self { server, tool: tool.into() }
+    }
+
+    /// `mcp__<server>__<tool>` with both parts normalised: what a person would guess. Not unique.
+    pub fn spelled(&self) -> String {
+        format!("mcp__{}__{}", self.server.normalized(), normalize(&self.tool))
+    }
+
+    /// The name shown to models: at most 64 characters of `[A-Za-z0-9_-]`, different for
+    /// different keys, and a function of this key alone, so that no other server can change it.
+    ///
+    /// The plain spelling is kept when it can be read back without doubt. Otherwise — a character
+    /// was replaced, the border between the parts is unclear, it is too long, or it looks like a
+    /// suffixed name — a digest of the key takes the end.
+    pub fn exposed(&self) -> String {
+        let spelled = self.spelled();
+        let lossless = self.server.normalized() == self.server.0 && normalize(&self.tool) == self.tool;
+        let border_is_clear = !self.server.0.contains("__") && !self.server.0.ends_with('_');
+        if lossless
+            && border_is_clear
+            && !self.tool.is_empty()
+            && spelled.len() <= MAX_EXPOSED_LEN
+            && !ends_like_suffix(&spelled)
+        {
+            return spelled;
+        }
+        let digest = Sha256::new()
+            .chain_update((self.server.0.len() as u64).to_be_bytes())
+            .chain_update(&self.server.0)
+            .chain_update(&self.tool)
+            .finalize();
+        let suffix = &hex::encode(digest)[..SUFFIX_LEN];
+        let kept = spelled.len().min(MAX_EXPOSED_LEN - SUFFIX_LEN - 1);
+        format!("{}_{suffix}", &spelled[..kept])
+    }
+}
+
+fn ends_like_suffix(name: &str) -> bool {
+    name.len() > SUFFIX_LEN
+        && name.as_bytes()[name.len() - SUFFIX_LEN - 1] == b'_'
+        && name[name.len() - SUFFIX_LEN..].bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}

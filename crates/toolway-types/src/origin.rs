@@ -1,0 +1,53 @@
+//! Where a piece of configuration was written.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// The place a definition came from, precise enough to open an editor at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// A file, with the line (from 1) where the entry's key stands.
+    File {
+        /// The file as it was opened.
+        path: PathBuf,
+        /// The line of the entry's key, counted from 1.
+        line: u32,
+    },
+    /// A command-line flag whose value held the definition itself.
+    Flag {
+        /// The flag, e.g. `--mcp-config`.
+        flag: &'static str,
+        /// The line inside the flag's value, counted from 1.
+        line: u32,
+    },
+    /// The embedding program, through the library.
+    Program,
+}
+
+impl Origin {
+    /// What `--json` shows as `source.path`: the file, or the flag's name.
+    pub fn path(&self) -> String {
+        match self {
+            Origin::File { path, .. } => path.display().to_string(),
+            Origin::Flag { flag, .. } => (*flag).to_owned(),
+            Origin::Program => "(program)".to_owned(),
+        }
+    }
+
+    /// What `--json` shows as `source.line`.
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            Origin::File { line, .. } | Origin::Flag { line, .. } => Some(*line),
+            Origin::Program => None,
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line() {
+            Some(line) => write!(formatter, "{}:{line}", self.path()),
+            None => formatter.write_str(&self.path()),
+        }
+    }
+}

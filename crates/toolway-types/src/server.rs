@@ -1,0 +1,169 @@
+//! A server's definition, ready to connect: typed, with every variable expanded.
+//!
+//! Owns the shape of a definition. Reading and checking one is `toolway-config`'s work; opening
+//! one is `toolway-transport`'s.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::{ProtocolMode, Secret, ServerName};
+
+/// Everything needed to connect to one server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSpec {
+    /// The name it was configured under.
+    pub name: ServerName,
+    /// How to reach it.
+    pub transport: TransportSpec,
+    /// The longest a tool call may take, where the entry says so.
+    pub timeout: Option<Duration>,
+    /// Which era to speak.
+    pub protocol: ProtocolMode,
+}
+
+/// The ways to reach a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransportSpec {
+    /// A child process.
+    Stdio(StdioSpec),
+    /// Streamable HTTP.
+    Http(RemoteSpec),
+    /// Legacy HTTP+SSE.
+    Sse(RemoteSpec),
+    /// WebSocket.
+    Ws(RemoteSpec),
+    /// A server object inside the embedding program.
+    Sdk,
+    /// An editor's server over SSE.
+    SseIde(RemoteSpec),
+    /// An editor's server over WebSocket.
+    WsIde(RemoteSpec),
+    /// A hosted connector behind its provider's proxy.
+    Connector(RemoteSpec),
+}
+
+/// A child process to start. No shell is ever involved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StdioSpec {
+    /// The program, looked up in `PATH` when it has no slash.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The whole environment the child starts with: the allow-list of the host's own
+    /// environment plus what the entry declares. Config fills it; nothing else is inherited.
+    pub env: BTreeMap<String, Secret>,
+    /// Its working directory; the host's own when absent.
+    pub cwd: Option<PathBuf>,
+}
+
+/// A server reached over the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteSpec {
+    /// The endpoint.
+    pub url: Url,
+    /// Headers sent with every request, in the order written.
+    pub headers: Vec<(String, Secret)>,
+    /// A program that prints more headers.
+    pub headers_helper: Option<HeadersHelper>,
+    /// OAuth settings.
+    pub oauth: Option<OauthSpec>,
+}
+
+/// A program that prints a JSON object of headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadersHelper {
+    /// The command line as written.
+    pub command: String,
+}
+
+/// The `oauth` object of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OauthSpec {
+    /// A client id registered beforehand.
+    pub client_id: Option<String>,
+    /// The fixed port of the loopback callback.
+    pub callback_port: Option<u16>,
+    /// Where the authorization server's metadata lies, when discovery cannot find it.
+    pub auth_server_metadata_url: Option<Url>,
+    /// The scopes to ask for.
+    pub scopes: Option<Vec<String>>,
+    /// Whether to log in by cross-app access.
+    pub xaa: bool,
+}
+
+/// The word in an entry's `type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TransportKind {
+    /// `stdio`
+    Stdio,
+    /// `http` (alias `streamable-http`)
+    Http,
+    /// `sse`
+    Sse,
+    /// `ws`
+    Ws,
+    /// `sdk`
+    Sdk,
+    /// `sse-ide`
+    SseIde,
+    /// `ws-ide`
+    WsIde,
+    /// `connector` (alias `claudeai-proxy`)
+    Connector,
+}
+
+impl TransportKind {
+    /// Every kind, in the order documentation lists them.
+    pub const ALL: [TransportKind; 8] = [
+        TransportKind::Stdio,
+        TransportKind::Http,
+        TransportKind::Sse,
+        TransportKind::Ws,
+        TransportKind::Sdk,
+        TransportKind::SseIde,
+        TransportKind::WsIde,
+        TransportKind::Connector,
+    ];
+
+    /// The word shown to people and written to files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TransportKind::Stdio => "stdio",
+            TransportKind::Http => "http",
+            TransportKind::Sse => "sse",
+            TransportKind::Ws => "ws",
+            TransportKind::Sdk => "sdk",
+            TransportKind::SseIde => "sse-ide",
+            TransportKind::WsIde => "ws-ide",
+            TransportKind::Connector => "connector",
+        }
+    }
+
+    /// Reads a `type`, aliases included.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "streamable-http" => Some(TransportKind::Http),
+            "claudeai-proxy" => Some(TransportKind::Connector),
+            _ => Self::ALL.into_iter().find(|kind| kind.as_str() == text),
+        }
+    }
+}
+
+impl TransportSpec {
+    /// Which kind this is.
+    pub fn kind(&self) -> TransportKind {
+        match self {
+            TransportSpec::Stdio(_) => TransportKind::Stdio,
+            TransportSpec::Http(_) => TransportKind::Http,
+            TransportSpec::Sse(_) => TransportKind::Sse,
+            TransportSpec::Ws(_) => TransportKind::Ws,
+            TransportSpec::Sdk => TransportKind::Sdk,
+            TransportSpec::SseIde(_) => TransportKind::SseIde,
+            TransportSpec::WsIde(_) => TransportKind::WsIde,
+            TransportSpec::Connector(_) => TransportKind::Connector,
+        }
+    }
+}

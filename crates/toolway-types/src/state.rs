@@ -1,0 +1,88 @@
+//! The five states of a connection, as one closed type.
+//!
+//! Owns the states and what each carries for the eye; the moves between them belong to the
+//! connection task in `toolway`.
+
+use serde_json::Value;
+
+use crate::{Era, Untrusted};
+
+/// Where a server's connection stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConnectionState {
+    /// A handshake is under way or waits for its turn.
+    Pending {
+        /// The attempt, counted from 1.
+        attempt: u32,
+    },
+    /// The handshake is done.
+    Connected(Box<ServerFacts>),
+    /// It could not be reached, or broke; the error is kept.
+    Failed(Failure),
+    /// It wants a login first.
+    NeedsAuth {
+        /// What the server said, cleaned.
+        detail: Untrusted,
+    },
+    /// It must not connect: a person, a policy or its own entry says so.
+    Disabled {
+        /// Why, in one line.
+        reason: String,
+    },
+}
+
+impl ConnectionState {
+    /// The word shown to people and in JSON.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            ConnectionState::Pending { .. } => "pending",
+            ConnectionState::Connected(_) => "connected",
+            ConnectionState::Failed(_) => "failed",
+            ConnectionState::NeedsAuth { .. } => "needs-auth",
+            ConnectionState::Disabled { .. } => "disabled",
+        }
+    }
+}
+
+/// What the handshake settled about a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerFacts {
+    /// The era both sides speak.
+    pub era: Era,
+    /// The exact revision.
+    pub protocol_version: String,
+    /// `serverInfo` as the server sent it, cleaned; an object, or null when it sent none.
+    pub server_info: Value,
+    /// `capabilities` as the server sent them.
+    pub capabilities: Value,
+    /// `instructions`, cleaned and cut.
+    pub instructions: Option<Untrusted>,
+}
+
+/// Why a connection failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The class of the failure.
+    pub kind: FailureKind,
+    /// One line for a person, without the server's name.
+    pub message: String,
+    /// The last lines the server wrote to stderr, when it is a process.
+    pub stderr: Vec<Untrusted>,
+}
+
+/// The classes of connection failure that callers tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The process could not be started.
+    Spawn,
+    /// The peer could not be reached.
+    Unreachable,
+    /// The handshake took too long.
+    TimedOut,
+    /// The process ended, or the connection closed, before it was done.
+    Closed,
+    /// The peer answered something that is not the protocol.
+    Protocol,
+    /// The transport is known but this build cannot open it yet.
+    Unsupported,
+}

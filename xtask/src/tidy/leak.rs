@@ -3,6 +3,7 @@
 //!
 //! Owns the list of hosts. The paths are found at run time, since naming them would be the leak.
 
+use std::fs;
 use std::path::Path;
 
 use super::{Finding, Tree};
@@ -52,15 +53,21 @@ fn recorded_addresses(path: &str, text: &str) -> Option<Finding> {
     ))
 }
 
-/// The checkout, the folder around it and the home of whoever runs this.
+/// The checkout, and what really lies beside it and in the home of whoever runs this. A made-up
+/// path of the same form, as tests need them, is no leak.
 pub(super) fn machine_paths(root: &Path) -> Vec<String> {
     let home = std::env::home_dir();
-    let candidates = [Some(root), root.parent(), home.as_deref()];
-    candidates
+    let mut paths = vec![root.to_path_buf()];
+    for folder in [root.parent(), home.as_deref()].into_iter().flatten() {
+        if COMMON.iter().any(|common| folder == Path::new(common)) {
+            continue;
+        }
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        paths.extend(entries.map(|entry| entry.path()));
+    }
+    paths
         .into_iter()
-        .flatten()
-        .map(|path| path.to_string_lossy().into_owned())
-        .filter(|path| !COMMON.contains(&path.as_str()))
+        .filter_map(|path| path.into_os_string().into_string().ok())
         .collect()
 }
 
@@ -77,14 +84,14 @@ pub(super) fn no_machine_paths(tree: &Tree, machine_paths: &[String]) -> Vec<Fin
     findings
 }
 
-/// Whether the line names something below `folder`, as a path from the root of the machine.
-fn names(line: &str, folder: &str) -> bool {
-    line.match_indices(folder).any(|(start, _)| {
+/// Whether the line names `path` or something below it, from the root of the machine.
+fn names(line: &str, path: &str) -> bool {
+    let continues = |character: char| character.is_alphanumeric() || "_-".contains(character);
+    line.match_indices(path).any(|(start, _)| {
         let before = line[..start].chars().next_back();
-        let after = line[start + folder.len()..].chars().next();
-        let continues =
-            |character: char| character.is_alphanumeric() || "._-/}".contains(character);
-        !before.is_some_and(continues) && after == Some('/')
+        let after = line[start + path.len()..].chars().next();
+        let is_inside = |character| continues(character) || "./}".contains(character);
+        !before.is_some_and(is_inside) && !after.is_some_and(continues)
     })
 }
 
@@ -125,9 +132,21 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_examples_may_name_are_not_looked_for() {
+    fn what_really_lies_beside_the_checkout_is_looked_for() {
+        let around = tempfile::tempdir().unwrap();
+        let at = |name: &str| around.path().join(name).to_string_lossy().into_owned();
+        fs::create_dir(around.path().join("notes")).unwrap();
+        let paths = machine_paths(&around.path().join("checkout"));
+        assert!(paths.contains(&at("checkout")));
+        assert!(paths.contains(&at("notes")));
+        assert!(!paths.contains(&at("made-up")));
+    }
+
+    #[test]
+    fn folders_that_anybody_has_are_not_listed() {
+        let shared = tempfile::tempdir_in("/tmp").unwrap();
         let paths = machine_paths(Path::new("/tmp/checkout"));
         assert!(paths.contains(&"/tmp/checkout".to_owned()));
-        assert!(!paths.contains(&"/tmp".to_owned()));
+        assert!(!paths.contains(&shared.path().to_string_lossy().into_owned()));
     }
 }

@@ -77,7 +77,10 @@ impl Host {
     pub fn start(plan: Plan, options: HostOptions) -> Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let context = Arc::new(Context {
-            client: Arc::new(ClientIdentity::new(&options.client_name, &options.client_version)),
+            client: Arc::new(ClientIdentity::new(
+                &options.client_name,
+                &options.client_version,
+            )),
             root: options.project_root,
             open: OpenOptions::new(Client::new(options.http)),
             connect_timeout: plan.limits.connect_timeout,
@@ -118,7 +121,9 @@ impl Host {
     /// Waits until this server is not connecting any more. A server nobody knows is not.
     pub async fn ready(&self, server: &str) {
         let pending = |picture: &Arc<HostSnapshot>| {
-            picture.server(server).is_some_and(ServerSnapshot::is_pending)
+            picture
+                .server(server)
+                .is_some_and(ServerSnapshot::is_pending)
         };
         let _ = self.watch().wait_for(|picture| !pending(picture)).await;
     }

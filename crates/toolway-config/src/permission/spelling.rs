@@ -57,13 +57,11 @@ impl Spellings {
 
 /// The names, in their own case, that a hook's matcher is tried against.
 pub(super) fn unfolded(key: &ToolKey) -> Vec<String> {
-    let mut names = vec![key.exposed(), key.spelled()];
-    add(&mut names, format!("mcp__{}__{}", key.server, key.tool));
-    add(
-        &mut names,
-        format!("mcp__{}__{}", key.server, text::clean_line(&key.tool)),
-    );
-    names.dedup();
+    let mut names = vec![key.exposed()];
+    add(&mut names, key.spelled());
+    for tool in [key.tool.as_str(), &text::clean_line(&key.tool)] {
+        add(&mut names, format!("mcp__{}__{tool}", key.server));
+    }
     names
 }
 

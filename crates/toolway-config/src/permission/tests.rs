@@ -47,7 +47,10 @@ fn errors(value: &Value, scope: Scope) -> (Permissions, Vec<String>) {
         assert_eq!(diagnosis.origin, Some(here()));
         assert!(diagnosis.hint.is_some(), "{diagnosis:?}");
     }
-    (permissions, found.into_iter().map(|one| one.message).collect())
+    (
+        permissions,
+        found.into_iter().map(|one| one.message).collect(),
+    )
 }
 
 #[test]
@@ -62,34 +65,76 @@ fn deny_beats_ask_beats_allow_beats_the_mode() {
     assert_eq!(said("push_force"), ('d', "mcp__git__push_force".into()));
     assert_eq!(said("push"), ('?', "mcp__git__push*".into()));
     assert_eq!(said("status"), ('a', "mcp__git".into()));
-    assert_eq!(verdict(&permissions, &key("db", "query")), ('a', String::new()));
+    assert_eq!(
+        verdict(&permissions, &key("db", "query")),
+        ('a', String::new())
+    );
 }
 
 #[test]
 fn without_a_rule_the_mode_decides() {
-    for (mode, expected) in [("default", '?'), ("auto", '?'), ("bypass", 'a'), ("bypassPermissions", 'a')] {
+    for (mode, expected) in [
+        ("default", '?'),
+        ("auto", '?'),
+        ("bypass", 'a'),
+        ("bypassPermissions", 'a'),
+    ] {
         let permissions = rules(json!({ "defaultMode": mode }));
-        assert_eq!(verdict(&permissions, &key("a", "b")), (expected, String::new()), "{mode}");
+        assert_eq!(
+            verdict(&permissions, &key("a", "b")),
+            (expected, String::new()),
+            "{mode}"
+        );
     }
     assert_eq!(verdict(&Permissions::empty(), &key("a", "b")).0, '?');
 }
 
 #[test]
 fn every_form_of_rule_denies_what_it_names() {
-    for rule in ["mcp__git", "mcp__git__*", "mcp__git__push", "mcp__*", "*", "mcp__g*__p*", "push"] {
+    for rule in [
+        "mcp__git",
+        "mcp__git__*",
+        "mcp__git__push",
+        "mcp__*",
+        "*",
+        "mcp__g*__p*",
+        "push",
+    ] {
         assert!(denies(rule, "git", "push"), "{rule}");
     }
-    for rule in ["mcp__gi", "mcp__git__pus", "mcp__github", "git", "mcp__git__pull", "mcp__g*__x*"] {
+    for rule in [
+        "mcp__gi",
+        "mcp__git__pus",
+        "mcp__github",
+        "git",
+        "mcp__git__pull",
+        "mcp__g*__x*",
+    ] {
         assert!(!denies(rule, "git", "push"), "{rule}");
     }
 }
 
 #[test]
 fn every_form_of_rule_allows_what_it_names() {
-    for rule in ["mcp__git", "mcp__git__*", "mcp__git__push", "mcp__*", "*", "mcp__g*__p*"] {
+    for rule in [
+        "mcp__git",
+        "mcp__git__*",
+        "mcp__git__push",
+        "mcp__*",
+        "*",
+        "mcp__g*__p*",
+    ] {
         assert!(allows(rule, "git", "push"), "{rule}");
     }
-    for rule in ["push", "p*", "mcp__GIT__push", "mcp__git__Push", "mcp__gi", "git", "*__push"] {
+    for rule in [
+        "push",
+        "p*",
+        "mcp__GIT__push",
+        "mcp__git__Push",
+        "mcp__gi",
+        "git",
+        "*__push",
+    ] {
         assert!(!allows(rule, "git", "push"), "{rule}");
     }
 }
@@ -121,7 +166,12 @@ fn sec_31_deny_matches_every_spelling_of_a_tool() {
 #[test]
 fn sec_31_allow_matches_one_identity_only() {
     let tool = key("my server", "get.item");
-    for rule in ["mcp__my server__get.item", "mcp__my server", "mcp__my server__*", &tool.exposed()] {
+    for rule in [
+        "mcp__my server__get.item",
+        "mcp__my server",
+        "mcp__my server__*",
+        &tool.exposed(),
+    ] {
         assert!(allows(rule, "my server", "get.item"), "{rule}");
     }
     // The normalised spelling also belongs to `my.server`, so it permits neither.
@@ -159,15 +209,28 @@ fn sec_31_an_unclear_border_denies_both_readings_and_allows_one() {
 
 #[test]
 fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
-    let permissions = rules(json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
+    let permissions =
+        rules(json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
     assert_eq!(verdict(&permissions, Subject::builtin("ToolSearch")).0, 'a');
-    assert_eq!(verdict(&permissions, Subject::builtin("ReadMcpResource")).0, 'd');
-    assert_eq!(verdict(&permissions, Subject::builtin("ListMcpResources")).0, '?');
+    assert_eq!(
+        verdict(&permissions, Subject::builtin("ReadMcpResource")).0,
+        'd'
+    );
+    assert_eq!(
+        verdict(&permissions, Subject::builtin("ListMcpResources")).0,
+        '?'
+    );
     let tool = key("sdk", "greet");
     assert_eq!(verdict(&permissions, &tool).0, '?');
-    assert_eq!(verdict(&permissions, Subject::tool(&tool).shown_as("greet")).0, 'a');
+    assert_eq!(
+        verdict(&permissions, Subject::tool(&tool).shown_as("greet")).0,
+        'a'
+    );
     let alias = rules(json!({ "deny": ["hello"] }));
-    assert_eq!(verdict(&alias, Subject::tool(&tool).shown_as("Hello")).0, 'd');
+    assert_eq!(
+        verdict(&alias, Subject::tool(&tool).shown_as("Hello")).0,
+        'd'
+    );
 }
 
 #[test]
@@ -176,12 +239,20 @@ fn an_argument_predicate_is_evaluated_on_the_arguments() {
     let call = |list: &str, rule: &str, arguments: Value| {
         let permissions = rules(json!({ list: [rule] }));
         let arguments = arguments.as_object().unwrap().clone();
-        verdict(&permissions, Subject::tool(&tool).with_arguments(&arguments)).0
+        verdict(
+            &permissions,
+            Subject::tool(&tool).with_arguments(&arguments),
+        )
+        .0
     };
     let acme = "mcp__github__*(repo:acme/*)";
     assert_eq!(call("allow", acme, json!({ "repo": "acme/app" })), 'a');
     assert_eq!(call("deny", acme, json!({ "repo": "acme/app" })), 'd');
-    for other in [json!({ "repo": "evil/app" }), json!({}), json!({ "owner": "acme/app" })] {
+    for other in [
+        json!({ "repo": "evil/app" }),
+        json!({}),
+        json!({ "owner": "acme/app" }),
+    ] {
         assert_eq!(call("allow", acme, other.clone()), '?', "{other}");
         assert_eq!(call("deny", acme, other.clone()), '?', "{other}");
     }
@@ -193,7 +264,10 @@ fn an_argument_predicate_is_evaluated_on_the_arguments() {
     let nested = "mcp__github__*(target.repo:acme/* && draft:true)";
     let arguments = json!({ "target": { "repo": "acme/app" }, "draft": true });
     assert_eq!(call("allow", nested, arguments), 'a');
-    assert_eq!(call("allow", nested, json!({ "target": { "repo": "acme/app" } })), '?');
+    assert_eq!(
+        call("allow", nested, json!({ "target": { "repo": "acme/app" } })),
+        '?'
+    );
     // Disguises do not get around a deny, nor into an allow.
     for disguised in [
         json!({ "Repo": "ACME/app" }),
@@ -203,8 +277,17 @@ fn an_argument_predicate_is_evaluated_on_the_arguments() {
         assert_eq!(call("deny", acme, disguised.clone()), 'd', "{disguised}");
         assert_eq!(call("allow", acme, disguised.clone()), '?', "{disguised}");
     }
-    for climbing in ["acme/../evil/app", "acme/%2e%2e/evil", "acme/..\\evil", "acme/\u{202e}x"] {
-        assert_eq!(call("allow", acme, json!({ "repo": climbing })), '?', "{climbing}");
+    for climbing in [
+        "acme/../evil/app",
+        "acme/%2e%2e/evil",
+        "acme/..\\evil",
+        "acme/\u{202e}x",
+    ] {
+        assert_eq!(
+            call("allow", acme, json!({ "repo": climbing })),
+            '?',
+            "{climbing}"
+        );
     }
     let both = json!({ "repo": "acme/app", "Repo": "evil/app" });
     assert_eq!(call("allow", acme, both), '?');
@@ -214,7 +297,10 @@ fn an_argument_predicate_is_evaluated_on_the_arguments() {
 fn unknown_arguments_never_allow_and_make_a_deny_ask() {
     let tool = key("db", "query");
     let deny = rules(json!({ "deny": ["mcp__db__query(sql:DROP *)"], "allow": ["*"] }));
-    assert_eq!(verdict(&deny, &tool), ('?', "mcp__db__query(sql:DROP *)".into()));
+    assert_eq!(
+        verdict(&deny, &tool),
+        ('?', "mcp__db__query(sql:DROP *)".into())
+    );
     assert_eq!(deny.decide_tool(&tool), deny.decide(&tool));
     let allow = rules(json!({ "allow": ["mcp__db__query(sql:SELECT *)"] }));
     assert_eq!(verdict(&allow, &tool), ('?', String::new()));
@@ -226,9 +312,16 @@ fn unknown_arguments_never_allow_and_make_a_deny_ask() {
 #[test]
 fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
     let tool = key("db", "query");
-    let read_only = Hints { read_only: Some(true), ..Hints::default() };
-    let tame = Hints { destructive: Some(false), ..Hints::default() };
-    let said = |value: Value, hints| verdict(&rules(value), Subject::tool(&tool).with_hints(hints)).0;
+    let read_only = Hints {
+        read_only: Some(true),
+        ..Hints::default()
+    };
+    let tame = Hints {
+        destructive: Some(false),
+        ..Hints::default()
+    };
+    let said =
+        |value: Value, hints| verdict(&rules(value), Subject::tool(&tool).with_hints(hints)).0;
     let allow = json!({ "allow": ["mcp__db__*(@readOnly)"] });
     assert_eq!(said(allow.clone(), read_only), 'a');
     assert_eq!(said(allow.clone(), tame), '?');
@@ -238,8 +331,16 @@ fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
     assert_eq!(said(deny.clone(), Hints::default()), 'd');
     assert_eq!(said(deny.clone(), read_only), '?');
     assert_eq!(said(deny, tame), '?');
-    assert_eq!(said(json!({ "deny": ["mcp__db(!@readOnlyHint)"] }), tame), 'd');
-    for rule in ["*(@readOnly)", "mcp__*(@readOnly)", "mcp__*__query(@readOnly)", "Foo(@readOnly)"] {
+    assert_eq!(
+        said(json!({ "deny": ["mcp__db(!@readOnlyHint)"] }), tame),
+        'd'
+    );
+    for rule in [
+        "*(@readOnly)",
+        "mcp__*(@readOnly)",
+        "mcp__*__query(@readOnly)",
+        "Foo(@readOnly)",
+    ] {
         let (permissions, said) = errors(&json!({ "allow": [rule] }), Scope::User);
         assert_eq!(said.len(), 1, "{rule}");
         assert!(said[0].contains("claim"), "{said:?}");
@@ -277,7 +378,14 @@ fn a_broken_restricting_rule_holds_for_all_it_could_mean() {
 
 #[test]
 fn sec_14_a_rule_without_a_readable_name_is_diagnosed_and_in_managed_settings_denies_all() {
-    for entry in [json!(""), json!("mcp__"), json!("mcp____x"), json!(7), json!({}), json!("*(x)")] {
+    for entry in [
+        json!(""),
+        json!("mcp__"),
+        json!("mcp____x"),
+        json!(7),
+        json!({}),
+        json!("*(x)"),
+    ] {
         let value = json!({ "deny": [entry], "allow": ["*"] });
         let (user, said) = errors(&value, Scope::User);
         assert_eq!(said.len(), 1, "{said:?}");
@@ -302,7 +410,10 @@ fn wrong_types_and_near_misses_are_diagnosed_with_a_hint() {
     let (_, found) = Permissions::parse(&json!({ "alow": [] }), &here(), Scope::User);
     assert_eq!(found[0].hint.as_deref(), Some("did you mean `allow`?"));
     assert_eq!(found[0].severity, Severity::Error);
-    assert_eq!(errors(&json!([]), Scope::User).1, ["`permissions` must be an object, not an array"]);
+    assert_eq!(
+        errors(&json!([]), Scope::User).1,
+        ["`permissions` must be an object, not an array"]
+    );
 }
 
 #[test]
@@ -323,7 +434,10 @@ fn sec_03_the_repositorys_own_permissions_are_ignored_with_a_warning() {
 #[test]
 fn layers_add_up_and_the_highest_scope_sets_the_mode() {
     let layer = |scope, value: Value| Permissions::parse(&value, &here(), scope).0;
-    let user = layer(Scope::User, json!({ "deny": ["mcp__fs"], "defaultMode": "bypass" }));
+    let user = layer(
+        Scope::User,
+        json!({ "deny": ["mcp__fs"], "defaultMode": "bypass" }),
+    );
     let managed = layer(
         Scope::Managed,
         json!({ "allow": ["mcp__fs"], "deny": ["mcp__f*"], "defaultMode": "auto" }),
@@ -343,6 +457,9 @@ fn layers_add_up_and_the_highest_scope_sets_the_mode() {
         assert_eq!(merged.bypass_forbidden_by(), Some(&here()));
         assert_eq!(verdict(&merged, &key("git", "x")).0, '?');
     }
-    let free = Permissions::merged([user, layer(Scope::Managed, json!({ "disableBypass": false }))]);
+    let free = Permissions::merged([
+        user,
+        layer(Scope::Managed, json!({ "disableBypass": false })),
+    ]);
     assert_eq!(free.mode(), Mode::Bypass);
 }

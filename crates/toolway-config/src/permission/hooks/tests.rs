@@ -6,7 +6,10 @@ use toolway_types::{ServerName, Severity};
 use super::*;
 
 fn here() -> Origin {
-    Origin::File { path: "/home/ada/.config/toolway/settings.json".into(), line: 9 }
+    Origin::File {
+        path: "/home/ada/.config/toolway/settings.json".into(),
+        line: 9,
+    }
 }
 
 fn parse(value: &Value) -> (Hooks, Vec<Diagnosis>) {
@@ -15,14 +18,15 @@ fn parse(value: &Value) -> (Hooks, Vec<Diagnosis>) {
 
 fn with_matcher(matcher: &str) -> Hooks {
     let hook = json!({ "type": "command", "command": "guard" });
-    let (hooks, found) =
-        parse(&json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] }));
+    let (hooks, found) = parse(&json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] }));
     assert_eq!(found, [], "{matcher}");
     hooks
 }
 
 fn concerns(matcher: &str, name: &str) -> bool {
-    !with_matcher(matcher).matching(HookEvent::PreToolUse, name).is_empty()
+    !with_matcher(matcher)
+        .matching(HookEvent::PreToolUse, name)
+        .is_empty()
 }
 
 #[test]
@@ -42,7 +46,10 @@ fn both_kinds_of_hook_are_read_in_order() {
     assert_eq!(before.len(), 2);
     assert_eq!(
         before[0].action,
-        HookAction::Command { command: "guard --strict".into(), args: None }
+        HookAction::Command {
+            command: "guard --strict".into(),
+            args: None
+        }
     );
     assert_eq!(before[0].timeout, Duration::from_millis(2500));
     assert_eq!(before[1].title(), "audit.check");
@@ -54,9 +61,16 @@ fn both_kinds_of_hook_are_read_in_order() {
     assert_eq!(after[0].matcher(), "");
     assert_eq!(
         after[0].action,
-        HookAction::Command { command: "log".into(), args: Some(vec!["-v".into()]) }
+        HookAction::Command {
+            command: "log".into(),
+            args: Some(vec!["-v".into()])
+        }
     );
-    assert!(hooks.matching(HookEvent::PostToolUseFailure, "anything").is_empty());
+    assert!(
+        hooks
+            .matching(HookEvent::PostToolUseFailure, "anything")
+            .is_empty()
+    );
 }
 
 #[test]
@@ -72,19 +86,33 @@ fn a_matcher_is_all_exact_a_list_or_an_anchored_expression() {
     assert!(!concerns("a__.*", "mcp__a__b"));
     assert!(!concerns("mcp__a.?", "mcp__a__b"));
     assert!(concerns("mcp__(a|b)__.*", "mcp__b__\nx"));
-    assert!(concerns("mcp__my server__get(item)", "mcp__my server__get(item)"));
+    assert!(concerns(
+        "mcp__my server__get(item)",
+        "mcp__my server__get(item)"
+    ));
 }
 
 #[test]
 fn a_guard_finds_a_tool_under_any_of_its_spellings() {
     let key = ToolKey::new(ServerName::new("my server").unwrap(), "get.item");
-    for matcher in
-        ["mcp__my_server__get_item", "mcp__my server__get.item", "mcp__my_server__.*", &key.exposed()]
-    {
+    for matcher in [
+        "mcp__my_server__get_item",
+        "mcp__my server__get.item",
+        "mcp__my_server__.*",
+        &key.exposed(),
+    ] {
         let hooks = with_matcher(matcher);
-        assert_eq!(hooks.matching_tool(HookEvent::PreToolUse, &key).len(), 1, "{matcher}");
+        assert_eq!(
+            hooks.matching_tool(HookEvent::PreToolUse, &key).len(),
+            1,
+            "{matcher}"
+        );
     }
-    assert!(with_matcher("Foo").matching_tool(HookEvent::PreToolUse, &key).is_empty());
+    assert!(
+        with_matcher("Foo")
+            .matching_tool(HookEvent::PreToolUse, &key)
+            .is_empty()
+    );
 }
 
 #[test]

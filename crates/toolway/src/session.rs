@@ -17,7 +17,7 @@ use toolway_transport::{Channel, CloseReason, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
 use toolway_wire::meta::Meta;
 use toolway_wire::view::Tool;
-use toolway_wire::{Message, envelope};
+use toolway_wire::{Message, envelope, headers};
 
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
 pub(crate) use self::inbound::{List, ListChanges};
@@ -99,7 +99,7 @@ pub(crate) fn open(channel: Channel, root: Option<PathBuf>) -> (Correlator, Pump
 pub(crate) async fn greet(correlator: &Correlator, greeting: &Greeting) -> Result<Session, ConnectError> {
     let facts = probe::settle(correlator, greeting).await?;
     let version_header = match facts.era {
-        Era::Legacy => legacy::version_header(&facts.protocol_version),
+        Era::Legacy => headers::legacy(&facts.protocol_version),
         Era::Modern => {
             correlator.reception().settle(Era::Modern, Vec::new());
             Vec::new()

@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, Tag};
+use toolway_wire::envelope;
 use tracing::{debug, trace};
 
 use super::inbound::{self, Inbound, ListChanges, Reception};
@@ -367,7 +368,22 @@ impl Reader {
     }
 
     fn receive(&mut self, bytes: &[u8]) {
-        match inbound::receive(bytes, &self.shared.reception) {
+        let inbound = inbound::receive(bytes, &self.shared.reception);
+        // Revisions up to 2025-03-26 may answer several requests in one array.
+        if let Inbound::Unusable { id: None, .. } = &inbound
+            && let Some(batch) = envelope::split_batch(bytes)
+        {
+            for message in batch {
+                let message = inbound::receive(message.get().as_bytes(), &self.shared.reception);
+                self.act(message);
+            }
+            return;
+        }
+        self.act(inbound);
+    }
+
+    fn act(&mut self, inbound: Inbound) {
+        match inbound {
             Inbound::Answer { id, outcome } => {
                 self.shared.settle(id, outcome.map_err(RequestError::Rpc));
             }

@@ -12,6 +12,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::Era;
 use toolway_wire::era::method;
+use toolway_wire::skim::Skimmer;
 use toolway_wire::{Id, Message, RpcError, envelope, error};
 use tracing::debug;
 use url::Url;
@@ -118,7 +119,12 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
         Ok(Message::Response { id: None, outcome: Ok(_) }) => Inbound::Stray,
         Ok(Message::Notification { method, params }) => notified(&method, params),
         Ok(Message::Request { id, method, .. }) => asked(&id, &method, reception),
-        Err(problem) => Inbound::Unusable { id: None, problem: problem.to_string() },
+        Err(problem) => {
+            let mut skimmer = Skimmer::new();
+            skimmer.feed(bytes);
+            let id = skimmer.response_id().and_then(|id| id.as_ours());
+            Inbound::Unusable { id, problem: problem.to_string() }
+        }
     }
 }
 

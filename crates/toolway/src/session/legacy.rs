@@ -5,13 +5,12 @@
 
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
-use toolway_wire::envelope;
+use toolway_wire::{envelope, headers};
 
 use super::correlator::{Exchange, Farewell, Correlator};
 use super::{ClientIdentity, facts};
@@ -68,7 +67,7 @@ pub(super) async fn settle(correlator: &Correlator, answer: &RawValue) -> Result
         let offered = vec![Untrusted::new(result.protocol_version)];
         return Err(ConnectError::Version { offered });
     }
-    let headers = version_header(&result.protocol_version);
+    let headers = headers::legacy(&result.protocol_version);
     correlator.reception().settle(Era::Legacy, headers.clone());
     correlator.notify(envelope::notification(method::INITIALIZED, None), headers)
         .await
@@ -80,11 +79,4 @@ pub(super) async fn settle(correlator: &Correlator, answer: &RawValue) -> Result
         result.capabilities,
         &result.instructions,
     ))
-}
-
-/// The header that every request after the handshake carries.
-pub(super) fn version_header(version: &str) -> Vec<(HeaderName, HeaderValue)> {
-    HeaderValue::from_str(version)
-        .map(|value| vec![(HeaderName::from_static("mcp-protocol-version"), value)])
-        .unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::Untrusted;
-use toolway_wire::view::{Page, ViewError};
+use toolway_wire::view::{ItemFault, Page, ViewError};
 
 use super::{RequestOptions, Session, raw};
 use crate::error::RequestError;
@@ -48,7 +48,7 @@ pub(crate) async fn fetch<T>(
         let result = session.request(method, params, RequestOptions::within(timeout)).await?;
         let page = read(&result).map_err(|error| RequestError::Malformed(error.to_string()))?;
         listing.items.extend(page.items);
-        listing.warnings.extend(page.faults.iter().map(|fault| format!("`{method}`: {fault}")));
+        listing.warnings.extend(page.faults.iter().map(|fault| describe(method, fault)));
         // An empty cursor is a cursor like any other; only its absence ends the list.
         let Some(cursor) = page.next_cursor else { return Ok(listing) };
         params = to_raw_value(&json!({ "cursor": cursor }))
@@ -64,4 +64,14 @@ pub(crate) async fn fetch<T>(
     }
     listing.warnings.push(format!("`{method}`: more than {MAX_PAGES} pages; the rest is left out"));
     Ok(listing)
+}
+
+fn describe(method: &str, fault: &ItemFault) -> String {
+    let reason = Untrusted::new(fault.reason.as_str());
+    match &fault.name {
+        Some(name) => {
+            format!("`{method}`: `{}` left out: {reason}", Untrusted::new(name.as_str()))
+        }
+        None => format!("`{method}`: item {} left out: {reason}", fault.index + 1),
+    }
 }

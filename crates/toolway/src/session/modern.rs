@@ -3,17 +3,16 @@
 //! Owns shaping a modern request, reading `server/discover`, and judging `resultType`. Rounds of
 //! input (`input_required`) end a request with a typed error here.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_types::{Era, ServerFacts};
+use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::Meta;
-use toolway_wire::view::Tool;
+use toolway_wire::view::{ResultType, Tool};
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Exchange, Farewell, Correlator};
@@ -104,7 +103,7 @@ fn shape(
         Delivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
         Delivery::PerRequest => {
             let headers: Vec<(HeaderName, HeaderValue)> =
-                headers::modern(request.method, &params, request.tool)
+                headers::modern(request.method, Some(&params), request.tool)
                     .map_err(|error| malformed(&error))?;
             (headers, Farewell::Silent)
         }
@@ -121,20 +120,17 @@ fn shape(
 
 /// Absent means complete; anything we did not ask for is invalid.
 fn judge(result: &RawValue) -> Result<(), RequestError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Peek<'a> {
-        #[serde(borrow)]
-        result_type: Option<Cow<'a, str>>,
-    }
-    let peek: Peek<'_> = serde_json::from_str(result.get())
+    let kind = ResultType::peek(result)
         .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
-    match peek.result_type.as_deref() {
-        None | Some("complete") => Ok(()),
-        Some("input_required") => Err(RequestError::InputRequired),
-        Some(other) => {
-            let other = toolway_types::Untrusted::new(other);
-            Err(RequestError::Malformed(format!("the result has the unknown type `{other}`")))
-        }
+    match kind {
+        ResultType::Complete => Ok(()),
+        ResultType::InputRequired => Err(RequestError::InputRequired),
+        ResultType::Task => Err(unknown_type("task")),
+        ResultType::Unknown(other) => Err(unknown_type(&other)),
     }
+}
+
+fn unknown_type(name: &str) -> RequestError {
+    let name = Untrusted::new(name);
+    RequestError::Malformed(format!("the result has the unknown type `{name}`"))
 }

@@ -72,7 +72,11 @@ pub struct CallOptions {
 impl CallOptions {
     /// The server's own time limit, and nobody listening to progress.
     pub fn new(consent: Consent) -> Self {
-        Self { consent, timeout: None, progress: None }
+        Self {
+            consent,
+            timeout: None,
+            progress: None,
+        }
     }
 }
 

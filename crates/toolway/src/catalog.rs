@@ -87,33 +87,49 @@ pub struct CatalogWarning {
 
 impl CatalogWarning {
     pub(crate) fn new(server: &ServerName, message: String) -> Self {
-        Self { server: server.clone(), message }
+        Self {
+            server: server.clone(),
+            message,
+        }
     }
 }
 
 impl Catalog {
     /// Builds the catalogue of what these servers offer. The order of the offers is of no matter.
     pub fn build(revision: u64, offers: impl IntoIterator<Item = ServerOffer>) -> Arc<Catalog> {
-        let mut catalog = Catalog { revision, ..Catalog::default() };
+        let mut catalog = Catalog {
+            revision,
+            ..Catalog::default()
+        };
         let mut offers: Vec<ServerOffer> = offers.into_iter().collect();
         offers.sort_by(|one, other| one.server.cmp(&other.server));
         for offer in offers {
             let warnings = &mut catalog.warnings;
-            catalog.tools.extend(tools::admit(&offer.server, offer.tools, warnings));
-            catalog.resources.extend(resources::admit(&offer.server, offer.resources, warnings));
+            catalog
+                .tools
+                .extend(tools::admit(&offer.server, offer.tools, warnings));
+            catalog
+                .resources
+                .extend(resources::admit(&offer.server, offer.resources, warnings));
             catalog.templates.extend(resources::admit_templates(
                 &offer.server,
                 offer.resource_templates,
                 warnings,
             ));
-            catalog.prompts.extend(prompts::admit(&offer.server, offer.prompts, warnings));
+            catalog
+                .prompts
+                .extend(prompts::admit(&offer.server, offer.prompts, warnings));
         }
         names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
         names::hide_collisions(&mut catalog.prompts, &mut catalog.warnings);
         for (index, tool) in catalog.tools.iter().enumerate() {
             catalog.by_name.insert(tool.name.clone(), index);
             catalog.by_key.insert(tool.key.clone(), index);
-            catalog.by_spelling.entry(tool.key.spelled()).or_default().push(index);
+            catalog
+                .by_spelling
+                .entry(tool.key.spelled())
+                .or_default()
+                .push(index);
         }
         Arc::new(catalog)
     }
@@ -134,9 +150,15 @@ impl Catalog {
         if let Some(index) = exact {
             return Ok(*index);
         }
-        let alike = self.by_spelling.get(&target.spelled()).map_or(&[][..], Vec::as_slice);
-        let matching: Vec<usize> =
-            alike.iter().copied().filter(|index| names::answers(&self.tools[*index].key, target)).collect();
+        let alike = self
+            .by_spelling
+            .get(&target.spelled())
+            .map_or(&[][..], Vec::as_slice);
+        let matching: Vec<usize> = alike
+            .iter()
+            .copied()
+            .filter(|index| names::answers(&self.tools[*index].key, target))
+            .collect();
         match names::closest(&self.tools, &matching, target) {
             Some(index) => Ok(index),
             None if matching.is_empty() => Err(CallError::Unknown {
@@ -145,7 +167,10 @@ impl Catalog {
             }),
             None => Err(CallError::Ambiguous {
                 target: target.clone(),
-                candidates: matching.iter().map(|index| self.tools[*index].name.clone()).collect(),
+                candidates: matching
+                    .iter()
+                    .map(|index| self.tools[*index].name.clone())
+                    .collect(),
             }),
         }
     }

@@ -56,8 +56,8 @@ impl Dispatch<'_> {
         request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
-        let call = resolve::resolve(&self.catalog, request)
-            .map_err(|error| self.or_unavailable(error))?;
+        let call =
+            resolve::resolve(&self.catalog, request).map_err(|error| self.or_unavailable(error))?;
         let call = validate::validate(call)?;
         let call = hooks::run(call, self.hooks)?;
         let call =
@@ -68,7 +68,13 @@ impl Dispatch<'_> {
 
     /// A tool can be unknown because its server is not connected; then that is the news.
     fn or_unavailable(&self, error: CallError) -> CallError {
-        let CallError::Unknown { target: ToolTarget::Key(key), .. } = &error else { return error };
+        let CallError::Unknown {
+            target: ToolTarget::Key(key),
+            ..
+        } = &error
+        else {
+            return error;
+        };
         match self.lines.line(&key.server) {
             Err(why @ (CallError::Unavailable { .. } | CallError::NeedsAuth { .. })) => why,
             _ => error,

@@ -19,7 +19,7 @@ pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
     Question, RefusedBy, SavedFile, ToolOutcome, ToolRequest, ToolTarget,
 };
-pub use catalog::{Catalog, CatalogTool};
+pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::InProcessServer;
 pub use error::{ConnectError, RequestError};
 pub use host::{Host, HostOptions};

@@ -134,7 +134,8 @@ impl CallError {
     /// The server concerned, where one is known.
     pub fn server(&self) -> Option<&ServerName> {
         match self {
-            CallError::Unknown { target, .. } | CallError::Ambiguous { target, .. } => match target {
+            CallError::Unknown { target, .. } | CallError::Ambiguous { target, .. } => match target
+            {
                 ToolTarget::Exposed(_) => None,
                 ToolTarget::Key(ToolKey { server, .. }) => Some(server),
             },
@@ -200,7 +201,9 @@ impl fmt::Display for RefusedBy {
             RefusedBy::NobodyToAsk { rule: None } => {
                 formatter.write_str("because a person must be asked and there is none")
             }
-            RefusedBy::NobodyToAsk { rule: Some((rule, origin)) } => write!(
+            RefusedBy::NobodyToAsk {
+                rule: Some((rule, origin)),
+            } => write!(
                 formatter,
                 "because the rule `{rule}` in {origin} wants a person asked and there is none"
             ),
@@ -253,7 +256,11 @@ struct Problems<'a>(&'a [Problem]);
 impl fmt::Display for Problems<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.0.iter().enumerate() {
-            let path = if problem.path.is_empty() { "/" } else { &problem.path };
+            let path = if problem.path.is_empty() {
+                "/"
+            } else {
+                &problem.path
+            };
             let lead = if index == 0 { "" } else { "; " };
             write!(formatter, "{lead}`{path}`: {}", problem.message)?;
         }

@@ -25,16 +25,24 @@ pub(super) trait Named {
 pub(super) fn hide_collisions<T: Named>(items: &mut Vec<T>, warnings: &mut Vec<CatalogWarning>) {
     let mut owners: HashMap<String, Vec<ToolKey>> = HashMap::with_capacity(items.len());
     for item in items.iter() {
-        owners.entry(item.name().to_owned()).or_default().push(item.key().clone());
+        owners
+            .entry(item.name().to_owned())
+            .or_default()
+            .push(item.key().clone());
     }
     owners.retain(|_, keys| keys.len() > 1);
     if owners.is_empty() {
         return;
     }
     items.retain(|item| {
-        let Some(keys) = owners.get(item.name()) else { return true };
-        let others: Vec<String> =
-            keys.iter().filter(|key| *key != item.key()).map(describe).collect();
+        let Some(keys) = owners.get(item.name()) else {
+            return true;
+        };
+        let others: Vec<String> = keys
+            .iter()
+            .filter(|key| *key != item.key())
+            .map(describe)
+            .collect();
         warnings.push(CatalogWarning::new(
             &item.key().server,
             format!(
@@ -75,9 +83,13 @@ pub(super) fn closest(
     if let [only] = matching {
         return Some(*only);
     }
-    let ToolTarget::Key(wanted) = target else { return None };
-    let mut of_server =
-        matching.iter().copied().filter(|index| tools[*index].key.server == wanted.server);
+    let ToolTarget::Key(wanted) = target else {
+        return None;
+    };
+    let mut of_server = matching
+        .iter()
+        .copied()
+        .filter(|index| tools[*index].key.server == wanted.server);
     match (of_server.next(), of_server.next()) {
         (Some(only), None) => Some(only),
         _ => None,

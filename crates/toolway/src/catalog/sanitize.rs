@@ -51,7 +51,10 @@ pub fn line(text: &str) -> String {
 
 /// Cleans words to search by: white space is folded.
 pub fn words(text: &str) -> String {
-    let folded = text::clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let folded = text::clean(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     text::cut(&folded, MAX_DESCRIPTION).into_owned()
 }
 
@@ -71,9 +74,16 @@ pub fn json(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
     }
     let unreadable = |error: serde_json::Error| Unfit::Unreadable(error.to_string());
     let mut value: Value = serde_json::from_str(raw.get()).map_err(unreadable)?;
-    let mut walk = Walk { nodes: 0, changed: false };
+    let mut walk = Walk {
+        nodes: 0,
+        changed: false,
+    };
     walk.clean(&mut value)?;
-    if walk.changed { to_raw_value(&value).map_err(unreadable) } else { Ok(raw.to_owned()) }
+    if walk.changed {
+        to_raw_value(&value).map_err(unreadable)
+    } else {
+        Ok(raw.to_owned())
+    }
 }
 
 struct Walk {

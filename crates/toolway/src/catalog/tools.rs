@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+pub use toolway_config::permission::Hints;
 use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
@@ -51,19 +52,6 @@ pub struct CatalogTool {
     checker: OnceLock<Checker>,
 }
 
-/// What a server claims about a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hints {
-    /// It changes nothing.
-    pub read_only: Option<bool>,
-    /// It may destroy something.
-    pub destructive: Option<bool>,
-    /// Doing it twice is doing it once.
-    pub idempotent: Option<bool>,
-    /// It reaches out into the world.
-    pub open_world: Option<bool>,
-}
-
 impl CatalogTool {
     /// The tool as its server sent it, for the wire only: nothing in it is cleaned.
     pub fn received(&self) -> &view::Tool {
@@ -72,7 +60,8 @@ impl CatalogTool {
 
     /// What checks arguments against the schema.
     pub(crate) fn checker(&self) -> &Checker {
-        self.checker.get_or_init(|| Checker::compile(&self.input_schema))
+        self.checker
+            .get_or_init(|| Checker::compile(&self.input_schema))
     }
 }
 
@@ -139,7 +128,9 @@ pub(super) fn admit(
     for tool in tools.into_iter().take(MAX_TOOLS) {
         let shown = sanitize::line(&tool.name);
         if !seen.insert(tool.name.clone()) {
-            warn(format!("tool `{shown}` is listed twice; the first one is used"));
+            warn(format!(
+                "tool `{shown}` is listed twice; the first one is used"
+            ));
             continue;
         }
         match admit_one(server, shown, tool, &mut warn) {
@@ -173,7 +164,9 @@ fn admit_one(
         raw.and_then(|raw| match sanitize::schema(raw) {
             Ok(cleaned) => Some(cleaned),
             Err(unfit) => {
-                warn(format!("tool `{shown}` is used without its {what}, which {unfit}"));
+                warn(format!(
+                    "tool `{shown}` is used without its {what}, which {unfit}"
+                ));
                 None
             }
         })

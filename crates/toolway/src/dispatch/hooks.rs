@@ -43,19 +43,22 @@ impl HookedCall {
 /// Lets the call pass where no hook has a say.
 pub fn run(call: ValidCall, hooks: &Hooks) -> Result<HookedCall, CallError> {
     let tool = call.tool();
-    // A person writes the plain spelling; the exposed name may carry a digest instead.
-    let names = [tool.name.clone(), tool.key.spelled()];
-    let first = |event: HookEvent| names.iter().find_map(|name| hooks.matching(event, name).into_iter().next());
+    let first = |event| hooks.matching_tool(event, &tool.key).into_iter().next();
     if let Some(hook) = first(HookEvent::PreToolUse) {
         return Err(CallError::Refused {
             server: tool.key.server.clone(),
             tool: call.tool_name(),
-            by: RefusedBy::Hook { origin: hook.origin.clone() },
+            by: RefusedBy::Hook {
+                origin: hook.origin.clone(),
+            },
         });
     }
     let mut warnings: Vec<String> = call.warning().map(str::to_owned).into_iter().collect();
     if let Some(hook) = first(HookEvent::PostToolUse) {
-        warnings.push(format!("the hook in {} was not run: this version runs none", hook.origin));
+        warnings.push(format!(
+            "the hook in {} was not run: this version runs none",
+            hook.origin
+        ));
     }
     Ok(HookedCall { call, warnings })
 }

@@ -2,10 +2,10 @@
 //!
 //! Owns turning a rule, a mode or a person's answer into a [`PermittedCall`], which has no other
 //! constructor. The rules themselves are `toolway-config`'s; how a person is asked is the
-//! front-end's. Annotations have no say here (SEC-34).
+//! front-end's. A tool's annotations count only where a person wrote a rule about them (SEC-34).
 
 use serde_json::{Map, Value};
-use toolway_config::permission::{Decision, Permissions};
+use toolway_config::permission::{Decision, Permissions, Subject};
 use toolway_types::{Origin, Untrusted};
 
 use super::hooks::HookedCall;
@@ -77,9 +77,16 @@ pub async fn permit(
     consent: Consent,
     prompter: Option<&dyn Prompter>,
 ) -> Result<PermittedCall, CallError> {
-    let decided = match permissions.decide(&call.tool().key) {
+    let tool = call.tool();
+    let subject = Subject::tool(&tool.key)
+        .shown_as(&tool.name)
+        .with_arguments(call.arguments())
+        .with_hints(tool.hints);
+    let decided = match permissions.decide(subject) {
         Decision::Deny { rule, origin } => Err(RefusedBy::Rule { rule, origin }),
-        Decision::Allow { rule: Some((rule, origin)) } => Ok(Grant::Rule { rule, origin }),
+        Decision::Allow {
+            rule: Some((rule, origin)),
+        } => Ok(Grant::Rule { rule, origin }),
         Decision::Allow { rule: None } => Ok(Grant::Mode),
         Decision::Ask { rule } => match (consent, prompter) {
             (Consent::Typed, _) => Ok(Grant::Typed),

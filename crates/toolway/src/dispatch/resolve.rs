@@ -30,6 +30,16 @@ impl ResolvedCall {
         &self.arguments
     }
 
+    /// Shows the tool and the arguments as one JSON value, which they are not kept as.
+    pub(super) fn look<T>(&mut self, look: impl FnOnce(&CatalogTool, &Value) -> T) -> T {
+        let value = Value::Object(std::mem::take(&mut self.arguments));
+        let seen = look(self.tool(), &value);
+        if let Value::Object(arguments) = value {
+            self.arguments = arguments;
+        }
+        seen
+    }
+
     /// The tool's own name, for messages.
     pub(super) fn tool_name(&self) -> Untrusted {
         Untrusted::new(&self.tool().key.tool)
@@ -39,5 +49,9 @@ impl ResolvedCall {
 /// Finds the tool that a request means.
 pub fn resolve(catalog: &Arc<Catalog>, request: ToolRequest) -> Result<ResolvedCall, CallError> {
     let index = catalog.position(&request.target)?;
-    Ok(ResolvedCall { catalog: Arc::clone(catalog), index, arguments: request.arguments })
+    Ok(ResolvedCall {
+        catalog: Arc::clone(catalog),
+        index,
+        arguments: request.arguments,
+    })
 }

@@ -29,7 +29,9 @@ pub async fn finish(answer: RawResult, output_dir: &Path) -> Result<ToolOutcome,
         ResultType::Complete => {}
         // We declare neither capability, so a server must not answer with one.
         ResultType::InputRequired => {
-            return Err(malformed("a wish for input that was never offered".to_owned()));
+            return Err(malformed(
+                "a wish for input that was never offered".to_owned(),
+            ));
         }
         ResultType::Task => return Err(malformed("a task that was never asked for".to_owned())),
         ResultType::Unknown(kind) => {
@@ -37,7 +39,12 @@ pub async fn finish(answer: RawResult, output_dir: &Path) -> Result<ToolOutcome,
         }
     }
     let mut warnings = call.warnings().to_vec();
-    let saved = save(media::decode(&result.content, &mut warnings), output_dir, &mut warnings).await;
+    let saved = save(
+        media::decode(&result.content, &mut warnings),
+        output_dir,
+        &mut warnings,
+    )
+    .await;
     Ok(ToolOutcome {
         is_error: result.is_error,
         tool: call.tool().key.tool.clone(),

@@ -120,8 +120,14 @@ pub async fn send(
 ) -> Result<RawResult, CallError> {
     let key = &call.tool().key;
     let line = lines.line(&key.server)?;
-    let timeout = options.timeout.or_else(|| line.timeout()).unwrap_or(general_timeout);
-    let params = Params { name: &key.tool, arguments: call.arguments() };
+    let timeout = options
+        .timeout
+        .or_else(|| line.timeout())
+        .unwrap_or(general_timeout);
+    let params = Params {
+        name: &key.tool,
+        arguments: call.arguments(),
+    };
     let params = to_raw_value(&params).map_err(|error| CallError::Transport {
         server: key.server.clone(),
         tool: Untrusted::new(&key.tool),
@@ -149,9 +155,11 @@ fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
         message: Untrusted::new(message),
     };
     match error {
-        SendError::TimedOut | SendError::Send(SendFailure::TimedOut) => {
-            CallError::TimedOut { server, tool, after }
-        }
+        SendError::TimedOut | SendError::Send(SendFailure::TimedOut) => CallError::TimedOut {
+            server,
+            tool,
+            after,
+        },
         SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
         SendError::Closed(CloseReason::Exited { status, .. }) => {
             lost(format!("its process ended ({status})"))
@@ -159,20 +167,34 @@ fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
         SendError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(CloseReason::Broken(message)) | SendError::Send(SendFailure::Cut(message)) => {
-            lost(message)
-        }
-        SendError::Rpc(RpcError { code, message, data }) => {
-            CallError::Protocol { server, tool, code, message: Untrusted::new(message), data }
-        }
-        SendError::Malformed(what) => {
-            CallError::Malformed { server, tool, what: Untrusted::new(what) }
-        }
-        SendError::Send(SendFailure::TooLarge { limit }) => {
-            CallError::TooLarge { server, tool, what: Oversize::Answer, limit }
-        }
+        SendError::Closed(CloseReason::Broken(message))
+        | SendError::Send(SendFailure::Cut(message)) => lost(message),
+        SendError::Rpc(RpcError {
+            code,
+            message,
+            data,
+        }) => CallError::Protocol {
+            server,
+            tool,
+            code,
+            message: Untrusted::new(message),
+            data,
+        },
+        SendError::Malformed(what) => CallError::Malformed {
+            server,
+            tool,
+            what: Untrusted::new(what),
+        },
+        SendError::Send(SendFailure::TooLarge { limit }) => CallError::TooLarge {
+            server,
+            tool,
+            what: Oversize::Answer,
+            limit,
+        },
         SendError::Send(SendFailure::Status { status: 401, .. }) => CallError::NeedsAuth { server },
-        SendError::Send(SendFailure::Status { status, .. }) => lost(format!("HTTP status {status}")),
+        SendError::Send(SendFailure::Status { status, .. }) => {
+            lost(format!("HTTP status {status}"))
+        }
         SendError::Send(SendFailure::Unreachable { message, .. }) => lost(message),
         SendError::Send(SendFailure::NotMcp { content_type }) => {
             let what = Untrusted::new(format!("content of type `{content_type}`"));

@@ -18,6 +18,8 @@ use super::resolve::ResolvedCall;
 use crate::call::{CallError, Oversize, Problem};
 use crate::catalog::CatalogTool;
 
+#[cfg(test)]
+mod tests;
 mod weight;
 
 /// The largest arguments, in bytes of JSON: the request body that peers take.
@@ -60,12 +62,12 @@ impl ValidCall {
 }
 
 /// Checks the arguments.
-pub fn validate(call: ResolvedCall) -> Result<ValidCall, CallError> {
-    let server = || call.tool().key.server.clone();
+pub fn validate(mut call: ResolvedCall) -> Result<ValidCall, CallError> {
+    let server = call.tool().key.server.clone();
     let size = Size::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
         return Err(CallError::TooLarge {
-            server: server(),
+            server,
             tool: call.tool_name(),
             what: Oversize::Arguments,
             limit: MAX_ARGUMENT_BYTES,
@@ -74,23 +76,34 @@ pub fn validate(call: ResolvedCall) -> Result<ValidCall, CallError> {
     if size.depth > MAX_ARGUMENT_DEPTH {
         let message = format!("nested deeper than {MAX_ARGUMENT_DEPTH} levels");
         return Err(CallError::Invalid {
-            server: server(),
+            server,
             tool: call.tool_name(),
-            problems: vec![Problem { path: String::new(), message }],
+            problems: vec![Problem {
+                path: String::new(),
+                message,
+            }],
         });
     }
-    match call.tool().checker().check(call.arguments(), size) {
-        Verdict::Fits => Ok(ValidCall { call, warning: None }),
+    match call.look(|tool, arguments| tool.checker().check(arguments, size)) {
+        Verdict::Fits => Ok(ValidCall {
+            call,
+            warning: None,
+        }),
         Verdict::Unchecked(why) => {
             let warning = format!(
                 "the arguments of `{}` were not checked: its schema {why}",
                 call.tool().shown
             );
-            Ok(ValidCall { call, warning: Some(warning) })
+            Ok(ValidCall {
+                call,
+                warning: Some(warning),
+            })
         }
-        Verdict::Violates(problems) => {
-            Err(CallError::Invalid { server: server(), tool: call.tool_name(), problems })
-        }
+        Verdict::Violates(problems) => Err(CallError::Invalid {
+            server,
+            tool: call.tool_name(),
+            problems,
+        }),
     }
 }
 
@@ -113,11 +126,13 @@ pub(crate) struct Checker {
 impl Checker {
     /// Compiles a schema, in the dialect it names. Never reads a file or the network.
     pub(crate) fn compile(schema: &RawValue) -> Self {
-        Self { compiled: compile(schema) }
+        Self {
+            compiled: compile(schema),
+        }
     }
 
-    /// Checks arguments of this depth.
-    pub(crate) fn check(&self, arguments: &Map<String, Value>, size: Size) -> Verdict {
+    /// Checks arguments of this size.
+    pub(crate) fn check(&self, arguments: &Value, size: Size) -> Verdict {
         let (validator, weight) = match &self.compiled {
             Ok(compiled) => compiled,
             Err(why) => return Verdict::Unchecked(why.clone()),
@@ -125,10 +140,8 @@ impl Checker {
         if weight.work(size) > weight::MAX_WORK {
             return Verdict::Unchecked("would take too much work for these arguments".to_owned());
         }
-        // The check borrows a value; moving the map in and out would need it by value.
-        let instance = Value::Object(arguments.clone());
         let mut problems = Vec::new();
-        for error in validator.iter_errors(&instance).take(MAX_PROBLEMS) {
+        for error in validator.iter_errors(arguments).take(MAX_PROBLEMS) {
             if let ValidationErrorKind::BacktrackLimitExceeded { .. }
             | ValidationErrorKind::RegexEngineFailure { .. } = error.kind()
             {
@@ -136,7 +149,11 @@ impl Checker {
             }
             problems.push(explain(&error));
         }
-        if problems.is_empty() { Verdict::Fits } else { Verdict::Violates(problems) }
+        if problems.is_empty() {
+            Verdict::Fits
+        } else {
+            Verdict::Violates(problems)
+        }
     }
 }
 
@@ -144,6 +161,9 @@ fn compile(schema: &RawValue) -> Result<(Validator, weight::Weight), String> {
     let schema: Value =
         serde_json::from_str(schema.get()).map_err(|error| format!("cannot be read: {error}"))?;
     let weight = weight::weigh(&schema).map_err(|why| why.to_string())?;
+    if weight.work(Size::default()) > weight::MAX_WORK {
+        return Err("would take too much work for any arguments".to_owned());
+    }
     let validator = jsonschema::options()
         .offline()
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use toolway_wire::view::Content;
+use toolway_wire::view::{Content, ResourceBody};
 
 /// The most media of one result that are saved.
 pub const MAX_MEDIA: usize = 64;
@@ -29,35 +29,110 @@ pub struct Kind {
 }
 
 /// What is not on the list.
-const OTHER: Kind = Kind { mime_type: "application/octet-stream", extension: "bin" };
+const OTHER: Kind = Kind {
+    mime_type: "application/octet-stream",
+    extension: "bin",
+};
 
 /// Every kind we save by name. HTML and SVG are left out on purpose: they can run scripts when
 /// a person opens them.
 const KINDS: [Kind; 26] = [
-    Kind { mime_type: "image/png", extension: "png" },
-    Kind { mime_type: "image/jpeg", extension: "jpg" },
-    Kind { mime_type: "image/gif", extension: "gif" },
-    Kind { mime_type: "image/webp", extension: "webp" },
-    Kind { mime_type: "image/avif", extension: "avif" },
-    Kind { mime_type: "image/bmp", extension: "bmp" },
-    Kind { mime_type: "image/tiff", extension: "tiff" },
-    Kind { mime_type: "audio/wav", extension: "wav" },
-    Kind { mime_type: "audio/mpeg", extension: "mp3" },
-    Kind { mime_type: "audio/ogg", extension: "ogg" },
-    Kind { mime_type: "audio/flac", extension: "flac" },
-    Kind { mime_type: "audio/aac", extension: "aac" },
-    Kind { mime_type: "audio/mp4", extension: "m4a" },
-    Kind { mime_type: "audio/webm", extension: "weba" },
-    Kind { mime_type: "video/mp4", extension: "mp4" },
-    Kind { mime_type: "video/webm", extension: "webm" },
-    Kind { mime_type: "application/pdf", extension: "pdf" },
-    Kind { mime_type: "application/json", extension: "json" },
-    Kind { mime_type: "application/zip", extension: "zip" },
-    Kind { mime_type: "application/gzip", extension: "gz" },
-    Kind { mime_type: "application/xml", extension: "xml" },
-    Kind { mime_type: "text/plain", extension: "txt" },
-    Kind { mime_type: "text/csv", extension: "csv" },
-    Kind { mime_type: "text/markdown", extension: "md" },
+    Kind {
+        mime_type: "image/png",
+        extension: "png",
+    },
+    Kind {
+        mime_type: "image/jpeg",
+        extension: "jpg",
+    },
+    Kind {
+        mime_type: "image/gif",
+        extension: "gif",
+    },
+    Kind {
+        mime_type: "image/webp",
+        extension: "webp",
+    },
+    Kind {
+        mime_type: "image/avif",
+        extension: "avif",
+    },
+    Kind {
+        mime_type: "image/bmp",
+        extension: "bmp",
+    },
+    Kind {
+        mime_type: "image/tiff",
+        extension: "tiff",
+    },
+    Kind {
+        mime_type: "audio/wav",
+        extension: "wav",
+    },
+    Kind {
+        mime_type: "audio/mpeg",
+        extension: "mp3",
+    },
+    Kind {
+        mime_type: "audio/ogg",
+        extension: "ogg",
+    },
+    Kind {
+        mime_type: "audio/flac",
+        extension: "flac",
+    },
+    Kind {
+        mime_type: "audio/aac",
+        extension: "aac",
+    },
+    Kind {
+        mime_type: "audio/mp4",
+        extension: "m4a",
+    },
+    Kind {
+        mime_type: "audio/webm",
+        extension: "weba",
+    },
+    Kind {
+        mime_type: "video/mp4",
+        extension: "mp4",
+    },
+    Kind {
+        mime_type: "video/webm",
+        extension: "webm",
+    },
+    Kind {
+        mime_type: "application/pdf",
+        extension: "pdf",
+    },
+    Kind {
+        mime_type: "application/json",
+        extension: "json",
+    },
+    Kind {
+        mime_type: "application/zip",
+        extension: "zip",
+    },
+    Kind {
+        mime_type: "application/gzip",
+        extension: "gz",
+    },
+    Kind {
+        mime_type: "application/xml",
+        extension: "xml",
+    },
+    Kind {
+        mime_type: "text/plain",
+        extension: "txt",
+    },
+    Kind {
+        mime_type: "text/csv",
+        extension: "csv",
+    },
+    Kind {
+        mime_type: "text/markdown",
+        extension: "md",
+    },
     Kind {
         mime_type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
         extension: "xlsx",
@@ -71,14 +146,22 @@ const KINDS: [Kind; 26] = [
 impl Kind {
     /// The kind that a media type names; anything unknown is plain bytes.
     pub fn of(mime_type: Option<&str>) -> Kind {
-        let essence = mime_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        let essence = mime_type
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim();
         let essence = match essence.to_ascii_lowercase() {
             alias if alias == "image/jpg" => "image/jpeg".to_owned(),
             alias if alias == "audio/x-wav" || alias == "audio/wave" => "audio/wav".to_owned(),
             alias if alias == "audio/mp3" => "audio/mpeg".to_owned(),
             essence => essence,
         };
-        KINDS.into_iter().find(|kind| kind.mime_type == essence).unwrap_or(OTHER)
+        KINDS
+            .into_iter()
+            .find(|kind| kind.mime_type == essence)
+            .unwrap_or(OTHER)
     }
 }
 
@@ -97,19 +180,45 @@ pub struct Media {
 pub fn decode(content: &[Content], warnings: &mut Vec<String>) -> Vec<Media> {
     let mut media = Vec::new();
     for (block, item) in content.iter().enumerate() {
-        let Some((data, mime_type)) = encoded(item) else { continue };
+        let Some((data, mime_type)) = encoded(item) else {
+            continue;
+        };
         if media.len() == MAX_MEDIA {
-            warnings.push(format!("only the first {MAX_MEDIA} media of this result were saved"));
+            warnings.push(format!(
+                "only the first {MAX_MEDIA} media of this result were saved"
+            ));
             break;
         }
         match from_base64(data) {
-            Ok(bytes) => media.push(Media { block, kind: Kind::of(mime_type), bytes }),
+            Ok(bytes) => media.push(Media {
+                block,
+                kind: Kind::of(mime_type),
+                bytes,
+            }),
             Err(error) => warnings.push(format!(
                 "block {block} of this result was not saved: it is not base64 ({error})"
             )),
         }
     }
     media
+}
+
+/// The base64 of a block that has any, and what it is said to be.
+fn encoded(content: &Content) -> Option<(&str, Option<&str>)> {
+    match content {
+        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+            Some((data, Some(mime_type)))
+        }
+        Content::Resource {
+            body: ResourceBody::Blob(data),
+            mime_type,
+            ..
+        } => Some((data, mime_type.as_deref())),
+        Content::Resource { .. }
+        | Content::Text { .. }
+        | Content::ResourceLink { .. }
+        | Content::Unknown { .. } => None,
+    }
 }
 
 fn from_base64(data: &str) -> Result<Vec<u8>, base64::DecodeError> {

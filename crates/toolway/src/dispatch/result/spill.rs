@@ -17,6 +17,9 @@ use sha2::{Digest, Sha256};
 use super::media::Media;
 use crate::call::SavedFile;
 
+#[cfg(test)]
+mod tests;
+
 /// How many names are tried when something else lies under the first.
 const MAX_NAMES: u32 = 8;
 
@@ -73,7 +76,10 @@ pub fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<Strin
     let store = match Store::open(directory) {
         Ok(store) => store,
         Err(error) => {
-            return (Vec::new(), vec![format!("the media of this result were not saved: {error}")]);
+            return (
+                Vec::new(),
+                vec![format!("the media of this result were not saved: {error}")],
+            );
         }
     };
     let mut saved = Vec::new();
@@ -82,7 +88,10 @@ pub fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<Strin
         match store.save(one) {
             Ok(file) => saved.push(file),
             Err(error) => {
-                failures.push(format!("block {} of this result was not saved: {error}", one.block));
+                failures.push(format!(
+                    "block {} of this result was not saved: {error}",
+                    one.block
+                ));
             }
         }
     }
@@ -92,26 +101,44 @@ pub fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<Strin
 impl Store {
     /// Opens the directory, making it when it is absent.
     pub fn open(path: &Path) -> Result<Self, SpillError> {
-        let failed = |source: io::Error| SpillError::Directory { path: path.to_owned(), source };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        let failed = |source: io::Error| SpillError::Directory {
+            path: path.to_owned(),
+            source,
+        };
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(path, flags, Mode::empty())
-            .map_err(|errno| failed(errno.into()))?;
+        let directory =
+            rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         let stat = rustix::fs::fstat(&directory).map_err(|errno| failed(errno.into()))?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(SpillError::NotOurs { path: path.to_owned() });
+            return Err(SpillError::NotOurs {
+                path: path.to_owned(),
+            });
         }
         let mode = stat.st_mode & 0o7777;
         if mode & 0o077 != 0 {
-            return Err(SpillError::NotPrivate { path: path.to_owned(), mode });
+            return Err(SpillError::NotPrivate {
+                path: path.to_owned(),
+                mode,
+            });
         }
-        Ok(Self { path: path.to_owned(), directory })
+        Ok(Self {
+            path: path.to_owned(),
+            directory,
+        })
     }
 
     /// Saves one piece. The same bytes twice are one file.
     pub fn save(&self, media: &Media) -> Result<SavedFile, SpillError> {
         let digest = hex::encode(Sha256::digest(&media.bytes));
-        let failed = |source: io::Error| SpillError::Write { path: self.path.clone(), source };
+        let failed = |source: io::Error| SpillError::Write {
+            path: self.path.clone(),
+            source,
+        };
         for attempt in 1..=MAX_NAMES {
             let name = match attempt {
                 1 => format!("{digest}.{}", media.kind.extension),
@@ -134,7 +161,9 @@ impl Store {
                 });
             }
         }
-        Err(SpillError::Occupied { path: self.path.clone() })
+        Err(SpillError::Occupied {
+            path: self.path.clone(),
+        })
     }
 
     fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -157,7 +186,9 @@ impl Store {
             return false;
         };
         let mut file = File::from(file);
-        let Ok(metadata) = file.metadata() else { return false };
+        let Ok(metadata) = file.metadata() else {
+            return false;
+        };
         if !metadata.is_file()
             || metadata.len() != bytes.len() as u64
             || metadata.uid() != rustix::process::geteuid().as_raw()

@@ -90,13 +90,20 @@ impl Weight {
 
 /// Weighs a whole schema: the heaviest of its parts.
 pub(super) fn weigh(schema: &Value) -> Result<Weight, Unbounded> {
-    let mut scale = Scale { root: schema, anchors: HashMap::new(), known: HashMap::new() };
+    let mut scale = Scale {
+        root: schema,
+        anchors: HashMap::new(),
+        known: HashMap::new(),
+    };
     scale.find_anchors(schema, is_draft4(schema))?;
     scale.heaviest(schema)
 }
 
 fn is_draft4(schema: &Value) -> bool {
-    schema.get("$schema").and_then(Value::as_str).is_some_and(|dialect| dialect.contains("draft-04"))
+    schema
+        .get("$schema")
+        .and_then(Value::as_str)
+        .is_some_and(|dialect| dialect.contains("draft-04"))
 }
 
 struct Scale<'a> {
@@ -109,9 +116,9 @@ struct Scale<'a> {
 impl<'a> Scale<'a> {
     fn find_anchors(&mut self, value: &'a Value, with_plain_id: bool) -> Result<(), Unbounded> {
         match value {
-            Value::Array(items) => {
-                items.iter().try_for_each(|item| self.find_anchors(item, with_plain_id))
-            }
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.find_anchors(item, with_plain_id)),
             Value::Object(members) => {
                 for (key, member) in members {
                     match (key.as_str(), member.as_str()) {
@@ -138,19 +145,25 @@ impl<'a> Scale<'a> {
     /// (`default`, `enum`); that only errs towards more.
     fn heaviest(&mut self, value: &'a Value) -> Result<Weight, Unbounded> {
         match value {
-            Value::Array(items) => items
-                .iter()
-                .try_fold(Weight::default(), |most, item| Ok(most.largest(self.heaviest(item)?))),
-            Value::Object(members) => members
-                .values()
-                .try_fold(self.weight(value)?, |most, one| Ok(most.largest(self.heaviest(one)?))),
+            Value::Array(items) => items.iter().try_fold(Weight::default(), |most, item| {
+                Ok(most.largest(self.heaviest(item)?))
+            }),
+            Value::Object(members) => {
+                members.values().try_fold(self.weight(value)?, |most, one| {
+                    Ok(most.largest(self.heaviest(one)?))
+                })
+            }
             _ => Ok(Weight::default()),
         }
     }
 
     fn weight(&mut self, schema: &'a Value) -> Result<Weight, Unbounded> {
         let Value::Object(members) = schema else {
-            return Ok(Weight { judgements: 1, openings: 0, chain: 1 });
+            return Ok(Weight {
+                judgements: 1,
+                openings: 0,
+                chain: 1,
+            });
         };
         match self.known.insert(schema, None) {
             Some(None) => return Err(Unbounded::Endless),
@@ -163,7 +176,13 @@ impl<'a> Scale<'a> {
         let mut parts: Vec<&'a Value> = Vec::new();
         parts.extend(SAME_VALUE.iter().filter_map(|key| members.get(*key)));
         for key in SAME_VALUE_LISTS {
-            parts.extend(members.get(key).and_then(Value::as_array).into_iter().flatten());
+            parts.extend(
+                members
+                    .get(key)
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten(),
+            );
         }
         for key in SAME_VALUE_MAPS {
             let map = members.get(key).and_then(Value::as_object);
@@ -175,7 +194,11 @@ impl<'a> Scale<'a> {
             }
         }
         let opens = MEMBERS.iter().any(|key| members.contains_key(*key));
-        let mut sum = Weight { judgements: 1, openings: u64::from(opens), chain: 0 };
+        let mut sum = Weight {
+            judgements: 1,
+            openings: u64::from(opens),
+            chain: 0,
+        };
         for part in parts {
             let weight = self.weight(part)?;
             sum.judgements = sum.judgements.saturating_add(weight.judgements);

@@ -1,1 +1,3 @@
-//! placeholder
+//! Toolway's configuration: files, environment and flags to a plan.
+
+pub mod edit;

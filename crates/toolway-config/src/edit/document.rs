@@ -362,6 +362,9 @@ impl Document {
         } else if line_end.is_some() {
             cut = text[..cut.start].trim_end_matches([' ', '\t']).len()..cut.end + spaces;
         } else if cut.start == item.start {
+            if cut.end == node.end - 1 {
+                cut.start = text[..cut.start].trim_end_matches([' ', '\t']).len();
+            }
             cut.end += spaces;
         }
         splices.push((cut, String::new()));

@@ -1,3 +1,4 @@
 //! Toolway's configuration: files, environment and flags to a plan.
 
 pub mod edit;
+pub mod import;

@@ -8,9 +8,11 @@
 
 pub mod approval;
 pub mod edit;
+pub mod entries;
 mod env;
 pub mod environment;
 pub mod error;
+pub mod import;
 pub mod load;
 pub mod merge;
 pub mod permission;
@@ -22,6 +24,9 @@ mod spec;
 
 pub use approval::{approve, reject, reset, trust_local};
 pub use edit::{Document, EditError, Edited, edit};
+pub use entries::{
+    Existing, Switch, add_server, check_definition, remove_server, switch_servers,
+};
 pub use environment::Environment;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};

@@ -85,6 +85,14 @@ pub enum EditError {
         /// The file.
         path: PathBuf,
     },
+    /// An entry of that name is there already.
+    #[error("`{key}` is already in `{}`; it was left as it is", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+        /// The entry's name.
+        key: String,
+    },
     /// The change itself declined.
     #[error("{0}")]
     Refused(String),

@@ -51,7 +51,7 @@ pub enum CallError {
         by: RefusedBy,
     },
     /// The server has no open connection.
-    #[error("server `{server}` is {}", .state.as_str())]
+    #[error("server `{server}` is {}", State(.state))]
     Unavailable {
         /// The server.
         server: ServerName,
@@ -226,6 +226,21 @@ impl fmt::Display for Oversize {
             Oversize::Arguments => "arguments",
             Oversize::Answer => "answer",
         })
+    }
+}
+
+struct State<'a>(&'a ConnectionState);
+
+impl fmt::Display for State<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.0.as_str();
+        match self.0 {
+            ConnectionState::Failed(failure) => write!(formatter, "{word}: {}", failure.message),
+            ConnectionState::Disabled { reason } => write!(formatter, "{word}: {reason}"),
+            ConnectionState::Pending { .. }
+            | ConnectionState::Connected(_)
+            | ConnectionState::NeedsAuth { .. } => formatter.write_str(word),
+        }
     }
 }
 

@@ -248,7 +248,7 @@ async fn every_failure_on_the_way_has_its_own_error() {
     let gone = || SendError::Closed(CloseReason::EndOfStream { stderr: vec![] });
     assert!(matches!(fail(gone).await, CallError::Transport { .. }));
     let rpc = || {
-        let message = "no\u{1b}[31m".to_owned();
+        let message = "no\u{1b}[31m\nhint: run this".to_owned();
         SendError::Rpc(RpcError {
             code: -32602,
             message,
@@ -257,7 +257,7 @@ async fn every_failure_on_the_way_has_its_own_error() {
     };
     assert_eq!(
         fail(rpc).await.to_string(),
-        "server `s` answered `do.it` with error -32602: no"
+        "server `s` answered `do.it` with error -32602: no hint: run this"
     );
     let status = |status: u16| SendFailure::Status {
         status,

@@ -9,7 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use toolway_wire::view::{Content, ResourceBody};
 
 /// The most media of one result that are saved.
-pub const MAX_MEDIA: usize = 64;
+pub(crate) const MAX_MEDIA: usize = 64;
 
 /// Peers forget the padding, and some leave stray bits.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -21,11 +21,11 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// A kind of file: its media type and the end of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// The media type.
-    pub mime_type: &'static str,
+    pub(crate) mime_type: &'static str,
     /// The extension, without the dot.
-    pub extension: &'static str,
+    pub(crate) extension: &'static str,
 }
 
 /// What is not on the list.
@@ -77,7 +77,7 @@ const fn kind(mime_type: &'static str, extension: &'static str) -> Kind {
 
 impl Kind {
     /// The kind that a media type names; anything unknown is plain bytes.
-    pub fn of(mime_type: Option<&str>) -> Kind {
+    pub(crate) fn of(mime_type: Option<&str>) -> Kind {
         let essence = mime_type
             .unwrap_or_default()
             .split(';')
@@ -99,17 +99,17 @@ impl Kind {
 
 /// One decoded piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Media {
+pub(crate) struct Media {
     /// Which block of the content it was.
-    pub block: usize,
+    pub(crate) block: usize,
     /// Its kind.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Decodes every image, sound and binary resource. What cannot be decoded is told in `warnings`.
-pub fn decode(content: &[Content], warnings: &mut Vec<String>) -> Vec<Media> {
+pub(crate) fn decode(content: &[Content], warnings: &mut Vec<String>) -> Vec<Media> {
     let mut media = Vec::new();
     for (block, item) in content.iter().enumerate() {
         let Some((data, mime_type)) = encoded(item) else {

@@ -18,8 +18,8 @@ use toolway_transport::{CloseReason, OpenOptions};
 use toolway_types::{ConnectionState, Failure, ProtocolMode, ServerName, Untrusted};
 use tracing::{debug, info};
 
-pub use self::source::InProcessServer;
 pub(crate) use self::lists::Lists;
+pub use self::source::InProcessServer;
 pub(crate) use self::source::{Group, Source};
 use crate::error::{self, ConnectError};
 use crate::session::{self, ClientIdentity, Correlator, Greeting, Session};
@@ -178,7 +178,11 @@ impl Connection {
         let opened = self.source.open(&self.context.open).await?;
         let (correlator, pump) = session::open(opened.channel, self.context.root.clone());
         let pump = tasks::spawn("session", pump.run());
-        let live = live.insert(Live { correlator, pump, server: opened.server });
+        let live = live.insert(Live {
+            correlator,
+            pump,
+            server: opened.server,
+        });
         *step = Step::Greeting;
         session::greet(&live.correlator, greeting).await
     }
@@ -187,7 +191,11 @@ impl Connection {
     async fn keep(&self, connected: Connected) {
         let session = connected.session.clone();
         let facts = session.facts();
-        info!(era = facts.era.as_str(), version = facts.protocol_version, "connected");
+        info!(
+            era = facts.era.as_str(),
+            version = facts.protocol_version,
+            "connected"
+        );
         let lists = connected.lists.clone();
         self.report(News::Connected(Box::new(connected))).await;
         let mut following = pin!(self.follow(&session, lists));
@@ -201,7 +209,8 @@ impl Connection {
             CloseReason::Asked => return,
             reason => error::lost(reason),
         };
-        self.report(News::Down(ConnectionState::Failed(failure))).await;
+        self.report(News::Down(ConnectionState::Failed(failure)))
+            .await;
     }
 
     /// Fetches lists again when the server says that they changed. Changes during a fetch are
@@ -211,7 +220,9 @@ impl Connection {
         let mut before = session::ListChanges::default();
         while changes.wait_for(|now| *now != before).await.is_ok() {
             let now = *changes.borrow_and_update();
-            lists.refresh(session, before, now, self.context.connect_timeout).await;
+            lists
+                .refresh(session, before, now, self.context.connect_timeout)
+                .await;
             before = now;
             self.report(News::Offers(Box::new(lists.clone()))).await;
         }
@@ -236,13 +247,22 @@ impl Connection {
 
     async fn report(&self, news: News) {
         // The supervisor ends after its connections; if it is gone, so is everybody who asks.
-        let _ = self.reports.send(Report { server: self.server.clone(), news }).await;
+        let _ = self
+            .reports
+            .send(Report {
+                server: self.server.clone(),
+                news,
+            })
+            .await;
     }
 }
 
 impl std::fmt::Debug for Connected {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Connected").field("facts", self.session.facts()).finish()
+        formatter
+            .debug_struct("Connected")
+            .field("facts", self.session.facts())
+            .finish()
     }
 }
 

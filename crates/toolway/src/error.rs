@@ -78,16 +78,26 @@ impl ConnectError {
     /// A step of the handshake that failed.
     pub(crate) fn request(method: &'static str, source: RequestError) -> Self {
         match source {
-            RequestError::Send(SendFailure::Status { status: 401, www_authenticate, .. }) => {
-                Self::NeedsAuth { challenge: www_authenticate.map(Untrusted::new) }
-            }
+            RequestError::Send(SendFailure::Status {
+                status: 401,
+                www_authenticate,
+                ..
+            }) => Self::NeedsAuth {
+                challenge: www_authenticate.map(Untrusted::new),
+            },
             source => Self::Request { method, source },
         }
     }
 
     /// Whether the channel ended by itself, as a process that exits does.
     pub(crate) fn is_closed(&self) -> bool {
-        matches!(self, Self::Request { source: RequestError::Closed(_), .. })
+        matches!(
+            self,
+            Self::Request {
+                source: RequestError::Closed(_),
+                ..
+            }
+        )
     }
 
     /// The same for people; `stderr` is what is known from elsewhere.
@@ -113,12 +123,19 @@ impl ConnectError {
             },
         };
         let stderr = match self {
-            Self::Request { source: RequestError::Closed(reason), .. } => {
-                Some(stderr_of(reason)).filter(|lines| !lines.is_empty()).unwrap_or(stderr)
-            }
+            Self::Request {
+                source: RequestError::Closed(reason),
+                ..
+            } => Some(stderr_of(reason))
+                .filter(|lines| !lines.is_empty())
+                .unwrap_or(stderr),
             _ => stderr,
         };
-        Failure { kind, message: self.to_string(), stderr }
+        Failure {
+            kind,
+            message: self.to_string(),
+            stderr,
+        }
     }
 }
 
@@ -171,5 +188,9 @@ fn quoted(versions: &[Untrusted]) -> String {
     if versions.is_empty() {
         return "of an unnamed revision".to_owned();
     }
-    versions.iter().map(|version| format!("`{version}`")).collect::<Vec<_>>().join(", ")
+    versions
+        .iter()
+        .map(|version| format!("`{version}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -77,9 +77,12 @@ impl Host {
     pub fn start(plan: Plan, options: HostOptions) -> Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let context = Arc::new(Context {
-            client: Arc::new(ClientIdentity::new(&options.client_name, &options.client_version)),
+            client: Arc::new(ClientIdentity::new(
+                &options.client_name,
+                &options.client_version,
+            )),
             root: options.project_root,
-            open: OpenOptions::new(Client::new(options.http)),
+            open: OpenOptions { client: Client::new(options.http), ..OpenOptions::default() },
             connect_timeout: plan.limits.connect_timeout,
             // A size of nought would connect nobody, ever.
             local: Semaphore::new(plan.limits.local_batch.max(1)),
@@ -118,7 +121,9 @@ impl Host {
     /// Waits until this server is not connecting any more. A server nobody knows is not.
     pub async fn ready(&self, server: &str) {
         let pending = |picture: &Arc<HostSnapshot>| {
-            picture.server(server).is_some_and(ServerSnapshot::is_pending)
+            picture
+                .server(server)
+                .is_some_and(ServerSnapshot::is_pending)
         };
         let _ = self.watch().wait_for(|picture| !pending(picture)).await;
     }

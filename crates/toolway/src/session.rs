@@ -24,9 +24,9 @@ pub(crate) use self::inbound::{List, ListChanges};
 use crate::call::ProgressSink;
 use crate::error::{ConnectError, RequestError};
 
+mod correlator;
 mod inbound;
 mod legacy;
-mod correlator;
 pub(crate) mod list;
 mod modern;
 mod probe;
@@ -96,7 +96,10 @@ pub(crate) fn open(channel: Channel, root: Option<PathBuf>) -> (Correlator, Pump
 }
 
 /// Settles era, version and capabilities with the server.
-pub(crate) async fn greet(correlator: &Correlator, greeting: &Greeting) -> Result<Session, ConnectError> {
+pub(crate) async fn greet(
+    correlator: &Correlator,
+    greeting: &Greeting,
+) -> Result<Session, ConnectError> {
     let facts = probe::settle(correlator, greeting).await?;
     let version_header = match facts.era {
         Era::Legacy => headers::legacy(&facts.protocol_version),
@@ -139,7 +142,11 @@ pub(crate) struct RequestOptions<'a> {
 impl RequestOptions<'_> {
     /// Only a time limit.
     pub(crate) fn within(timeout: Duration) -> Self {
-        Self { timeout, progress: None, headers_for: None }
+        Self {
+            timeout,
+            progress: None,
+            headers_for: None,
+        }
     }
 }
 
@@ -157,12 +164,28 @@ impl Session {
         params: Box<RawValue>,
         options: RequestOptions<'_>,
     ) -> Result<Box<RawValue>, RequestError> {
-        let Inner { correlator, client, delivery, facts, .. } = &*self.0;
-        let RequestOptions { timeout, progress, headers_for: tool } = options;
+        let Inner {
+            correlator,
+            client,
+            delivery,
+            facts,
+            ..
+        } = &*self.0;
+        let RequestOptions {
+            timeout,
+            progress,
+            headers_for: tool,
+        } = options;
         let outcome = match facts.era {
             Era::Legacy => self.legacy_request(method, params, timeout, progress).await,
             Era::Modern => {
-                let request = modern::Request { method, params: &params, timeout, progress, tool };
+                let request = modern::Request {
+                    method,
+                    params: &params,
+                    timeout,
+                    progress,
+                    tool,
+                };
                 modern::request(correlator, client, *delivery, request).await
             }
         };
@@ -176,7 +199,11 @@ impl Session {
         timeout: Duration,
         progress: Option<ProgressSink>,
     ) -> Result<Box<RawValue>, RequestError> {
-        let Inner { correlator, version_header, .. } = &*self.0;
+        let Inner {
+            correlator,
+            version_header,
+            ..
+        } = &*self.0;
         let id = correlator.reserve();
         let params = match progress {
             Some(_) => Meta::new()
@@ -203,7 +230,11 @@ impl Session {
             List::Resources => "resources",
             List::Prompts => "prompts",
         };
-        self.0.facts.capabilities.get(key).is_some_and(|capability| !capability.is_null())
+        self.0
+            .facts
+            .capabilities
+            .get(key)
+            .is_some_and(|capability| !capability.is_null())
     }
 
     /// How often the server said that each list changed.
@@ -225,14 +256,22 @@ impl Session {
 /// A status whose body is a JSON-RPC error is that error: modern servers answer `404` to an
 /// unknown method. Statuses that say something about the login or the session stay statuses.
 fn refine(error: RequestError) -> RequestError {
-    let RequestError::Send(SendFailure::Status { status, body, had_session, .. }) = &error else {
+    let RequestError::Send(SendFailure::Status {
+        status,
+        body,
+        had_session,
+        ..
+    }) = &error
+    else {
         return error;
     };
     if matches!(status, 401 | 403) || (*status == 404 && *had_session) {
         return error;
     }
     match envelope::parse(body) {
-        Ok(Message::Response { outcome: Err(rpc), .. }) => RequestError::Rpc(rpc),
+        Ok(Message::Response {
+            outcome: Err(rpc), ..
+        }) => RequestError::Rpc(rpc),
         _ => error,
     }
 }
@@ -245,12 +284,25 @@ fn facts(
     capabilities: Value,
     instructions: &Value,
 ) -> ServerFacts {
-    let instructions = instructions.as_str().filter(|text| !text.trim().is_empty()).map(|text| {
-        let cut: String = text.chars().take(MAX_INSTRUCTIONS).collect();
-        Untrusted::new(cut)
-    });
-    let server_info = if server_info.is_object() { clean(server_info) } else { Value::Null };
-    ServerFacts { era, protocol_version, server_info, capabilities, instructions }
+    let instructions = instructions
+        .as_str()
+        .filter(|text| !text.trim().is_empty())
+        .map(|text| {
+            let cut: String = text.chars().take(MAX_INSTRUCTIONS).collect();
+            Untrusted::new(cut)
+        });
+    let server_info = if server_info.is_object() {
+        clean(server_info)
+    } else {
+        Value::Null
+    };
+    ServerFacts {
+        era,
+        protocol_version,
+        server_info,
+        capabilities,
+        instructions,
+    }
 }
 
 /// Cleans every string of a value, keys included.
@@ -259,9 +311,10 @@ fn clean(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean_text(text)),
         Value::Array(items) => items.into_iter().map(clean).collect(),
-        Value::Object(members) => {
-            members.into_iter().map(|(key, value)| (clean_text(key), clean(value))).collect()
-        }
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(key, value)| (clean_text(key), clean(value)))
+            .collect(),
         other => other,
     }
 }
@@ -270,3 +323,6 @@ fn clean(value: Value) -> Value {
 fn raw(literal: &str) -> Box<RawValue> {
     RawValue::from_string(literal.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,9 @@ pub struct HostSnapshot {
 impl HostSnapshot {
     /// One server, by the name it was configured under.
     pub fn server(&self, name: &str) -> Option<&ServerSnapshot> {
-        self.servers.iter().find(|server| server.name.as_str() == name)
+        self.servers
+            .iter()
+            .find(|server| server.name.as_str() == name)
     }
 
     /// Whether no server is still connecting.
@@ -53,12 +55,18 @@ impl Lines for HostSnapshot {
             return Ok(Arc::clone(line));
         }
         let server = server.clone();
-        match self.server(server.as_str()).map(|known| known.state.clone()) {
+        match self
+            .server(server.as_str())
+            .map(|known| known.state.clone())
+        {
             Some(ConnectionState::NeedsAuth { .. }) => Err(CallError::NeedsAuth { server }),
             Some(state) => Err(CallError::Unavailable { server, state }),
             None => {
                 let reason = "no such server".to_owned();
-                Err(CallError::Unavailable { server, state: ConnectionState::Disabled { reason } })
+                Err(CallError::Unavailable {
+                    server,
+                    state: ConnectionState::Disabled { reason },
+                })
             }
         }
     }

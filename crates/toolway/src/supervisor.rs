@@ -52,11 +52,16 @@ pub(crate) fn roster(
     for planned in &plan.servers {
         // The winner of a name comes first; what it shadows is shown from the plan.
         if !matches!(planned.verdict, Verdict::Shadowed { .. }) {
-            members.entry(planned.name.clone()).or_insert_with(|| Member::planned(planned));
+            members
+                .entry(planned.name.clone())
+                .or_insert_with(|| Member::planned(planned));
         }
     }
     for (name, object) in objects {
-        let blocked = plan.blocked.as_ref().map(|diagnosis| diagnosis.message.clone());
+        let blocked = plan
+            .blocked
+            .as_ref()
+            .map(|diagnosis| diagnosis.message.clone());
         match members.get_mut(name) {
             Some(member) => member.take_object(object),
             None => {
@@ -78,9 +83,10 @@ impl Member {
     fn planned(planned: &PlannedServer) -> Self {
         let reason = planned.verdict.reason().map(ToOwned::to_owned);
         let (state, source) = match &planned.verdict {
-            Verdict::Admitted(spec) => {
-                (ConnectionState::Pending { attempt: 1 }, Some(Source::Spec(spec.clone())))
-            }
+            Verdict::Admitted(spec) => (
+                ConnectionState::Pending { attempt: 1 },
+                Some(Source::Spec(spec.clone())),
+            ),
             refused => {
                 let reason = reason.clone().unwrap_or_else(|| refused.word().to_owned());
                 (ConnectionState::Disabled { reason }, None)
@@ -97,20 +103,35 @@ impl Member {
             counts: None,
             warnings: Vec::new(),
         };
-        Self { shown, source, session: None, lists: Lists::default() }
+        Self {
+            shown,
+            source,
+            session: None,
+            lists: Lists::default(),
+        }
     }
 
     fn object(name: &ServerName, object: &InProcessServer, blocked: Option<String>) -> Self {
         let (state, source, verdict_word) = match &blocked {
             // A policy that cannot be read admits nothing, whoever brings it.
-            Some(reason) => (ConnectionState::Disabled { reason: reason.clone() }, None, "refused"),
+            Some(reason) => (
+                ConnectionState::Disabled {
+                    reason: reason.clone(),
+                },
+                None,
+                "refused",
+            ),
             None => {
                 let source = Source::Object {
                     server: Arc::clone(object),
                     timeout: None,
                     protocol: ProtocolMode::Auto,
                 };
-                (ConnectionState::Pending { attempt: 1 }, Some(source), "admitted")
+                (
+                    ConnectionState::Pending { attempt: 1 },
+                    Some(source),
+                    "admitted",
+                )
             }
         };
         let shown = ServerSnapshot {
@@ -124,13 +145,20 @@ impl Member {
             counts: None,
             warnings: Vec::new(),
         };
-        Self { shown, source, session: None, lists: Lists::default() }
+        Self {
+            shown,
+            source,
+            session: None,
+            lists: Lists::default(),
+        }
     }
 
     /// Puts the object behind the entry that names it. An entry that may not connect, or that is
     /// reached in another way, stays as it is: an object never gets around the plan.
     fn take_object(&mut self, object: &InProcessServer) {
-        let Some(Source::Spec(spec)) = &self.source else { return };
+        let Some(Source::Spec(spec)) = &self.source else {
+            return;
+        };
         if spec.transport == TransportSpec::Sdk {
             self.source = Some(Source::Object {
                 server: Arc::clone(object),
@@ -170,7 +198,13 @@ impl Supervisor {
             })
             .collect();
         let published = watch::Sender::default();
-        let mut supervisor = Self { members, connections, reports, published, stop };
+        let mut supervisor = Self {
+            members,
+            connections,
+            reports,
+            published,
+            stop,
+        };
         supervisor.publish();
         let pictures = supervisor.published.subscribe();
         (supervisor, pictures)
@@ -207,7 +241,9 @@ impl Supervisor {
     }
 
     fn take(&mut self, report: Report) {
-        let Some(member) = self.members.get_mut(&report.server) else { return };
+        let Some(member) = self.members.get_mut(&report.server) else {
+            return;
+        };
         match report.news {
             News::Connected(connected) => {
                 let facts = connected.session.facts().clone();
@@ -227,9 +263,15 @@ impl Supervisor {
 
     fn publish(&mut self) {
         let revision = self.published.borrow().catalog.revision + 1;
-        let standing = || self.members.iter().filter(|(_, member)| member.session.is_some());
-        let catalog =
-            Catalog::build(revision, standing().map(|(name, member)| member.lists.offer(name)));
+        let standing = || {
+            self.members
+                .iter()
+                .filter(|(_, member)| member.session.is_some())
+        };
+        let catalog = Catalog::build(
+            revision,
+            standing().map(|(name, member)| member.lists.offer(name)),
+        );
         let lines = standing()
             .filter_map(|(name, member)| {
                 let session = member.session.clone()?;
@@ -237,8 +279,16 @@ impl Supervisor {
                 Some((name.clone(), connection::line::of(session, timeout)))
             })
             .collect();
-        let servers = self.members.values().map(|member| member.show(&catalog)).collect();
-        self.published.send_replace(Arc::new(HostSnapshot { servers, catalog, lines }));
+        let servers = self
+            .members
+            .values()
+            .map(|member| member.show(&catalog))
+            .collect();
+        self.published.send_replace(Arc::new(HostSnapshot {
+            servers,
+            catalog,
+            lines,
+        }));
     }
 }
 
@@ -254,8 +304,13 @@ impl Member {
             prompts: self.lists.prompts.items.len(),
         });
         shown.warnings.extend(self.lists.warnings());
-        let left_out = catalog.warnings.iter().filter(|warning| warning.server == shown.name);
-        shown.warnings.extend(left_out.map(|warning| warning.message.clone()));
+        let left_out = catalog
+            .warnings
+            .iter()
+            .filter(|warning| warning.server == shown.name);
+        shown
+            .warnings
+            .extend(left_out.map(|warning| warning.message.clone()));
         shown
     }
 }

@@ -32,7 +32,10 @@ where
 {
     let name = name.into();
     let span = debug_span!(parent: &Span::current(), "task", name);
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that spawns"
+    )]
     let handle = tokio::spawn(work.instrument(span));
     Task { name, handle }
 }
@@ -41,7 +44,10 @@ impl<T> Task<T> {
     /// Waits until the task has ended. A caller that goes away while it waits aborts the task.
     pub(crate) async fn join(mut self) -> Result<T, TaskFailure> {
         let outcome = (&mut self.handle).await;
-        outcome.map_err(|source| TaskFailure { name: std::mem::take(&mut self.name), source })
+        outcome.map_err(|source| TaskFailure {
+            name: std::mem::take(&mut self.name),
+            source,
+        })
     }
 }
 

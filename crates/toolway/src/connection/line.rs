@@ -36,14 +36,17 @@ impl Line for ServerLine {
             headers_for: options.tool,
         };
         Box::pin(async move {
-            self.session.request(method, params, options).await.map_err(|error| match error {
-                RequestError::TimedOut => SendError::TimedOut,
-                RequestError::Closed(reason) => SendError::Closed(reason),
-                RequestError::Rpc(error) => SendError::Rpc(error),
-                RequestError::Send(failure) => SendError::Send(failure),
-                RequestError::Malformed(what) => SendError::Malformed(what),
-                RequestError::InputRequired => SendError::Malformed(error.to_string()),
-            })
+            self.session
+                .request(method, params, options)
+                .await
+                .map_err(|error| match error {
+                    RequestError::TimedOut => SendError::TimedOut,
+                    RequestError::Closed(reason) => SendError::Closed(reason),
+                    RequestError::Rpc(error) => SendError::Rpc(error),
+                    RequestError::Send(failure) => SendError::Send(failure),
+                    RequestError::Malformed(what) => SendError::Malformed(what),
+                    RequestError::InputRequired => SendError::Malformed(error.to_string()),
+                })
         })
     }
 

@@ -40,7 +40,12 @@ impl Lists {
             fetch_prompts(session, timeout),
         )
         .await?;
-        Ok(Self { tools, resources, templates, prompts })
+        Ok(Self {
+            tools,
+            resources,
+            templates,
+            prompts,
+        })
     }
 
     /// Fetches again what changed between two counts. A list that cannot be fetched stays as it
@@ -130,7 +135,12 @@ async fn fetch_resources(
     }
     future::try_join(
         fetch(session, method::RESOURCES_LIST, view::resources, timeout),
-        fetch(session, method::RESOURCE_TEMPLATES_LIST, view::resource_templates, timeout),
+        fetch(
+            session,
+            method::RESOURCE_TEMPLATES_LIST,
+            view::resource_templates,
+            timeout,
+        ),
     )
     .await
 }

@@ -71,12 +71,18 @@ impl Source {
             }
             Source::Spec(spec) => {
                 let channel = toolway_transport::open(spec, options).await?;
-                Ok(Opened { channel, server: None })
+                Ok(Opened {
+                    channel,
+                    server: None,
+                })
             }
             Source::Object { server, .. } => {
                 let (channel, end) = in_process::pair();
                 let server = tasks::spawn("in-process server", server(end));
-                Ok(Opened { channel, server: Some(server) })
+                Ok(Opened {
+                    channel,
+                    server: Some(server),
+                })
             }
         }
     }

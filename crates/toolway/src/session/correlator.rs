@@ -17,7 +17,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, Tag};
+use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, SendFailure, Tag};
 use toolway_wire::envelope;
 use tracing::{debug, trace};
 
@@ -73,6 +73,12 @@ struct Counters {
     late: AtomicU64,
     unknown: AtomicU64,
     malformed: AtomicU64,
+}
+
+impl Counters {
+    fn count_malformed(&self) {
+        self.malformed.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A reading of [`Counters`].
@@ -155,7 +161,13 @@ pub(super) fn open(channel: Channel, reception: Reception) -> (Correlator, Pump)
         notices: notices_receiver,
         outbox: VecDeque::new(),
     };
-    (Correlator { shared }, Pump { reader, driver: channel.driver })
+    (
+        Correlator { shared },
+        Pump {
+            reader,
+            driver: channel.driver,
+        },
+    )
 }
 
 impl Correlator {
@@ -166,10 +178,28 @@ impl Correlator {
 
     /// Sends a request and waits for its answer. Dropping the future ends the request.
     pub(super) async fn exchange(&self, exchange: Exchange) -> Answer {
-        let Exchange { id, bytes, headers, timeout, progress, farewell } = exchange;
+        let Exchange {
+            id,
+            bytes,
+            headers,
+            timeout,
+            progress,
+            farewell,
+        } = exchange;
         let (sender, mut answer) = oneshot::channel();
-        self.shared.register(id, Waiter { answer: sender, progress })?;
-        let mut in_flight = InFlight { shared: &self.shared, id, farewell, sent: false };
+        self.shared.register(
+            id,
+            Waiter {
+                answer: sender,
+                progress,
+            },
+        )?;
+        let mut in_flight = InFlight {
+            shared: &self.shared,
+            id,
+            farewell,
+            sent: false,
+        };
         let outcome = tokio::time::timeout(timeout, async {
             if let Some(commands) = self.shared.commands.upgrade() {
                 // The answer side is watched meanwhile: a channel that closes while its queue is
@@ -201,7 +231,11 @@ impl Correlator {
     ) -> Result<(), RequestError> {
         let closed = || RequestError::Closed(self.shared.close_reason());
         let commands = self.shared.commands.upgrade().ok_or_else(closed)?;
-        let message = Command::Send(Outgoing { bytes, tag: None, headers });
+        let message = Command::Send(Outgoing {
+            bytes,
+            tag: None,
+            headers,
+        });
         tokio::select! {
             () = self.shared.closed.cancelled() => Err(closed()),
             sent = commands.send(message) => sent.map_err(|_| closed()),
@@ -267,7 +301,11 @@ impl Shared {
             return;
         }
         let ever_sent = id != 0 && id < self.next_id.load(Ordering::Relaxed);
-        let counter = if ever_sent { &self.counters.late } else { &self.counters.unknown };
+        let counter = if ever_sent {
+            &self.counters.late
+        } else {
+            &self.counters.unknown
+        };
         counter.fetch_add(1, Ordering::Relaxed);
         debug!(id, ever_sent, "dropped an answer that nobody waits for");
     }
@@ -301,7 +339,9 @@ impl Shared {
             std::mem::take(&mut waiting.requests)
         };
         for waiter in requests.into_values() {
-            let _ = waiter.answer.send(Err(RequestError::Closed(reason.clone())));
+            let _ = waiter
+                .answer
+                .send(Err(RequestError::Closed(reason.clone())));
         }
         self.closed.cancel();
     }
@@ -320,7 +360,10 @@ impl Drop for InFlight<'_> {
         let waited_for = self.shared.waiting().requests.remove(&self.id).is_some();
         if waited_for && self.sent {
             let farewell = std::mem::replace(&mut self.farewell, Farewell::Silent);
-            let _ = self.shared.notices.send(Notice { id: self.id, farewell });
+            let _ = self.shared.notices.send(Notice {
+                id: self.id,
+                farewell,
+            });
         }
     }
 }
@@ -344,6 +387,7 @@ impl Reader {
 
     async fn read(&mut self) -> CloseReason {
         let stop = self.shared.stop.clone();
+        let commands = self.commands.clone();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return CloseReason::Asked,
@@ -352,11 +396,20 @@ impl Reader {
                     Some(Event::Failed { tag, failure }) => {
                         self.shared.settle(tag.0, Err(RequestError::Send(failure)));
                     }
+                    Some(Event::Oversized { id_hint, limit }) => {
+                        match id_hint.and_then(|id| id.as_ours()) {
+                            Some(id) => {
+                                let failure = SendFailure::TooLarge { limit };
+                                self.shared.settle(id, Err(RequestError::Send(failure)));
+                            }
+                            None => self.shared.counters.count_malformed(),
+                        }
+                    }
                     Some(Event::Closed(reason)) => return reason,
                     None => return CloseReason::Broken("the transport ended".to_owned()),
                 },
                 Some(notice) = self.notices.recv() => self.take_leave(notice),
-                permit = self.commands.reserve(), if !self.outbox.is_empty() => match permit {
+                permit = commands.reserve(), if !self.outbox.is_empty() => match permit {
                     Ok(permit) => if let Some(command) = self.outbox.pop_front() {
                         permit.send(command);
                     },
@@ -390,12 +443,16 @@ impl Reader {
             Inbound::Uncorrelated(error) => {
                 self.shared.settle_only(Err(RequestError::Rpc(error)));
             }
-            Inbound::Unusable { id: Some(id), problem } => {
-                self.shared.counters.malformed.fetch_add(1, Ordering::Relaxed);
-                self.shared.settle(id, Err(RequestError::Malformed(problem)));
+            Inbound::Unusable {
+                id: Some(id),
+                problem,
+            } => {
+                self.shared.counters.count_malformed();
+                self.shared
+                    .settle(id, Err(RequestError::Malformed(problem)));
             }
             Inbound::Unusable { id: None, problem } => {
-                self.shared.counters.malformed.fetch_add(1, Ordering::Relaxed);
+                self.shared.counters.count_malformed();
                 debug!(problem, "ignored a message that is not the protocol");
             }
             Inbound::Stray => {
@@ -403,14 +460,26 @@ impl Reader {
             }
             Inbound::Progress { id, report } => {
                 // The listener runs outside the lock: it is somebody else's code.
-                let sink = self.shared.waiting().requests.get(&id).and_then(Waiter::listener);
+                let sink = self
+                    .shared
+                    .waiting()
+                    .requests
+                    .get(&id)
+                    .and_then(Waiter::listener);
                 if let Some(sink) = sink {
                     sink(report);
                 }
             }
-            Inbound::Changed(list) => self.shared.changes.send_modify(|changes| changes.note(list)),
+            Inbound::Changed(list) => self
+                .shared
+                .changes
+                .send_modify(|changes| changes.note(list)),
             Inbound::Reply { bytes, headers } => {
-                self.post(Command::Send(Outgoing { bytes, tag: None, headers }));
+                self.post(Command::Send(Outgoing {
+                    bytes,
+                    tag: None,
+                    headers,
+                }));
             }
             Inbound::Nothing => {}
         }
@@ -419,7 +488,11 @@ impl Reader {
     fn take_leave(&mut self, notice: Notice) {
         if let Farewell::Notify(headers) = notice.farewell {
             let bytes = inbound::cancelled(notice.id);
-            self.post(Command::Send(Outgoing { bytes, tag: None, headers }));
+            self.post(Command::Send(Outgoing {
+                bytes,
+                tag: None,
+                headers,
+            }));
         }
         self.post(Command::Abandon(Tag(notice.id)));
     }

@@ -23,7 +23,10 @@ use crate::call::Progress;
 /// A message, sorted.
 pub(super) enum Inbound {
     /// An answer to one of our requests.
-    Answer { id: u64, outcome: Result<Box<RawValue>, RpcError> },
+    Answer {
+        id: u64,
+        outcome: Result<Box<RawValue>, RpcError>,
+    },
     /// An error for a request whose id the server could not read.
     Uncorrelated(RpcError),
     /// An answer to something we never asked.
@@ -35,7 +38,10 @@ pub(super) enum Inbound {
     /// A list has changed.
     Changed(List),
     /// We answer this.
-    Reply { bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)> },
+    Reply {
+        bytes: Bytes,
+        headers: Vec<(HeaderName, HeaderValue)>,
+    },
     /// Nothing to do.
     Nothing,
 }
@@ -89,7 +95,10 @@ struct Settled {
 impl Reception {
     /// Offers this directory as the one root.
     pub(super) fn new(root: Option<PathBuf>) -> Self {
-        Self { root, settled: OnceLock::new() }
+        Self {
+            root,
+            settled: OnceLock::new(),
+        }
     }
 
     /// The directory offered as a root.
@@ -111,19 +120,34 @@ impl Reception {
 /// Sorts one message.
 pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
     match envelope::parse(bytes) {
-        Ok(Message::Response { id: Some(id), outcome }) => match id.as_ours() {
-            Some(id) => Inbound::Answer { id, outcome: outcome.map(ToOwned::to_owned) },
+        Ok(Message::Response {
+            id: Some(id),
+            outcome,
+        }) => match id.as_ours() {
+            Some(id) => Inbound::Answer {
+                id,
+                outcome: outcome.map(ToOwned::to_owned),
+            },
             None => Inbound::Stray,
         },
-        Ok(Message::Response { id: None, outcome: Err(error) }) => Inbound::Uncorrelated(error),
-        Ok(Message::Response { id: None, outcome: Ok(_) }) => Inbound::Stray,
+        Ok(Message::Response {
+            id: None,
+            outcome: Err(error),
+        }) => Inbound::Uncorrelated(error),
+        Ok(Message::Response {
+            id: None,
+            outcome: Ok(_),
+        }) => Inbound::Stray,
         Ok(Message::Notification { method, params }) => notified(&method, params),
         Ok(Message::Request { id, method, .. }) => asked(&id, &method, reception),
         Err(problem) => {
             let mut skimmer = Skimmer::new();
             skimmer.feed(bytes);
             let id = skimmer.response_id().and_then(|id| id.as_ours());
-            Inbound::Unusable { id, problem: problem.to_string() }
+            Inbound::Unusable {
+                id,
+                problem: problem.to_string(),
+            }
         }
     }
 }
@@ -149,7 +173,10 @@ fn notified(name: &str, params: Option<&RawValue>) -> Inbound {
 fn asked(id: &Id, name: &str, reception: &Reception) -> Inbound {
     let settled = reception.settled.get();
     if settled.is_some_and(|settled| settled.era == Era::Modern) {
-        return Inbound::Unusable { id: None, problem: "a request from a modern server".to_owned() };
+        return Inbound::Unusable {
+            id: None,
+            problem: "a request from a modern server".to_owned(),
+        };
     }
     let answer = match (name, reception.root()) {
         (method::PING, _) => to_raw_value(&json!({})).ok(),
@@ -165,7 +192,9 @@ fn asked(id: &Id, name: &str, reception: &Reception) -> Inbound {
             envelope::error_response(Some(id), &refusal)
         }
     };
-    let headers = settled.map(|settled| settled.headers.clone()).unwrap_or_default();
+    let headers = settled
+        .map(|settled| settled.headers.clone())
+        .unwrap_or_default();
     Inbound::Reply { bytes, headers }
 }
 

@@ -12,7 +12,7 @@ use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::{envelope, headers};
 
-use super::correlator::{Exchange, Farewell, Correlator};
+use super::correlator::{Correlator, Exchange, Farewell};
 use super::{ClientIdentity, facts};
 use crate::error::{ConnectError, RequestError};
 
@@ -46,19 +46,23 @@ pub(super) async fn initialize(
     }))
     .map_err(|error| RequestError::Malformed(error.to_string()))?;
     let id = correlator.reserve();
-    correlator.exchange(Exchange {
-        id,
-        bytes: envelope::request(id, method::INITIALIZE, &params),
-        headers: Vec::new(),
-        timeout,
-        progress: None,
-        farewell: Farewell::Silent,
-    })
-    .await
+    correlator
+        .exchange(Exchange {
+            id,
+            bytes: envelope::request(id, method::INITIALIZE, &params),
+            headers: Vec::new(),
+            timeout,
+            progress: None,
+            farewell: Farewell::Silent,
+        })
+        .await
 }
 
 /// Reads the answer to `initialize` and tells the server that the handshake is done.
-pub(super) async fn settle(correlator: &Correlator, answer: &RawValue) -> Result<ServerFacts, ConnectError> {
+pub(super) async fn settle(
+    correlator: &Correlator,
+    answer: &RawValue,
+) -> Result<ServerFacts, ConnectError> {
     let result: InitializeResult = serde_json::from_str(answer.get()).map_err(|error| {
         let problem = format!("the answer is not an initialize result: {error}");
         ConnectError::request(method::INITIALIZE, RequestError::Malformed(problem))
@@ -69,7 +73,8 @@ pub(super) async fn settle(correlator: &Correlator, answer: &RawValue) -> Result
     }
     let headers = headers::legacy(&result.protocol_version);
     correlator.reception().settle(Era::Legacy, headers.clone());
-    correlator.notify(envelope::notification(method::INITIALIZED, None), headers)
+    correlator
+        .notify(envelope::notification(method::INITIALIZED, None), headers)
         .await
         .map_err(|error| ConnectError::request(method::INITIALIZED, error))?;
     Ok(facts(

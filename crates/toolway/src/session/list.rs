@@ -30,7 +30,11 @@ pub(crate) struct Listing<T> {
 
 impl<T> Default for Listing<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), warnings: Vec::new(), failed: false }
+        Self {
+            items: Vec::new(),
+            warnings: Vec::new(),
+            failed: false,
+        }
     }
 }
 
@@ -45,12 +49,18 @@ pub(crate) async fn fetch<T>(
     let mut seen = HashSet::new();
     let mut params = raw("{}");
     for _ in 0..MAX_PAGES {
-        let result = session.request(method, params, RequestOptions::within(timeout)).await?;
+        let result = session
+            .request(method, params, RequestOptions::within(timeout))
+            .await?;
         let page = read(&result).map_err(|error| RequestError::Malformed(error.to_string()))?;
         listing.items.extend(page.items);
-        listing.warnings.extend(page.faults.iter().map(|fault| describe(method, fault)));
+        listing
+            .warnings
+            .extend(page.faults.iter().map(|fault| describe(method, fault)));
         // An empty cursor is a cursor like any other; only its absence ends the list.
-        let Some(cursor) = page.next_cursor else { return Ok(listing) };
+        let Some(cursor) = page.next_cursor else {
+            return Ok(listing);
+        };
         params = to_raw_value(&json!({ "cursor": cursor }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
         if seen.contains(&cursor) {
@@ -62,7 +72,9 @@ pub(crate) async fn fetch<T>(
         }
         seen.insert(cursor);
     }
-    listing.warnings.push(format!("`{method}`: more than {MAX_PAGES} pages; the rest is left out"));
+    listing.warnings.push(format!(
+        "`{method}`: more than {MAX_PAGES} pages; the rest is left out"
+    ));
     Ok(listing)
 }
 
@@ -70,7 +82,10 @@ fn describe(method: &str, fault: &ItemFault) -> String {
     let reason = Untrusted::new(fault.reason.as_str());
     match &fault.name {
         Some(name) => {
-            format!("`{method}`: `{}` left out: {reason}", Untrusted::new(name.as_str()))
+            format!(
+                "`{method}`: `{}` left out: {reason}",
+                Untrusted::new(name.as_str())
+            )
         }
         None => format!("`{method}`: item {} left out: {reason}", fault.index + 1),
     }

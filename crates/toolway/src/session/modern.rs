@@ -15,7 +15,7 @@ use toolway_wire::meta::Meta;
 use toolway_wire::view::{ResultType, Tool};
 use toolway_wire::{envelope, headers};
 
-use super::correlator::{Exchange, Farewell, Correlator};
+use super::correlator::{Correlator, Exchange, Farewell};
 use super::{ClientIdentity, Delivery, facts, raw};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
@@ -53,7 +53,13 @@ impl Discovery {
     pub(super) fn into_facts(mut self, version: &str) -> ServerFacts {
         let server_info = self.meta.remove(meta_key::SERVER_INFO).unwrap_or_default();
         let version = version.to_owned();
-        facts(Era::Modern, version, server_info, self.capabilities, &self.instructions)
+        facts(
+            Era::Modern,
+            version,
+            server_info,
+            self.capabilities,
+            &self.instructions,
+        )
     }
 }
 
@@ -66,8 +72,13 @@ pub(super) async fn discover(
     timeout: Duration,
 ) -> Result<Box<RawValue>, RequestError> {
     let params = raw("{}");
-    let request =
-        Request { method: method::DISCOVER, params: &params, timeout, progress: None, tool: None };
+    let request = Request {
+        method: method::DISCOVER,
+        params: &params,
+        timeout,
+        progress: None,
+        tool: None,
+    };
     let mut exchange = shape(correlator, client, delivery, request)?;
     exchange.farewell = Farewell::Silent;
     correlator.exchange(exchange).await
@@ -98,7 +109,9 @@ fn shape(
         meta = meta.with_progress_token(id);
     }
     let malformed = |problem: &dyn std::fmt::Display| RequestError::Malformed(problem.to_string());
-    let params = meta.splice(Some(request.params)).map_err(|error| malformed(&error))?;
+    let params = meta
+        .splice(Some(request.params))
+        .map_err(|error| malformed(&error))?;
     let (headers, farewell) = match delivery {
         Delivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
         Delivery::PerRequest => {

@@ -39,7 +39,10 @@ enum Evidence {
 }
 
 /// Finds the era and does its handshake.
-pub(super) async fn settle(correlator: &Correlator, greeting: &Greeting) -> Result<ServerFacts, ConnectError> {
+pub(super) async fn settle(
+    correlator: &Correlator,
+    greeting: &Greeting,
+) -> Result<ServerFacts, ConnectError> {
     match (greeting.mode, greeting.delivery) {
         (ProtocolMode::Legacy, _) => initialize(correlator, greeting).await,
         (ProtocolMode::Modern, _) => discover_only(correlator, greeting).await,
@@ -51,7 +54,10 @@ pub(super) async fn settle(correlator: &Correlator, greeting: &Greeting) -> Resu
     }
 }
 
-async fn initialize(correlator: &Correlator, greeting: &Greeting) -> Result<ServerFacts, ConnectError> {
+async fn initialize(
+    correlator: &Correlator,
+    greeting: &Greeting,
+) -> Result<ServerFacts, ConnectError> {
     let answer = legacy::initialize(correlator, &greeting.client, greeting.timeout)
         .await
         .map_err(|error| ConnectError::request(method::INITIALIZE, error))?;
@@ -59,7 +65,13 @@ async fn initialize(correlator: &Correlator, greeting: &Greeting) -> Result<Serv
 }
 
 async fn ask(correlator: &Correlator, greeting: &Greeting) -> Answer {
-    modern::discover(correlator, &greeting.client, greeting.delivery, greeting.timeout).await
+    modern::discover(
+        correlator,
+        &greeting.client,
+        greeting.delivery,
+        greeting.timeout,
+    )
+    .await
 }
 
 /// Probes, and once more when the server names a version that both speak.
@@ -103,11 +115,10 @@ async fn conclude(
         Evidence::Mutual => initialize(correlator, greeting).await,
         Evidence::Legacy { offered } => match initialize(correlator, greeting).await {
             // It named its versions, and none is ours: that is the better explanation.
-            Err(ConnectError::Request { source: RequestError::Rpc(_), .. })
-                if !offered.is_empty() =>
-            {
-                Err(unspoken(offered))
-            }
+            Err(ConnectError::Request {
+                source: RequestError::Rpc(_),
+                ..
+            }) if !offered.is_empty() => Err(unspoken(offered)),
             outcome => outcome,
         },
         Evidence::Nothing(error) => Err(ConnectError::request(method::DISCOVER, error)),
@@ -116,13 +127,20 @@ async fn conclude(
 
 /// A stream: an answer within [`PATIENCE`] decides. After that `initialize` goes out too, on the
 /// same stream, and whichever is answered decides.
-async fn settle_stream(correlator: &Correlator, greeting: &Greeting) -> Result<ServerFacts, ConnectError> {
+async fn settle_stream(
+    correlator: &Correlator,
+    greeting: &Greeting,
+) -> Result<ServerFacts, ConnectError> {
     let mut probe = pin!(ask_twice(correlator, greeting));
     if let Ok(evidence) = tokio::time::timeout(PATIENCE, &mut probe).await {
         return conclude(correlator, greeting, evidence).await;
     }
     tracing::debug!("no answer to the probe yet: trying `initialize` as well");
-    let mut handshake = pin!(legacy::initialize(correlator, &greeting.client, greeting.timeout));
+    let mut handshake = pin!(legacy::initialize(
+        correlator,
+        &greeting.client,
+        greeting.timeout
+    ));
     let mut probing = true;
     let mut refusal = None;
     loop {
@@ -157,15 +175,22 @@ fn weigh(answer: Answer) -> Evidence {
         Ok(result) => weigh_result(&result),
         Err(RequestError::Rpc(error)) => weigh_error(&error),
         // Anything may have answered these: a login wall, a gateway, a proxy.
-        Err(error @ RequestError::Send(SendFailure::Status { status: 401 | 403, .. })) => {
-            Evidence::Nothing(error)
-        }
+        Err(
+            error @ RequestError::Send(SendFailure::Status {
+                status: 401 | 403, ..
+            }),
+        ) => Evidence::Nothing(error),
         Err(error @ RequestError::Send(SendFailure::Status { status: 500.., .. })) => {
             Evidence::Nothing(error)
         }
         Err(RequestError::Send(SendFailure::Status { body, .. })) => match envelope::parse(&body) {
-            Ok(Message::Response { outcome: Err(error), .. }) => weigh_error(&error),
-            _ => Evidence::Legacy { offered: Vec::new() },
+            Ok(Message::Response {
+                outcome: Err(error),
+                ..
+            }) => weigh_error(&error),
+            _ => Evidence::Legacy {
+                offered: Vec::new(),
+            },
         },
         Err(
             error @ (RequestError::TimedOut
@@ -177,40 +202,55 @@ fn weigh(answer: Answer) -> Evidence {
             )),
         ) => Evidence::Nothing(error),
         Err(RequestError::Send(_) | RequestError::Malformed(_) | RequestError::InputRequired) => {
-            Evidence::Legacy { offered: Vec::new() }
+            Evidence::Legacy {
+                offered: Vec::new(),
+            }
         }
     }
 }
 
 fn weigh_result(result: &RawValue) -> Evidence {
     let Some(discovery) = Discovery::read(result) else {
-        return Evidence::Legacy { offered: Vec::new() };
+        return Evidence::Legacy {
+            offered: Vec::new(),
+        };
     };
     match mutual_modern(&discovery.supported_versions) {
         Some(version) => Evidence::Modern(Box::new(discovery.into_facts(version))),
-        None => Evidence::Legacy { offered: unknown(discovery.supported_versions) },
+        None => Evidence::Legacy {
+            offered: unknown(discovery.supported_versions),
+        },
     }
 }
 
 fn weigh_error(error: &RpcError) -> Evidence {
     if error.code != UNSUPPORTED_PROTOCOL_VERSION {
-        return Evidence::Legacy { offered: Vec::new() };
+        return Evidence::Legacy {
+            offered: Vec::new(),
+        };
     }
     let supported = error.supported_versions();
     if mutual_modern(&supported).is_some() {
         return Evidence::Mutual;
     }
-    Evidence::Legacy { offered: unknown(supported) }
+    Evidence::Legacy {
+        offered: unknown(supported),
+    }
 }
 
 /// The versions, if all of them are foreign to us.
 fn unknown(versions: Vec<String>) -> Vec<String> {
-    if versions.iter().any(|version| LEGACY_VERSIONS.contains(&version.as_str())) {
+    if versions
+        .iter()
+        .any(|version| LEGACY_VERSIONS.contains(&version.as_str()))
+    {
         return Vec::new();
     }
     versions
 }
 
 fn unspoken(offered: Vec<String>) -> ConnectError {
-    ConnectError::Version { offered: offered.into_iter().map(Untrusted::new).collect() }
+    ConnectError::Version {
+        offered: offered.into_iter().map(Untrusted::new).collect(),
+    }
 }

@@ -18,8 +18,8 @@ fn key(server: &str, tool: &str) -> ToolKey {
     ToolKey::new(ServerName::new(server).unwrap(), tool)
 }
 
-fn rules(value: Value) -> Permissions {
-    let (permissions, found) = Permissions::parse(&value, &here(), Scope::User);
+fn rules(value: &Value) -> Permissions {
+    let (permissions, found) = Permissions::parse(value, &here(), Scope::User);
     assert_eq!(found, [], "{value}");
     permissions
 }
@@ -34,11 +34,11 @@ fn verdict<'a>(permissions: &Permissions, subject: impl Into<Subject<'a>>) -> (c
 }
 
 fn denies(rule: &str, server: &str, tool: &str) -> bool {
-    verdict(&rules(json!({ "deny": [rule] })), &key(server, tool)).0 == 'd'
+    verdict(&rules(&json!({ "deny": [rule] })), &key(server, tool)).0 == 'd'
 }
 
 fn allows(rule: &str, server: &str, tool: &str) -> bool {
-    verdict(&rules(json!({ "allow": [rule] })), &key(server, tool)).0 == 'a'
+    verdict(&rules(&json!({ "allow": [rule] })), &key(server, tool)).0 == 'a'
 }
 
 fn errors(value: &Value, scope: Scope) -> (Permissions, Vec<String>) {
@@ -55,7 +55,7 @@ fn errors(value: &Value, scope: Scope) -> (Permissions, Vec<String>) {
 
 #[test]
 fn deny_beats_ask_beats_allow_beats_the_mode() {
-    let permissions = rules(json!({
+    let permissions = rules(&json!({
         "allow": ["mcp__git"],
         "ask": ["mcp__git__push*"],
         "deny": ["mcp__git__push_force"],
@@ -79,7 +79,7 @@ fn without_a_rule_the_mode_decides() {
         ("bypass", 'a'),
         ("bypassPermissions", 'a'),
     ] {
-        let permissions = rules(json!({ "defaultMode": mode }));
+        let permissions = rules(&json!({ "defaultMode": mode }));
         assert_eq!(
             verdict(&permissions, &key("a", "b")),
             (expected, String::new()),
@@ -154,7 +154,7 @@ fn sec_31_deny_matches_every_spelling_of_a_tool() {
         &tool.exposed().to_uppercase(),
     ] {
         assert!(denies(rule, "my server", "Get.Item"), "{rule}");
-        let asking = rules(json!({ "ask": [rule], "allow": ["*"] }));
+        let asking = rules(&json!({ "ask": [rule], "allow": ["*"] }));
         assert_eq!(verdict(&asking, &tool).0, '?', "{rule}");
     }
     // A composed letter and its parts, a hidden character, a connector's folded name.
@@ -210,7 +210,7 @@ fn sec_31_an_unclear_border_denies_both_readings_and_allows_one() {
 #[test]
 fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
     let permissions =
-        rules(json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
+        rules(&json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
     assert_eq!(verdict(&permissions, Subject::builtin("ToolSearch")).0, 'a');
     assert_eq!(
         verdict(&permissions, Subject::builtin("ReadMcpResource")).0,
@@ -226,7 +226,7 @@ fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
         verdict(&permissions, Subject::tool(&tool).shown_as("greet")).0,
         'a'
     );
-    let alias = rules(json!({ "deny": ["hello"] }));
+    let alias = rules(&json!({ "deny": ["hello"] }));
     assert_eq!(
         verdict(&alias, Subject::tool(&tool).shown_as("Hello")).0,
         'd'
@@ -237,7 +237,7 @@ fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
 fn an_argument_predicate_is_evaluated_on_the_arguments() {
     let tool = key("github", "create_issue");
     let call = |list: &str, rule: &str, arguments: Value| {
-        let permissions = rules(json!({ list: [rule] }));
+        let permissions = rules(&json!({ list: [rule] }));
         let arguments = arguments.as_object().unwrap().clone();
         verdict(
             &permissions,
@@ -296,16 +296,16 @@ fn an_argument_predicate_is_evaluated_on_the_arguments() {
 #[test]
 fn unknown_arguments_never_allow_and_make_a_deny_ask() {
     let tool = key("db", "query");
-    let deny = rules(json!({ "deny": ["mcp__db__query(sql:DROP *)"], "allow": ["*"] }));
+    let deny = rules(&json!({ "deny": ["mcp__db__query(sql:DROP *)"], "allow": ["*"] }));
     assert_eq!(
         verdict(&deny, &tool),
         ('?', "mcp__db__query(sql:DROP *)".into())
     );
     assert_eq!(deny.decide_tool(&tool), deny.decide(&tool));
-    let allow = rules(json!({ "allow": ["mcp__db__query(sql:SELECT *)"] }));
+    let allow = rules(&json!({ "allow": ["mcp__db__query(sql:SELECT *)"] }));
     assert_eq!(verdict(&allow, &tool), ('?', String::new()));
     // A plain deny behind an undecided one still denies.
-    let both = rules(json!({ "deny": ["mcp__db__query(sql:DROP *)", "mcp__db"] }));
+    let both = rules(&json!({ "deny": ["mcp__db__query(sql:DROP *)", "mcp__db"] }));
     assert_eq!(verdict(&both, &tool), ('d', "mcp__db".into()));
 }
 
@@ -321,12 +321,12 @@ fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
         ..Hints::default()
     };
     let said =
-        |value: Value, hints| verdict(&rules(value), Subject::tool(&tool).with_hints(hints)).0;
+        |value: Value, hints| verdict(&rules(&value), Subject::tool(&tool).with_hints(hints)).0;
     let allow = json!({ "allow": ["mcp__db__*(@readOnly)"] });
     assert_eq!(said(allow.clone(), read_only), 'a');
     assert_eq!(said(allow.clone(), tame), '?');
     assert_eq!(said(allow.clone(), Hints::default()), '?');
-    assert_eq!(verdict(&rules(allow), &tool).0, '?');
+    assert_eq!(verdict(&rules(&allow), &tool).0, '?');
     let deny = json!({ "deny": ["*(@destructive)"] });
     assert_eq!(said(deny.clone(), Hints::default()), 'd');
     assert_eq!(said(deny.clone(), read_only), '?');
@@ -425,7 +425,7 @@ fn sec_03_the_repositorys_own_permissions_are_ignored_with_a_warning() {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].severity, Severity::Warning);
     }
-    let local = rules(json!({ "allow": ["*"], "deny": ["mcp__fs"], "defaultMode": "bypass" }));
+    let local = rules(&json!({ "allow": ["*"], "deny": ["mcp__fs"], "defaultMode": "bypass" }));
     let local = local.narrowing_only();
     assert_eq!(verdict(&local, &key("fs", "x")).0, 'd');
     assert_eq!(verdict(&local, &key("git", "x")).0, '?');

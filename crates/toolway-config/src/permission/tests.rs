@@ -5,6 +5,7 @@ use toolway_types::{Origin, Scope, ServerName, Severity, ToolKey};
 
 use super::*;
 
+mod predicates;
 mod properties;
 
 fn here() -> Origin {
@@ -234,121 +235,6 @@ fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
 }
 
 #[test]
-fn an_argument_predicate_is_evaluated_on_the_arguments() {
-    let tool = key("github", "create_issue");
-    let call = |list: &str, rule: &str, arguments: Value| {
-        let permissions = rules(&json!({ list: [rule] }));
-        let arguments = arguments.as_object().unwrap().clone();
-        verdict(
-            &permissions,
-            Subject::tool(&tool).with_arguments(&arguments),
-        )
-        .0
-    };
-    let acme = "mcp__github__*(repo:acme/*)";
-    assert_eq!(call("allow", acme, json!({ "repo": "acme/app" })), 'a');
-    assert_eq!(call("deny", acme, json!({ "repo": "acme/app" })), 'd');
-    for other in [
-        json!({ "repo": "evil/app" }),
-        json!({}),
-        json!({ "owner": "acme/app" }),
-    ] {
-        assert_eq!(call("allow", acme, other.clone()), '?', "{other}");
-        assert_eq!(call("deny", acme, other.clone()), '?', "{other}");
-    }
-    // Lists: one is enough to deny, all are needed to allow.
-    let mixed = json!({ "repo": ["acme/app", "evil/app"] });
-    assert_eq!(call("deny", acme, mixed.clone()), 'd');
-    assert_eq!(call("allow", acme, mixed), '?');
-    // Dotted keys, numbers, several conditions.
-    let nested = "mcp__github__*(target.repo:acme/* && draft:true)";
-    let arguments = json!({ "target": { "repo": "acme/app" }, "draft": true });
-    assert_eq!(call("allow", nested, arguments), 'a');
-    assert_eq!(
-        call("allow", nested, json!({ "target": { "repo": "acme/app" } })),
-        '?'
-    );
-    // Disguises do not get around a deny, nor into an allow.
-    for disguised in [
-        json!({ "Repo": "ACME/app" }),
-        json!({ "repo": "ac\u{200b}me/app" }),
-        json!({ "repo\u{feff}": "acme/app" }),
-    ] {
-        assert_eq!(call("deny", acme, disguised.clone()), 'd', "{disguised}");
-        assert_eq!(call("allow", acme, disguised.clone()), '?', "{disguised}");
-    }
-    for climbing in [
-        "acme/../evil/app",
-        "acme/%2e%2e/evil",
-        "acme/..\\evil",
-        "acme/\u{202e}x",
-    ] {
-        assert_eq!(
-            call("allow", acme, json!({ "repo": climbing })),
-            '?',
-            "{climbing}"
-        );
-    }
-    let both = json!({ "repo": "acme/app", "Repo": "evil/app" });
-    assert_eq!(call("allow", acme, both), '?');
-}
-
-#[test]
-fn unknown_arguments_never_allow_and_make_a_deny_ask() {
-    let tool = key("db", "query");
-    let deny = rules(&json!({ "deny": ["mcp__db__query(sql:DROP *)"], "allow": ["*"] }));
-    assert_eq!(
-        verdict(&deny, &tool),
-        ('?', "mcp__db__query(sql:DROP *)".into())
-    );
-    assert_eq!(deny.decide_tool(&tool), deny.decide(&tool));
-    let allow = rules(&json!({ "allow": ["mcp__db__query(sql:SELECT *)"] }));
-    assert_eq!(verdict(&allow, &tool), ('?', String::new()));
-    // A plain deny behind an undecided one still denies.
-    let both = rules(&json!({ "deny": ["mcp__db__query(sql:DROP *)", "mcp__db"] }));
-    assert_eq!(verdict(&both, &tool), ('d', "mcp__db".into()));
-}
-
-#[test]
-fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
-    let tool = key("db", "query");
-    let read_only = Hints {
-        read_only: Some(true),
-        ..Hints::default()
-    };
-    let tame = Hints {
-        destructive: Some(false),
-        ..Hints::default()
-    };
-    let said =
-        |value: Value, hints| verdict(&rules(&value), Subject::tool(&tool).with_hints(hints)).0;
-    let allow = json!({ "allow": ["mcp__db__*(@readOnly)"] });
-    assert_eq!(said(allow.clone(), read_only), 'a');
-    assert_eq!(said(allow.clone(), tame), '?');
-    assert_eq!(said(allow.clone(), Hints::default()), '?');
-    assert_eq!(verdict(&rules(&allow), &tool).0, '?');
-    let deny = json!({ "deny": ["*(@destructive)"] });
-    assert_eq!(said(deny.clone(), Hints::default()), 'd');
-    assert_eq!(said(deny.clone(), read_only), '?');
-    assert_eq!(said(deny, tame), '?');
-    assert_eq!(
-        said(json!({ "deny": ["mcp__db(!@readOnlyHint)"] }), tame),
-        'd'
-    );
-    for rule in [
-        "*(@readOnly)",
-        "mcp__*(@readOnly)",
-        "mcp__*__query(@readOnly)",
-        "Foo(@readOnly)",
-    ] {
-        let (permissions, said) = errors(&json!({ "allow": [rule] }), Scope::User);
-        assert_eq!(said.len(), 1, "{rule}");
-        assert!(said[0].contains("claim"), "{said:?}");
-        assert_eq!(permissions, Permissions::empty());
-    }
-}
-
-#[test]
 fn a_broken_restricting_rule_holds_for_all_it_could_mean() {
     for rule in [
         "mcp__fs__delete(",
@@ -462,4 +348,19 @@ fn layers_add_up_and_the_highest_scope_sets_the_mode() {
         layer(Scope::Managed, json!({ "disableBypass": false })),
     ]);
     assert_eq!(free.mode(), Mode::Bypass);
+}
+
+#[test]
+fn sec_35_a_diagnosis_shows_no_hidden_character_of_the_file() {
+    let bad = "\u{1b}[2Jx\u{202e}";
+    let value = json!({ "deny": [format!("mcp__{bad}(")], "defaultMode": bad, bad: 1 });
+    let (_, found) = Permissions::parse(&value, &here(), Scope::Local);
+    assert_eq!(found.len(), 3);
+    for said in found
+        .iter()
+        .flat_map(|one| [Some(&one.message), one.hint.as_ref()])
+        .flatten()
+    {
+        assert!(!said.contains(toolway_types::text::is_hidden), "{said:?}");
+    }
 }

@@ -13,6 +13,7 @@ pub mod environment;
 pub mod error;
 pub mod load;
 pub mod merge;
+pub mod permission;
 pub mod plan;
 pub mod policy;
 mod raw;
@@ -24,6 +25,9 @@ pub use edit::{Document, EditError, Edited, edit};
 pub use environment::Environment;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};
+pub use permission::{
+    Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, Subject,
+};
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use policy::admit;
 pub use raw::validate;

@@ -51,6 +51,13 @@ pub enum Event {
         /// Why.
         failure: SendFailure,
     },
+    /// A message was larger than the cap and was skipped; the channel lives on.
+    Oversized {
+        /// The request it answers, where its id could be read on the way past.
+        id_hint: Option<toolway_wire::Id>,
+        /// The cap in bytes.
+        limit: usize,
+    },
     /// The channel has ended; nothing follows.
     Closed(CloseReason),
 }

@@ -1,1 +1,21 @@
-//! placeholder
+//! The Model Context Protocol as data.
+//!
+//! Owns: JSON-RPC envelopes over raw JSON, ids, errors, what differs between the two eras,
+//! `_meta`, protocol headers, and typed views of results that tolerate one bad item.
+//! Does not own: any I/O, ids in flight, or what to do about a message. Payloads stay the bytes
+//! they came in until somebody asks for a view.
+
+pub mod envelope;
+pub mod era;
+pub mod error;
+pub mod headers;
+pub mod id;
+mod members;
+pub mod meta;
+pub mod scan;
+pub mod skim;
+pub mod view;
+
+pub use envelope::{EnvelopeError, Message};
+pub use error::RpcError;
+pub use id::Id;

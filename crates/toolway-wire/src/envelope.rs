@@ -1,0 +1,299 @@
+//! JSON-RPC envelopes: one message in, one message out, payloads untouched.
+//!
+//! Owns parsing bytes into a borrowed [`Message`] and writing messages as bytes. Deliberately
+//! tolerant of what real servers send (BOM, CRLF, `error: null`, float ids) and strict about
+//! what lets two readers disagree (doubled members, depth). Batches are split, not parsed: no
+//! caller ever sees one.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::error::RpcError;
+use crate::id::Id;
+use crate::scan::{self, Key};
+
+/// One message, borrowed from its bytes.
+#[derive(Debug)]
+pub enum Message<'a> {
+    /// The peer asks something and waits for an answer.
+    Request {
+        /// Its id, to be echoed.
+        id: Id,
+        /// The method.
+        method: Cow<'a, str>,
+        /// The parameters, untouched.
+        params: Option<&'a RawValue>,
+    },
+    /// The peer tells something.
+    Notification {
+        /// The method.
+        method: Cow<'a, str>,
+        /// The parameters, untouched.
+        params: Option<&'a RawValue>,
+    },
+    /// The peer answers.
+    Response {
+        /// Which request it answers; absent when the peer could not read the request's id.
+        id: Option<Id>,
+        /// The result, untouched, or the error.
+        outcome: Result<&'a RawValue, RpcError>,
+    },
+}
+
+/// Why bytes are not a message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EnvelopeError {
+    /// Not UTF-8.
+    #[error("the message is not UTF-8")]
+    Encoding,
+    /// Not JSON, or not an object.
+    #[error("the message is not a JSON object: {0}")]
+    Json(String),
+    /// A member stands twice.
+    #[error("the message has the member `{0}` twice")]
+    Doubled(String),
+    /// Nested too deeply.
+    #[error("the message nests deeper than {} levels", scan::MAX_DEPTH)]
+    TooDeep,
+    /// The id cannot be one.
+    #[error("the message's id is neither a string nor an integer")]
+    Id,
+    /// JSON, but neither request, notification nor answer.
+    #[error("the message is JSON but not JSON-RPC 2.0")]
+    NotRpc,
+}
+
+/// Reads one message.
+pub fn parse(bytes: &[u8]) -> Result<Message<'_>, EnvelopeError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| EnvelopeError::Encoding)?;
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    if !scan::is_shallow(text.as_bytes()) {
+        return Err(EnvelopeError::TooDeep);
+    }
+    let members: Members<'_> = serde_json::from_str(text).map_err(|error| {
+        // The only custom error our visitor raises carries the member's name.
+        let message = error.to_string();
+        match message
+            .strip_prefix(DOUBLED)
+            .and_then(|rest| rest.split_once('\u{0}'))
+        {
+            Some((name, _)) => EnvelopeError::Doubled(name.to_owned()),
+            None => EnvelopeError::Json(message),
+        }
+    })?;
+    members.classify()
+}
+
+/// The messages of a batch (2025-03-26 only), or `None` when the bytes are not a JSON array.
+pub fn split_batch(bytes: &[u8]) -> Option<Vec<&RawValue>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    if !text.trim_start().starts_with('[') {
+        return None;
+    }
+    serde_json::from_str(text).ok()
+}
+
+const DOUBLED: &str = "doubled member \u{0}";
+
+#[derive(Default)]
+struct Members<'a> {
+    version: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Members<'a> {
+    fn classify(self) -> Result<Message<'a>, EnvelopeError> {
+        if self
+            .version
+            .is_some_and(|version| version.get() != "\"2.0\"")
+        {
+            return Err(EnvelopeError::NotRpc);
+        }
+        let id = self
+            .id
+            .map(Id::read)
+            .transpose()
+            .map_err(|_| EnvelopeError::Id)?
+            .flatten();
+        if let Some(method) = self.method {
+            let Ok(Key(method)) = serde_json::from_str(method.get()) else {
+                return Err(EnvelopeError::NotRpc);
+            };
+            let params = self.params.filter(|params| params.get() != "null");
+            return Ok(match id {
+                Some(id) => Message::Request { id, method, params },
+                None => Message::Notification { method, params },
+            });
+        }
+        // `"error": null` beside a result is a success; a real error beside a result is an error.
+        let error = self.error.filter(|error| error.get() != "null");
+        match (error, self.result) {
+            (Some(error), _) => Ok(Message::Response {
+                id,
+                outcome: Err(RpcError::read(error)),
+            }),
+            (None, Some(result)) => Ok(Message::Response {
+                id,
+                outcome: Ok(result),
+            }),
+            (None, None) => Err(EnvelopeError::NotRpc),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON-RPC message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+        let mut members = Members::default();
+        let mut unknown = HashSet::new();
+        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+            let value = map.next_value::<&'de RawValue>()?;
+            // Exact case only: `Method` is an unknown member, never the method (SEC-21).
+            let slot = match &*key {
+                "jsonrpc" => &mut members.version,
+                "id" => &mut members.id,
+                "method" => &mut members.method,
+                "params" => &mut members.params,
+                "result" => &mut members.result,
+                "error" => &mut members.error,
+                _ => {
+                    if let Some(twice) = unknown.replace(key) {
+                        return Err(doubled(&twice));
+                    }
+                    continue;
+                }
+            };
+            if slot.replace(value).is_some() {
+                return Err(doubled(&key));
+            }
+        }
+        Ok(members)
+    }
+}
+
+fn doubled<E: de::Error>(name: &str) -> E {
+    E::custom(format_args!("{DOUBLED}{}\u{0}", name.replace('\u{0}', "")))
+}
+
+/// A request of ours.
+pub fn request(id: u64, method: &str, params: &RawValue) -> Bytes {
+    let mut out = start(method.len() + params.get().len());
+    out.extend_from_slice(b",\"id\":");
+    Id::from(id).write(&mut out);
+    out.extend_from_slice(b",\"method\":");
+    write_string(&mut out, method);
+    finish(out, b",\"params\":", params)
+}
+
+/// A notification of ours.
+pub fn notification(method: &str, params: Option<&RawValue>) -> Bytes {
+    let mut out = start(method.len() + params.map_or(0, |params| params.get().len()));
+    out.extend_from_slice(b",\"method\":");
+    write_string(&mut out, method);
+    if let Some(params) = params {
+        return finish(out, b",\"params\":", params);
+    }
+    out.push(b'}');
+    out.into()
+}
+
+/// Our answer to a request.
+pub fn response(id: &Id, result: &RawValue) -> Bytes {
+    let mut out = start(result.get().len());
+    out.extend_from_slice(b",\"id\":");
+    id.write(&mut out);
+    finish(out, b",\"result\":", result)
+}
+
+/// Our refusal of a request; without an id when its id could not be read.
+pub fn error_response(id: Option<&Id>, error: &RpcError) -> Bytes {
+    let mut out = start(error.message.len());
+    out.extend_from_slice(b",\"id\":");
+    match id {
+        Some(id) => id.write(&mut out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"error\":{\"code\":");
+    out.extend_from_slice(error.code.to_string().as_bytes());
+    out.extend_from_slice(b",\"message\":");
+    write_string(&mut out, &error.message);
+    if let Some(data) = &error.data {
+        out.extend_from_slice(b",\"data\":");
+        write_raw(&mut out, data);
+    }
+    out.extend_from_slice(b"}}");
+    out.into()
+}
+
+fn start(payload: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(payload + 96);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    out
+}
+
+fn finish(mut out: Vec<u8>, label: &[u8], payload: &RawValue) -> Bytes {
+    out.extend_from_slice(label);
+    write_raw(&mut out, payload);
+    out.push(b'}');
+    out.into()
+}
+
+/// Appends raw JSON on one line. Inside strings JSON has no bare line breaks, so every one found
+/// stands between tokens and may become a space.
+fn write_raw(out: &mut Vec<u8>, raw: &RawValue) {
+    let from = out.len();
+    out.extend_from_slice(raw.get().as_bytes());
+    let mut at = from;
+    while let Some(step) = memchr::memchr2(b'\n', b'\r', &out[at..]) {
+        at += step;
+        out[at] = b' ';
+    }
+}
+
+/// Appends a JSON string.
+pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..0x20 => {
+                out.extend_from_slice(b"\\u00");
+                out.push(b"0123456789abcdef"[usize::from(byte >> 4)]);
+                out.push(b"0123456789abcdef"[usize::from(byte & 15)]);
+            }
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests;

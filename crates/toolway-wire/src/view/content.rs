@@ -1,0 +1,197 @@
+//! What a tool answers: content blocks, structured content, and whether it is an error.
+//!
+//! A block that cannot be read is [`Content::Unknown`] with its bytes kept: a gateway passes on
+//! what it does not understand.
+
+use serde_json::value::RawValue;
+
+use super::{ViewError, lenient, object, optional};
+use crate::members::Members;
+
+/// One block of content.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Plain text, as received.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A picture.
+    Image {
+        /// Its bytes in base64.
+        data: String,
+        /// Its media type.
+        mime_type: String,
+    },
+    /// A sound.
+    Audio {
+        /// Its bytes in base64.
+        data: String,
+        /// Its media type.
+        mime_type: String,
+    },
+    /// A resource, embedded.
+    Resource {
+        /// Where it is.
+        uri: String,
+        /// Its media type.
+        mime_type: Option<String>,
+        /// Its text or bytes.
+        body: ResourceBody,
+    },
+    /// A resource, by reference.
+    ResourceLink {
+        /// Where it is.
+        uri: String,
+        /// Its name; the URI where the server gave none.
+        name: String,
+        /// A name for people.
+        title: Option<String>,
+        /// What it is, as received.
+        description: Option<String>,
+        /// Its media type.
+        mime_type: Option<String>,
+    },
+    /// Anything else, or a known kind that could not be read.
+    Unknown {
+        /// Its `type`, or an empty string.
+        kind: String,
+        /// The whole block, untouched.
+        raw: Box<RawValue>,
+    },
+}
+
+/// What a resource holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceBody {
+    /// Text, as received.
+    Text(String),
+    /// Bytes in base64.
+    Blob(String),
+}
+
+/// What kind of result it is; absent means complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResultType {
+    /// The answer.
+    Complete,
+    /// The server needs something first (modern era).
+    InputRequired,
+    /// The server works on it (tasks extension).
+    Task,
+    /// A word we do not know: the result is invalid.
+    Unknown(String),
+}
+
+impl ResultType {
+    /// Reads `resultType` without looking at anything else.
+    pub fn peek(result: &RawValue) -> Result<Self, ViewError> {
+        object(result).map(|members| Self::of(&members))
+    }
+
+    pub(crate) fn of(members: &Members<'_>) -> Self {
+        match members.get("resultType").map(lenient::text).as_deref() {
+            None | Some("complete") => Self::Complete,
+            Some("input_required") => Self::InputRequired,
+            Some("task") => Self::Task,
+            Some(other) => Self::Unknown(other.to_owned()),
+        }
+    }
+}
+
+/// What a tool answered.
+#[derive(Debug, Clone)]
+pub struct ToolResult {
+    /// The blocks, in order.
+    pub content: Vec<Content>,
+    /// Structured content, untouched.
+    pub structured: Option<Box<RawValue>>,
+    /// Whether the tool says it failed.
+    pub is_error: bool,
+    /// `_meta`, untouched.
+    pub meta: Option<Box<RawValue>>,
+    /// What kind of result it is.
+    pub result_type: ResultType,
+}
+
+/// Views a `tools/call` result. Missing `content` is an empty list: servers with structured
+/// content alone leave it out.
+pub fn tool_result(result: &RawValue) -> Result<ToolResult, ViewError> {
+    let members = object(result)?;
+    let content = match members.value("content") {
+        None => Vec::new(),
+        // One block in place of a list is what hand-written servers send.
+        Some(block) if block.get().starts_with('{') => vec![read(block)],
+        Some(blocks) => serde_json::from_str::<Vec<&RawValue>>(blocks.get())
+            .map_err(|_| ViewError::Missing("content"))?
+            .into_iter()
+            .map(read)
+            .collect(),
+    };
+    Ok(ToolResult {
+        content,
+        // A structured null is a value; only absence is absence.
+        structured: members.get("structuredContent").map(ToOwned::to_owned),
+        is_error: members
+            .value("isError")
+            .and_then(lenient::boolean)
+            .unwrap_or(false),
+        meta: members.owned("_meta"),
+        result_type: ResultType::of(&members),
+    })
+}
+
+/// Reads one block; never fails.
+pub(super) fn read(raw: &RawValue) -> Content {
+    let unknown = |kind: String| Content::Unknown {
+        kind,
+        raw: raw.to_owned(),
+    };
+    let Ok(block) = Members::read(raw.get()) else {
+        return unknown(String::new());
+    };
+    let kind = optional(&block, "type").unwrap_or_default();
+    known(&kind, &block).unwrap_or_else(|| unknown(kind))
+}
+
+fn known(kind: &str, block: &Members<'_>) -> Option<Content> {
+    let text = |name| optional(block, name);
+    Some(match kind {
+        "text" => Content::Text {
+            text: text("text")?,
+        },
+        "image" => Content::Image {
+            data: text("data")?,
+            mime_type: text("mimeType")?,
+        },
+        "audio" => Content::Audio {
+            data: text("data")?,
+            mime_type: text("mimeType")?,
+        },
+        "resource" => {
+            let inner = Members::read(block.value("resource")?.get()).ok()?;
+            Content::Resource {
+                uri: optional(&inner, "uri")?,
+                mime_type: optional(&inner, "mimeType"),
+                body: resource_body(&inner)?,
+            }
+        }
+        "resource_link" => {
+            let uri = text("uri")?;
+            Content::ResourceLink {
+                name: text("name").unwrap_or_else(|| uri.clone()),
+                uri,
+                title: text("title"),
+                description: text("description"),
+                mime_type: text("mimeType"),
+            }
+        }
+        _ => return None,
+    })
+}
+
+pub(super) fn resource_body(item: &Members<'_>) -> Option<ResourceBody> {
+    optional(item, "text")
+        .map(ResourceBody::Text)
+        .or_else(|| optional(item, "blob").map(ResourceBody::Blob))
+}

@@ -91,10 +91,9 @@ impl Conversation {
                 Err(Aborted) => return (id, None),
             };
             // A client that waits for an answer gets one, and one that does not gets none.
-            let answer = match &id {
-                Some(id) => Some(answer.unwrap_or_else(|| Refusal::NoAnswer.answer(Some(id)))),
-                None => None,
-            };
+            let answer = id
+                .as_ref()
+                .map(|id| answer.unwrap_or_else(|| Refusal::NoAnswer.answer(Some(id))));
             (id, answer)
         }));
     }

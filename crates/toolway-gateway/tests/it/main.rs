@@ -123,10 +123,11 @@ async fn exchange(address: std::net::SocketAddr, raw: &str) -> Answer {
 
 /// A POST with the right `Host` and content type, and these headers on top.
 fn post(address: std::net::SocketAddr, headers: &[(&str, &str)], body: &str) -> String {
-    let extra: String = headers
+    let extra: Vec<String> = headers
         .iter()
         .map(|(name, value)| format!("{name}: {value}\r\n"))
         .collect();
+    let extra = extra.concat();
     format!(
         "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
          connection: close\r\ncontent-length: {}\r\n{extra}\r\n{body}",

@@ -81,7 +81,7 @@ async fn requests_are_answered_while_an_earlier_one_still_runs() {
 async fn a_request_that_hangs_past_the_end_of_input_is_dropped() {
     let service = Echo::shared();
     converse(&service, async |client| {
-        client.send(&request(1, "hang", &json!({}))).await
+        client.send(&request(1, "hang", &json!({}))).await;
     })
     .await;
     assert_eq!(service.cancelled.load(Ordering::SeqCst), 1);

@@ -1,1 +1,25 @@
-//! placeholder
+//! What the tests of every crate lean on: a home that is not the developer's, a server that
+//! misbehaves on command, a census of what was left behind, and the way to the real peers.
+//!
+//! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
+//! is not repeated on the other: the scripted server writes its own JSON-RPC.
+//! Everything here panics when the test's own footing is missing: that is how a test fails.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test support: a panic with a clear message is how a test fails"
+)]
+
+pub mod chaos;
+pub mod home;
+pub mod leakcheck;
+pub mod output;
+pub mod peers;
+pub mod script;
+pub mod scripted;
+
+pub use home::TempHome;
+pub use leakcheck::{Canary, Census, Process};
+pub use output::CommandOutput;
+pub use script::{Exit, Script, Speaks};
+pub use scripted::{HttpPeer, ScriptedServer};

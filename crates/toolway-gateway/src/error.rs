@@ -1,0 +1,164 @@
+//! What the gateway itself refuses, and the one table from there to JSON-RPC and HTTP.
+//!
+//! Owns codes and statuses. What a service answers is the service's; its errors only get their
+//! HTTP status here.
+
+use std::net::SocketAddr;
+
+use axum::http::StatusCode;
+use bytes::Bytes;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use toolway_types::Era;
+use toolway_wire::envelope::{self, EnvelopeError};
+use toolway_wire::error as code;
+use toolway_wire::{Id, RpcError, era};
+
+/// Why serving could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address is reachable from other machines (SEC-10).
+    #[error("refusing to listen on `{0}`: without authentication only loopback addresses are safe")]
+    NotLoopback(SocketAddr),
+    /// The system refused the address.
+    #[error("cannot listen on `{address}`: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Why a message was answered without being served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("{0}")]
+    Unreadable(EnvelopeError),
+    #[error("{0}")]
+    NotRpc(EnvelopeError),
+    #[error("a request with this id is already under way")]
+    DuplicateId,
+    #[error("the message is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the body did not arrive in time")]
+    TooSlow,
+    #[error("the body could not be read")]
+    Cut,
+    #[error("`_meta` has no `io.modelcontextprotocol/protocolVersion`")]
+    NoMeta,
+    #[error("protocol version `{requested}` is not supported")]
+    Version { requested: String },
+    #[error("the header `{header}` is missing")]
+    HeaderMissing { header: &'static str },
+    #[error("the header `{header}` does not match the body")]
+    HeaderMismatch { header: &'static str },
+    #[error("the request got no answer")]
+    NoAnswer,
+}
+
+impl From<EnvelopeError> for Refusal {
+    fn from(error: EnvelopeError) -> Self {
+        match error {
+            EnvelopeError::Id | EnvelopeError::NotRpc => Self::NotRpc(error),
+            // A doubled member or a bottomless nest is refused as unreadable (SEC-22).
+            _ => Self::Unreadable(error),
+        }
+    }
+}
+
+impl Refusal {
+    /// The table.
+    fn row(&self) -> (i64, StatusCode) {
+        match self {
+            Self::Unreadable(_) => (code::PARSE_ERROR, StatusCode::BAD_REQUEST),
+            Self::NotRpc(_) | Self::DuplicateId | Self::Cut => {
+                (code::INVALID_REQUEST, StatusCode::BAD_REQUEST)
+            }
+            Self::TooLarge { .. } => (code::INVALID_REQUEST, StatusCode::PAYLOAD_TOO_LARGE),
+            Self::TooSlow => (code::INVALID_REQUEST, StatusCode::REQUEST_TIMEOUT),
+            Self::NoMeta => (code::INVALID_PARAMS, StatusCode::BAD_REQUEST),
+            Self::Version { .. } => (code::UNSUPPORTED_PROTOCOL_VERSION, StatusCode::BAD_REQUEST),
+            Self::HeaderMissing { .. } | Self::HeaderMismatch { .. } => {
+                (code::HEADER_MISMATCH, StatusCode::BAD_REQUEST)
+            }
+            Self::NoAnswer => (code::INTERNAL_ERROR, StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.row().1
+    }
+
+    /// The JSON-RPC answer.
+    pub(crate) fn answer(&self, id: Option<&Id>) -> Bytes {
+        let mut error = RpcError::new(self.row().0, self.to_string());
+        if let Self::Version { requested } = self {
+            let supported: Vec<_> = era::MODERN_VERSIONS
+                .iter()
+                .chain(era::LEGACY_VERSIONS)
+                .collect();
+            error.data =
+                to_raw_value(&json!({ "supported": supported, "requested": requested })).ok();
+        }
+        envelope::error_response(id, &error)
+    }
+}
+
+/// The status of an answer that a service gave. The legacy era says errors only in the body; the
+/// modern one also says in the status what a proxy on the way should see.
+pub(crate) fn status_of(era: Era, answer: &[u8]) -> StatusCode {
+    let Ok(envelope::Message::Response {
+        outcome: Err(error),
+        ..
+    }) = envelope::parse(answer)
+    else {
+        return StatusCode::OK;
+    };
+    match (era, error.code) {
+        (_, code::PARSE_ERROR | code::INVALID_REQUEST)
+        | (
+            Era::Modern,
+            code::INVALID_PARAMS
+            | code::HEADER_MISMATCH
+            | code::MISSING_CLIENT_CAPABILITY
+            | code::UNSUPPORTED_PROTOCOL_VERSION,
+        ) => StatusCode::BAD_REQUEST,
+        (Era::Modern, code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_modern_era_says_errors_in_the_status_and_the_legacy_one_in_the_body() {
+        let answer =
+            |code| envelope::error_response(Some(&Id::Number(1)), &RpcError::new(code, "x"));
+        let statuses =
+            |code| [Era::Legacy, Era::Modern].map(|era| status_of(era, &answer(code)).as_u16());
+        assert_eq!(statuses(-32700), [400, 400]);
+        assert_eq!(statuses(-32600), [400, 400]);
+        assert_eq!(statuses(-32601), [200, 404]);
+        assert_eq!(statuses(-32602), [200, 400]);
+        assert_eq!(statuses(-32020), [200, 400]);
+        assert_eq!(statuses(-32021), [200, 400]);
+        assert_eq!(statuses(-32022), [200, 400]);
+        assert_eq!(statuses(-32603), [200, 200]);
+    }
+
+    #[test]
+    fn an_unsupported_version_is_answered_with_those_supported() {
+        let refusal = Refusal::Version {
+            requested: "1999-01-01".to_owned(),
+        };
+        let answer: serde_json::Value =
+            serde_json::from_slice(&refusal.answer(Some(&Id::Number(4)))).unwrap();
+        assert_eq!(answer["id"], 4);
+        assert_eq!(answer["error"]["data"]["requested"], "1999-01-01");
+        assert_eq!(answer["error"]["data"]["supported"][0], "2026-07-28");
+    }
+}

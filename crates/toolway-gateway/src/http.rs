@@ -1,0 +1,218 @@
+//! MCP over Streamable HTTP on a loopback address: one endpoint, stateless, JSON answers.
+//!
+//! Owns the socket, the connections and the one route. What may come in at all is decided before
+//! it in [`guard`]; whether modern headers match the body in [`headers`]. There are no sessions
+//! and no streams: GET and DELETE answer 405, as both eras allow.
+
+pub mod guard;
+mod headers;
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolway_wire::Id;
+use toolway_wire::envelope::{self, Message};
+
+use crate::error::{Refusal, ServeError, status_of};
+use crate::serve::Service;
+
+/// The path of the endpoint.
+pub const ENDPOINT: &str = "/mcp";
+/// The largest request body.
+pub const MAX_BODY: usize = 4 * 1024 * 1024;
+/// The largest request head.
+pub const MAX_HEAD: usize = 16 * 1024;
+/// How long a request's head may take to arrive; also how long an idle connection is kept.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a request's body may take to arrive.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How many connections are served at once; more wait in the system's queue.
+pub const MAX_CONNECTIONS: usize = 256;
+/// How long requests under way may take to finish at shutdown.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// The work of a server. Resolves after [`Server::shutdown`]; dropping it ends every connection
+/// at once.
+pub type Driver = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
+
+/// A listening server. Dropping it asks its driver to end.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    ended: CancellationToken,
+    // Cancels when dropped.
+    asked: DropGuard,
+}
+
+impl Server {
+    /// Listens. The caller must poll the driver for anything to be answered. Must be called inside
+    /// a tokio runtime.
+    pub fn bind(
+        service: Arc<dyn Service>,
+        address: SocketAddr,
+    ) -> Result<(Server, Driver), ServeError> {
+        if !address.ip().is_loopback() {
+            return Err(ServeError::NotLoopback(address));
+        }
+        let failed = |source| ServeError::Bind { address, source };
+        let listener = listen(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let asked = CancellationToken::new();
+        let ended = CancellationToken::new();
+        let driver = drive(listener, router(service, address.port()), asked.clone());
+        // Tells of the end however the driver ends, by being dropped too.
+        let tell = ended.clone().drop_guard();
+        let driver = async move {
+            let _tell = tell;
+            driver.await;
+        };
+        Ok((
+            Server {
+                address,
+                ended,
+                asked: asked.drop_guard(),
+            },
+            Box::pin(driver),
+        ))
+    }
+
+    /// The endpoint, for a client's configuration.
+    pub fn url(&self) -> String {
+        format!("http://{}{ENDPOINT}", self.address)
+    }
+
+    /// The address in use, with the port the system chose where 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops listening, lets requests under way finish for a while, and returns when the driver
+    /// has ended. The driver must still be polled, or have been dropped.
+    pub async fn shutdown(self) {
+        drop(self.asked);
+        self.ended.cancelled().await;
+    }
+}
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
+/// The routes, with the guard in front of every one of them and of what is not found (SEC-23).
+fn router(service: Arc<dyn Service>, port: u16) -> Router {
+    Router::new()
+        .route(ENDPOINT, post(receive))
+        .fallback(async || StatusCode::NOT_FOUND)
+        .with_state(service)
+        .layer(axum::middleware::from_fn_with_state(
+            guard::Guard::new(port),
+            guard::check,
+        ))
+}
+
+async fn drive(listener: TcpListener, router: Router, asked: CancellationToken) {
+    let mut connections = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            () = asked.cancelled() => break,
+            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                Ok((stream, _)) => connections.push(converse(stream, router.clone(), asked.clone())),
+                Err(error) => {
+                    // Out of descriptors, mostly: accepting again at once would spin.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            Some(()) = connections.next() => {}
+        }
+    }
+    drop(listener);
+    let drained = async { while connections.next().await.is_some() {} };
+    if tokio::time::timeout(DRAIN, drained).await.is_err() {
+        tracing::warn!("requests were cut off at shutdown");
+    }
+}
+
+async fn converse(stream: TcpStream, router: Router, asked: CancellationToken) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = asked.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+async fn receive(
+    State(service): State<Arc<dyn Service>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let message = match read(body).await {
+        Ok(message) => message,
+        Err(refusal) => return refuse(&refusal, None),
+    };
+    let era = match envelope::parse(&message) {
+        Err(error) => return refuse(&error.into(), None),
+        Ok(Message::Request { id, method, params }) => {
+            match headers::check(&headers, &method, params) {
+                Ok(era) => Some((id, era)),
+                Err(refusal) => return refuse(&refusal, Some(&id)),
+            }
+        }
+        Ok(Message::Notification { .. } | Message::Response { .. }) => None,
+    };
+    let answer = service.handle(message).await;
+    match (era, answer) {
+        (None, _) => StatusCode::ACCEPTED.into_response(),
+        (Some((id, _)), None) => refuse(&Refusal::NoAnswer, Some(&id)),
+        (Some((_, era)), Some(answer)) => json(status_of(era, &answer), answer),
+    }
+}
+
+async fn read(body: Body) -> Result<Bytes, Refusal> {
+    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await {
+        Err(_) => Err(Refusal::TooSlow),
+        Ok(Ok(bytes)) => Ok(bytes),
+        // axum tells a body over the limit from a broken one only by the source's type.
+        Ok(Err(error)) if guard::is_too_large(&error) => Err(Refusal::TooLarge { limit: MAX_BODY }),
+        Ok(Err(_)) => Err(Refusal::Cut),
+    }
+}
+
+fn refuse(refusal: &Refusal, id: Option<&Id>) -> Response {
+    json(refusal.status(), refusal.answer(id))
+}
+
+fn json(status: StatusCode, body: Bytes) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+}

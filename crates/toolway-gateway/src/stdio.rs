@@ -1,0 +1,133 @@
+//! MCP over this process's stdin and stdout: one message per line.
+//!
+//! Owns the lines and their bound. Nothing but messages is ever written to stdout.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::error::Refusal;
+use crate::serve::{Conversation, Service};
+
+/// The longest line taken; a longer one is answered with an error and skipped.
+pub const MAX_LINE: usize = 16 * 1024 * 1024;
+
+/// How long requests under way may take to finish once the client closed its end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// Serves this process's stdin and stdout until stdin ends.
+pub async fn serve(service: Arc<dyn Service>) -> io::Result<()> {
+    serve_on(service, tokio::io::stdin(), tokio::io::stdout()).await
+}
+
+/// Serves any pair of byte streams until the input ends.
+pub async fn serve_on(
+    service: Arc<dyn Service>,
+    input: impl AsyncRead + Unpin + Send,
+    mut output: impl AsyncWrite + Unpin + Send,
+) -> io::Result<()> {
+    let mut conversation = Conversation::new(service);
+    let mut lines = Lines::new(input);
+    loop {
+        let answer = tokio::select! {
+            line = lines.next(), if conversation.has_room() => match line? {
+                Some(Line::Whole(line)) => conversation.accept(&line),
+                Some(Line::TooLong) => Some(Refusal::TooLarge { limit: MAX_LINE }.answer(None)),
+                None => break,
+            },
+            answer = conversation.answer() => Some(answer),
+        };
+        if let Some(answer) = answer {
+            write_line(&mut output, &answer).await?;
+        }
+    }
+    // `printf … | toolway serve` deserves its answers; a hung tool must not hold the process.
+    let deadline = tokio::time::Instant::now() + DRAIN;
+    while let Ok(Some(answer)) = tokio::time::timeout_at(deadline, conversation.finish_one()).await
+    {
+        write_line(&mut output, &answer).await?;
+    }
+    Ok(())
+}
+
+async fn write_line(output: &mut (impl AsyncWrite + Unpin), message: &Bytes) -> io::Result<()> {
+    let mut line = BytesMut::with_capacity(message.len() + 1);
+    line.extend_from_slice(message);
+    line.extend_from_slice(b"\n");
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+enum Line {
+    Whole(Bytes),
+    TooLong,
+}
+
+/// Lines of bounded length. Everything read so far lives in the struct, so that a lost `next`
+/// loses nothing.
+struct Lines<R> {
+    input: R,
+    buffer: BytesMut,
+    /// Bytes of the buffer already known to hold no line break.
+    searched: usize,
+    /// The start of this line is gone already.
+    skipping: bool,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: BytesMut::new(),
+            searched: 0,
+            skipping: false,
+            ended: false,
+        }
+    }
+
+    /// The next line that is not blank.
+    async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(Some(line));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            if self.buffer.len() > MAX_LINE {
+                self.buffer.clear();
+                self.searched = 0;
+                self.skipping = true;
+            }
+            self.buffer.reserve(8 * 1024);
+            if self.input.read_buf(&mut self.buffer).await? == 0 {
+                self.ended = true;
+                // A last line without its break is a line.
+                self.buffer.extend_from_slice(b"\n");
+            }
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Line> {
+        while let Some(found) = self.buffer[self.searched..]
+            .iter()
+            .position(|b| *b == b'\n')
+        {
+            let mut line = self.buffer.split_to(self.searched + found + 1);
+            self.searched = 0;
+            line.truncate(line.len() - 1);
+            if std::mem::take(&mut self.skipping) || line.len() > MAX_LINE {
+                return Some(Line::TooLong);
+            }
+            if !line.trim_ascii().is_empty() {
+                return Some(Line::Whole(line.freeze()));
+            }
+        }
+        self.searched = self.buffer.len();
+        None
+    }
+}

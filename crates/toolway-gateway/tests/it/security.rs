@@ -1,0 +1,152 @@
+//! The edge that browsers can reach: SEC-10, SEC-23, SEC-24.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::json;
+use toolway_gateway::ServeError;
+use toolway_gateway::http::{self, Server};
+
+use crate::{Echo, exchange, post, request, with_server};
+
+#[tokio::test]
+async fn sec_10_an_address_that_other_machines_reach_is_refused() {
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:127.0.0.1]:0"] {
+        let address: SocketAddr = address.parse().unwrap();
+        let refused = Server::bind(Echo::shared(), address);
+        assert!(
+            matches!(refused, Err(ServeError::NotLoopback(_))),
+            "{address}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn sec_23_every_route_refuses_foreign_hosts_and_origins() {
+    let service = Echo::shared();
+    with_server(Arc::clone(&service) as _, async |address| {
+        let port = address.port();
+        let body = request(1, "echo", &json!({}));
+        // Existing, wrongly asked and missing routes: the guard stands in front of all of them.
+        let routes = ["POST /mcp", "GET /mcp", "DELETE /mcp", "OPTIONS /mcp", "GET /", "POST /sse",
+            "GET /health", "GET /metrics", "GET /ws"];
+        let attacks = [
+            ("a rebound name", format!("host: evil.example:{port}\r\n"), 403),
+            ("a rebound name without port", "host: evil.example\r\n".to_owned(), 403),
+            ("our name, another port", format!("host: localhost:{}\r\n", port ^ 1), 403),
+            ("our name as a prefix", format!("host: localhost.evil.example:{port}\r\n"), 403),
+            ("our name as user", format!("host: localhost@evil.example:{port}\r\n"), 403),
+            ("a trailing dot", format!("host: localhost.:{port}\r\n"), 403),
+            ("no host", String::new(), 400),
+            ("two hosts", format!("host: localhost:{port}\r\nhost: evil.example\r\n"), 400),
+            ("a foreign origin", format!("host: localhost:{port}\r\norigin: https://evil.example\r\n"), 403),
+            ("the null origin", format!("host: localhost:{port}\r\norigin: null\r\n"), 403),
+            ("a local page of another port", format!("host: localhost:{port}\r\norigin: http://localhost:{}\r\n", port ^ 1), 403),
+            ("two origins", format!("host: localhost:{port}\r\norigin: http://localhost:{port}\r\norigin: https://evil.example\r\n"), 403),
+        ];
+        for route in routes {
+            for (attack, headers, status) in &attacks {
+                let raw = format!(
+                    "{route} HTTP/1.1\r\n{headers}content-type: application/json\r\n\
+                     connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                let answer = exchange(address, &raw).await;
+                assert_eq!(answer.status, *status, "{route} with {attack}: {answer:?}");
+                assert!(!answer.head.contains("access-control"), "{answer:?}");
+            }
+            let (method, path) = route.split_once(' ').unwrap();
+            let raw = format!(
+                "{method} http://evil.example{path} HTTP/1.1\r\nhost: localhost:{port}\r\n\
+                 content-type: application/json\r\nconnection: close\r\n\r\n"
+            );
+            let answer = exchange(address, &raw).await;
+            assert_eq!(answer.status, 400, "{route} with an absolute target");
+        }
+        assert_eq!(service.seen(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sec_23_our_own_names_and_origin_are_let_in() {
+    with_server(Echo::shared(), async |address| {
+        let port = address.port();
+        let body = request(1, "echo", &json!({}));
+        for host in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"] {
+            let raw = format!(
+                "POST /mcp HTTP/1.1\r\nhost: {host}:{port}\r\norigin: http://{host}:{port}\r\n\
+                 content-type: application/json\r\nconnection: close\r\n\
+                 content-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            assert_eq!(exchange(address, &raw).await.status, 200, "{host}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sec_24_what_a_page_can_send_without_asking_is_refused() {
+    let service = Echo::shared();
+    with_server(Arc::clone(&service) as _, async |address| {
+        let body = request(1, "echo", &json!({}));
+        for kind in [
+            "text/plain",
+            "text/plain;charset=application/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=application/json",
+            "application/json-seq",
+            "",
+        ] {
+            let raw = post(address, &[], &body).replace(
+                "content-type: application/json",
+                &format!("content-type: {kind}"),
+            );
+            assert_eq!(exchange(address, &raw).await.status, 415, "{kind}");
+        }
+        let untyped = post(address, &[], &body).replace("content-type: application/json\r\n", "");
+        assert_eq!(exchange(address, &untyped).await.status, 415);
+        let twice = post(address, &[("content-type", "text/plain")], &body);
+        assert_eq!(exchange(address, &twice).await.status, 415);
+        let packed = post(address, &[("content-encoding", "gzip")], &body);
+        assert_eq!(exchange(address, &packed).await.status, 415);
+
+        for site in ["cross-site", "same-site", "CROSS-SITE", "bogus"] {
+            let raw = post(address, &[("sec-fetch-site", site)], &body);
+            assert_eq!(exchange(address, &raw).await.status, 403, "{site}");
+        }
+        assert_eq!(service.seen(), 0);
+
+        let ours = post(address, &[("sec-fetch-site", "same-origin")], &body)
+            .replace("application/json", "Application/JSON; charset=utf-8");
+        assert_eq!(exchange(address, &ours).await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sec_24_a_preflight_gets_no_permission() {
+    with_server(Echo::shared(), async |address| {
+        let port = address.port();
+        let raw = format!(
+            "OPTIONS /mcp HTTP/1.1\r\nhost: localhost:{port}\r\norigin: https://evil.example\r\n\
+             access-control-request-method: POST\r\nconnection: close\r\n\r\n"
+        );
+        let answer = exchange(address, &raw).await;
+        assert_eq!(answer.status, 403);
+        assert!(!answer.head.contains("access-control"), "{answer:?}");
+    })
+    .await;
+}
+
+/// A change of one of these is a decision, never the side effect of a new dependency.
+#[test]
+fn sec_24_the_defaults_are_pinned() {
+    assert_eq!(http::ENDPOINT, "/mcp");
+    assert_eq!(http::MAX_BODY, 4 * 1024 * 1024);
+    assert_eq!(http::MAX_HEAD, 16 * 1024);
+    assert_eq!(http::HEAD_TIMEOUT.as_secs(), 10);
+    assert_eq!(http::BODY_TIMEOUT.as_secs(), 30);
+    assert_eq!(http::MAX_CONNECTIONS, 256);
+}

@@ -1,0 +1,180 @@
+//! The scripted server's tools: some that look around, some that misbehave when called.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Fault, Outcome};
+use crate::Script;
+
+/// Clears the screen, reverses text, hides a word, moves the title, carries a tag character.
+const HOSTILE: &str =
+    "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}txt\u{2066}\u{200b}\u{feff}\u{e0041}\u{9b}31m\r";
+
+/// The text, steered when the script says so.
+pub(super) fn prose(script: &Script, text: &str) -> String {
+    if script.hostile_text {
+        format!("{text}{HOSTILE}")
+    } else {
+        text.to_owned()
+    }
+}
+
+pub(super) fn list(script: &Script, params: &Value) -> Result<Value, Fault> {
+    let all = all(script);
+    let start = match &params["cursor"] {
+        Value::Null => 0,
+        Value::String(cursor) => cursor
+            .parse::<usize>()
+            .map_err(|_| Fault(-32602, format!("unknown cursor `{cursor}`")))?,
+        _ => return Err(Fault(-32602, "`cursor` must be a string".to_owned())),
+    };
+    let size = if script.page_size == 0 {
+        all.len()
+    } else {
+        script.page_size
+    };
+    let page: Vec<Value> = all.iter().skip(start).take(size).cloned().collect();
+    let mut result = json!({ "tools": page });
+    if start + size < all.len() {
+        result["nextCursor"] = json!((start + size).to_string());
+    }
+    Ok(result)
+}
+
+fn all(script: &Script) -> Vec<Value> {
+    let text = json!({ "text": { "type": "string" } });
+    let bytes = json!({ "bytes": { "type": "integer", "minimum": 0 } });
+    let delay = json!({ "ms": { "type": "integer", "minimum": 0 } });
+    let mut tools = vec![
+        tool("echo", "Says it again", &text, &["text"]),
+        tool(
+            "inspect",
+            "Shows the process: argv, cwd, env and open descriptors",
+            &json!({}),
+            &[],
+        ),
+        tool(
+            "count",
+            "How often this process was called",
+            &json!({}),
+            &[],
+        ),
+        tool("huge", "A text of that many bytes", &bytes, &["bytes"]),
+        tool("slow", "Answers after a while", &delay, &["ms"]),
+        tool("hang", "Never answers", &json!({}), &[]),
+        tool("fail", "Answers an error", &json!({}), &[]),
+        tool(
+            "crash",
+            "Ends the process in the middle of the call",
+            &json!({}),
+            &[],
+        ),
+    ];
+    if script.bad_tools {
+        tools.push(json!({ "description": "has no name", "inputSchema": { "type": "object" } }));
+        tools.push(json!({ "name": "no_schema" }));
+        tools.push(json!({ "name": 7, "inputSchema": { "type": "object" } }));
+        tools.push(json!("not even an object"));
+    }
+    if script.hostile_text {
+        let mut hostile = tool("hostile", HOSTILE, &text, &[]);
+        hostile["title"] = json!(prose(script, "Friendly"));
+        tools.push(hostile);
+    }
+    tools.extend(
+        (0..script.fillers)
+            .map(|number| tool(&format!("filler_{number}"), "Does nothing", &json!({}), &[])),
+    );
+    tools
+}
+
+fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
+    json!({
+        "name": name,
+        "description": description,
+        "inputSchema": { "type": "object", "properties": properties, "required": required },
+    })
+}
+
+pub(super) fn call(script: &Script, params: &Value, calls: u64) -> Result<Outcome, Fault> {
+    let arguments = &params["arguments"];
+    let name = params["name"].as_str().unwrap_or_default();
+    Ok(Outcome::Result(match name {
+        "echo" => text(&prose(
+            script,
+            arguments["text"].as_str().unwrap_or_default(),
+        )),
+        "inspect" => inspect(),
+        "count" => text(&calls.to_string()),
+        "huge" => {
+            let bytes = arguments["bytes"].as_u64().unwrap_or(0);
+            text(&"x".repeat(usize::try_from(bytes).unwrap_or(0)))
+        }
+        "slow" => {
+            std::thread::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap_or(0)));
+            text("at last")
+        }
+        "hang" => return Ok(Outcome::Never),
+        "fail" => {
+            let mut result = text(&prose(script, "failed as asked"));
+            result["isError"] = json!(true);
+            result
+        }
+        "crash" => return Ok(Outcome::Exit(9)),
+        _ if name.starts_with("filler_") => text(name),
+        _ => return Err(Fault(-32602, format!("unknown tool `{name}`"))),
+    }))
+}
+
+fn text(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+/// What a host let through to its child: the facts SEC-39 and SEC-41 are about.
+fn inspect() -> Value {
+    let facts = json!({
+        "argv": std::env::args().collect::<Vec<_>>(),
+        "cwd": std::env::current_dir().unwrap_or_default(),
+        "env": environment(),
+        "fds": descriptors(),
+    });
+    let mut result = text(&facts.to_string());
+    result["structuredContent"] = facts;
+    result
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test server shows what it inherited; the product does not come here"
+)]
+fn environment() -> Map<String, Value> {
+    std::env::vars_os()
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                json!(value.to_string_lossy()),
+            )
+        })
+        .collect()
+}
+
+/// The numbers of the open descriptors, without the one that lists them.
+fn descriptors() -> Vec<u32> {
+    let mut numbers: Vec<u32> = std::fs::read_dir("/proc/self/fd")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let target = std::fs::read_link(entry.path()).ok()?;
+            let listing = target.ends_with("fd") && target.starts_with("/proc");
+            if listing {
+                None
+            } else {
+                entry.file_name().to_str()?.parse().ok()
+            }
+        })
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}

@@ -1,0 +1,219 @@
+//! What a host left behind: processes that carry a canary in their environment, and open
+//! descriptors of this process.
+//!
+//! A canary finds a process however it was re-parented or renamed, which a walk over parents does
+//! not. Linux only: it reads `/proc`.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The environment variable that marks the processes of one test.
+pub const CANARY_VARIABLE: &str = "TOOLWAY_TEST_CANARY";
+
+/// A mark that no other test uses. Put it into a server's declared `env`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Canary(String);
+
+impl Default for Canary {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Canary {
+    /// A fresh mark.
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let since = std::time::UNIX_EPOCH
+            .elapsed()
+            .unwrap_or_default()
+            .as_nanos();
+        Self(format!("canary-{}-{number}-{since}", std::process::id()))
+    }
+
+    /// The variable's name.
+    pub fn name(&self) -> &'static str {
+        CANARY_VARIABLE
+    }
+
+    /// The variable's value.
+    pub fn value(&self) -> &str {
+        &self.0
+    }
+
+    /// Every living process that started with this mark. A zombie has no environment any more
+    /// and does not count.
+    pub fn processes(&self) -> Vec<Process> {
+        let entry = format!("{CANARY_VARIABLE}={}", self.0);
+        process_ids()
+            .filter(|pid| carries(*pid, entry.as_bytes()))
+            .map(|pid| Process {
+                pid,
+                command: command_line(pid),
+            })
+            .collect()
+    }
+
+    /// Panics, naming them, when marked processes live.
+    pub fn assert_gone(&self) {
+        let left = self.processes();
+        assert!(left.is_empty(), "processes were left behind: {left:#?}");
+    }
+}
+
+/// A living process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its command line.
+    pub command: String,
+}
+
+/// What this process holds at one moment; take one before and one after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Census {
+    /// The targets of its open descriptors, sorted.
+    pub descriptors: Vec<String>,
+    /// Its children, zombies included: an unreaped child is a leak too.
+    pub children: Vec<Process>,
+}
+
+impl Census {
+    /// Counts now.
+    pub fn take() -> Self {
+        Self {
+            descriptors: descriptors(),
+            children: children(),
+        }
+    }
+
+    /// Panics, naming what is new, when there are more descriptors or children than in `before`.
+    pub fn assert_no_more_than(&self, before: &Census) {
+        let new: Vec<_> = self
+            .children
+            .iter()
+            .filter(|child| !before.children.contains(child))
+            .collect();
+        assert!(new.is_empty(), "children were left behind: {new:#?}");
+        assert!(
+            self.descriptors.len() <= before.descriptors.len(),
+            "descriptors were left open: before {:#?}, after {:#?}",
+            before.descriptors,
+            self.descriptors
+        );
+    }
+}
+
+fn process_ids() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// A process may end while we look; whatever cannot be read is not there.
+fn carries(pid: u32, entry: &[u8]) -> bool {
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|found| found == entry))
+}
+
+fn command_line(pid: u32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes)
+        .replace('\0', " ")
+        .trim_end()
+        .to_owned()
+}
+
+fn descriptors() -> Vec<String> {
+    let directory = Path::new("/proc/self/fd");
+    let mut targets: Vec<String> = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(fs::read_link(entry.ok()?.path()).ok()?.display().to_string()))
+        // The descriptor of this very listing.
+        .filter(|target| !target.ends_with("/fd"))
+        .collect();
+    targets.sort_unstable();
+    targets
+}
+
+fn children() -> Vec<Process> {
+    let own = std::process::id();
+    process_ids()
+        .filter(|pid| parent(*pid) == Some(own))
+        .map(|pid| Process {
+            pid,
+            command: command_line(pid),
+        })
+        .collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, so count from its end: state, then parent.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_grandchild_is_found_by_its_canary_and_gone_after_its_end() {
+        let canary = Canary::new();
+        assert_eq!(canary.processes(), []);
+        // `cat` lives until its stdin closes; the shell in front makes it a grandchild.
+        let mut child = Command::new("sh")
+            .args(["-c", "cat; true"])
+            .env(canary.name(), canary.value())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The echo proves that both live.
+        let mut line = [0; 3];
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"up\n").unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let mut commands: Vec<_> = canary.processes().into_iter().map(|p| p.command).collect();
+        commands.sort_unstable();
+        assert_eq!(commands, ["cat", "sh -c cat; true"]);
+        assert!(
+            Census::take()
+                .children
+                .iter()
+                .any(|process| process.pid == child.id())
+        );
+
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        canary.assert_gone();
+    }
+
+    #[test]
+    #[should_panic(expected = "processes were left behind")]
+    fn a_left_process_fails_the_check() {
+        let canary = Canary::new();
+        let mut child = Command::new("cat")
+            .env(canary.name(), canary.value())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let checked = std::panic::catch_unwind(|| canary.assert_gone());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if let Err(panic) = checked {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}

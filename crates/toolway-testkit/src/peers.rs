@@ -1,0 +1,35 @@
+//! The real MCP servers that `cargo xtask test` installs below `target/peers`.
+//!
+//! Owns the way to them; what is installed, and in which version, is xtask's list.
+
+use std::path::{Path, PathBuf};
+
+/// `<workspace>/target/peers`. Panics with the command to run when nothing is installed.
+pub fn dir() -> PathBuf {
+    existing(workspace().join("target/peers"))
+}
+
+/// A program that an npm package installed, e.g. `mcp-server-filesystem`.
+pub fn node_program(name: &str) -> PathBuf {
+    existing(dir().join("node_modules/.bin").join(name))
+}
+
+/// A program in the Python environment, e.g. `python` or `mcp-server-time`.
+pub fn python_program(name: &str) -> PathBuf {
+    existing(dir().join("venv/bin").join(name))
+}
+
+/// The root of the workspace.
+pub(crate) fn workspace() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().nth(2).unwrap_or(own).to_owned()
+}
+
+fn existing(path: PathBuf) -> PathBuf {
+    assert!(
+        path.exists(),
+        "`{}` is missing: run cargo xtask test",
+        path.display()
+    );
+    path
+}

@@ -1,0 +1,160 @@
+//! Starting `toolway-chaos`, the program that acts on a [`Script`].
+//!
+//! Owns finding (and when needed building) the program, the server entry that starts it over
+//! stdio, and its life as an HTTP peer.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+use crate::{Script, peers};
+
+/// A server with a script.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScriptedServer {
+    script: Script,
+}
+
+impl ScriptedServer {
+    /// A server that does what the script says.
+    pub fn new(script: Script) -> Self {
+        Self { script }
+    }
+
+    /// The program, built when it is missing or older than its source.
+    pub fn program() -> &'static Path {
+        static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+        PROGRAM.get_or_init(find_or_build)
+    }
+
+    /// The program's arguments.
+    pub fn args(&self) -> Vec<String> {
+        let script = serde_json::to_string(&self.script).expect("a script is plain data");
+        vec!["--script".to_owned(), script]
+    }
+
+    /// The entry of this server in a configuration file, over stdio.
+    pub fn entry(&self) -> Value {
+        json!({ "command": Self::program(), "args": self.args() })
+    }
+
+    /// The same entry with a declared environment.
+    pub fn entry_with_env<'a>(&self, env: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
+        let mut entry = self.entry();
+        entry["env"] = env
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), json!(value)))
+            .collect();
+        entry
+    }
+
+    /// Starts it as a Streamable HTTP server on a free loopback port.
+    pub fn serve_http(&self) -> HttpPeer {
+        let mut child = Command::new(Self::program())
+            .args(self.args())
+            .args(["--http", "0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the scripted server starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("it prints its address");
+        assert!(
+            line.starts_with("http://"),
+            "the scripted server printed `{line}`"
+        );
+        HttpPeer {
+            child,
+            url: line.trim().to_owned(),
+        }
+    }
+}
+
+/// A scripted server that listens; killed when dropped.
+#[derive(Debug)]
+pub struct HttpPeer {
+    child: Child,
+    url: String,
+}
+
+impl HttpPeer {
+    /// Its endpoint.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The entry of this server in a configuration file.
+    pub fn entry(&self) -> Value {
+        json!({ "type": "http", "url": self.url })
+    }
+}
+
+impl Drop for HttpPeer {
+    fn drop(&mut self) {
+        // It may have ended by its script.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A test of another crate gets no path to this crate's programs from Cargo, so look beside the
+/// running test (`target/<profile>/deps/<test>`).
+fn find_or_build() -> PathBuf {
+    let own = std::env::current_exe().expect("a test knows its own path");
+    let profile = own
+        .ancestors()
+        .find(|path| path.file_name() == Some(OsStr::new("deps")))
+        .and_then(Path::parent)
+        .unwrap_or_else(|| panic!("`{}` is not below a `deps` folder", own.display()));
+    let program = profile.join(format!("toolway-chaos{}", std::env::consts::EXE_SUFFIX));
+    if modified(&program).is_none_or(|built| built < newest_source()) {
+        build(profile);
+    }
+    program
+}
+
+fn build(profile: &Path) {
+    let target = profile
+        .parent()
+        .expect("a profile folder lies in the target folder");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "toolway-testkit",
+            "--bin",
+            "toolway-chaos",
+        ])
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(peers::workspace());
+    if profile.file_name() == Some(OsStr::new("release")) {
+        cargo.arg("--release");
+    }
+    let status = cargo.status().expect("cargo starts");
+    assert!(status.success(), "cannot build toolway-chaos: {status}");
+}
+
+fn newest_source() -> SystemTime {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    ["bin", "chaos", "."]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(source.join(folder)).into_iter().flatten())
+        .filter_map(|entry| modified(&entry.ok()?.path()))
+        .max()
+        .unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().ok()?.modified().ok()
+}

@@ -185,6 +185,9 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
             if !candidate.server.enabled {
                 let _ = writeln!(text, "      switched off there, so switched off here");
             }
+            for note in &candidate.server.notes {
+                let _ = writeln!(text, "      ~ {note}");
+            }
             for loss in &candidate.server.dropped {
                 let _ = writeln!(text, "      ! {loss}");
             }
@@ -221,6 +224,7 @@ fn preview_json(candidates: &[Candidate<'_>]) -> Value {
                 },
                 "definition": redacted(&candidate.server.definition),
                 "enabled": candidate.server.enabled,
+                "notes": candidate.server.notes,
                 "dropped": candidate.server.dropped,
                 "skipped": match &candidate.fate {
                     Fate::Add => Value::Null,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use toolway_types::Diagnosis;
+use toolway_types::{Diagnosis, Origin};
 
 use super::source::{self, Entry};
 use super::translate::{self, Draft};
@@ -33,6 +33,7 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
 pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
     let whole = parse(found, text)?;
     let mut entries = Vec::new();
+    let mut built_in = Vec::new();
     for (name, value) in whole
         .get("extensions")
         .and_then(Value::as_object)
@@ -45,7 +46,7 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
             .and_then(Value::as_str)
             .unwrap_or_default();
         if BUILT_IN.contains(&kind) {
-            // Every installation has some of these; to name each would bury what matters.
+            built_in.push(format!("`{name}`"));
             continue;
         }
         entries.push(Entry {
@@ -53,6 +54,13 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
             line: None,
             value,
         });
+    }
+    if !built_in.is_empty() {
+        // Every installation has some of these; one line for all does not bury what matters.
+        found.diagnoses.push(
+            Diagnosis::warning(format!("{} run inside Goose and stay there", built_in.join(", ")))
+                .at(Origin::File { path: found.path.clone(), line: 1 }),
+        );
     }
     translate::each(found, entries, Syntax::Braced, entry);
     Ok(())

@@ -478,7 +478,9 @@ extensions:
             "notes": []
           }
         ],
-        "diagnoses": []
+        "diagnoses": [
+          "Warning ~/.config/goose/config.yaml:1: `developer` run inside Goose and stay there"
+        ]
       }
     ]
     "#);

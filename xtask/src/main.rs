@@ -1,2 +1,61 @@
-//! x
-fn main() {}
+//! The project's own chores: `cargo xtask test | tidy | docs | bench`.
+//!
+//! Owns the command line of these chores and nothing of the product. It depends on none of the
+//! product's crates on purpose, so that it builds in seconds on a fresh machine and still runs
+//! while the product does not compile.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore talks to the person, or the CI log, in front of it"
+)]
+
+mod bench;
+mod command;
+mod docs;
+mod install;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// Chores of the Toolway repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install the real peers, then run every check and every test
+    Test(test::Options),
+    /// Check the rules of the house that no compiler knows
+    Tidy,
+    /// Generate the CLI reference, the man pages and the config schema
+    Docs(docs::Options),
+    /// Measure against the floors, in one run
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = Workspace::find().and_then(|workspace| match arguments.chore {
+        Chore::Test(options) => test::run(&workspace, &options),
+        Chore::Tidy => tidy::run(&workspace),
+        Chore::Docs(options) => docs::run(&workspace, &options),
+        Chore::Bench(options) => bench::run(&workspace, &options),
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,39 @@
-//! placeholder
+//! Toolway's configuration: files, environment and flags to a plan.
+//!
+//! Owns: every read of a configuration file and of the process environment, and every decision
+//! that follows from them. Read top to bottom: [`load`] gives what was written, [`merge`] one
+//! winner per name, [`admit`] who may connect; [`plan`] is all three.
+//! Does not own: connecting. Nothing here starts a program or resolves a name, and nothing that a
+//! project wrote is expanded before a person approved it.
+
+pub mod approval;
+pub mod edit;
+pub mod entries;
+mod env;
+pub mod environment;
+pub mod error;
+pub mod import;
+pub mod load;
+pub mod merge;
+pub mod permission;
+pub mod plan;
+pub mod policy;
+mod raw;
+pub mod schema;
+mod spec;
+
+pub use approval::{approve, reject, reset, trust_local};
+pub use edit::{Document, EditError, Edited, edit};
+pub use entries::{
+    Existing, Switch, add_server, check_definition, remove_server, switch_servers,
+};
+pub use environment::Environment;
+pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
+pub use merge::{Config, merge, signature};
+pub use permission::{
+    Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, Subject,
+};
+pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
+pub use policy::admit;
+pub use raw::validate;
+pub use schema::schema;

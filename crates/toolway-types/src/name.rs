@@ -3,6 +3,9 @@
 //! Owns normalisation and the flattened `mcp__<server>__<tool>` encoding. A tool's identity is
 //! always the pair in [`ToolKey`]; the flattened string is only a spelling of it.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -82,7 +85,9 @@ impl From<ServerName> for String {
 
 /// Replaces every character outside `[A-Za-z0-9_-]` by `_`.
 pub fn normalize(name: &str) -> String {
-    name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect()
 }
 
 /// Normalises a connector's display name: as [`normalize`], with runs of `_` folded and trimmed.
@@ -112,12 +117,19 @@ pub struct ToolKey {
 impl ToolKey {
     /// Makes a key.
     pub fn new(server: ServerName, tool: impl Into<String>) -> Self {
-        Self { server, tool: tool.into() }
+        Self {
+            server,
+            tool: tool.into(),
+        }
     }
 
     /// `mcp__<server>__<tool>` with both parts normalised: what a person would guess. Not unique.
     pub fn spelled(&self) -> String {
-        format!("mcp__{}__{}", self.server.normalized(), normalize(&self.tool))
+        format!(
+            "mcp__{}__{}",
+            self.server.normalized(),
+            normalize(&self.tool)
+        )
     }
 
     /// The name shown to models: at most 64 characters of `[A-Za-z0-9_-]`, different for
@@ -128,7 +140,8 @@ impl ToolKey {
     /// suffixed name — a digest of the key takes the end.
     pub fn exposed(&self) -> String {
         let spelled = self.spelled();
-        let lossless = self.server.normalized() == self.server.0 && normalize(&self.tool) == self.tool;
+        let lossless =
+            self.server.normalized() == self.server.0 && normalize(&self.tool) == self.tool;
         let border_is_clear = !self.server.0.contains("__") && !self.server.0.ends_with('_');
         if lossless
             && border_is_clear
@@ -152,5 +165,7 @@ impl ToolKey {
 fn ends_like_suffix(name: &str) -> bool {
     name.len() > SUFFIX_LEN
         && name.as_bytes()[name.len() - SUFFIX_LEN - 1] == b'_'
-        && name[name.len() - SUFFIX_LEN..].bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        && name[name.len() - SUFFIX_LEN..]
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

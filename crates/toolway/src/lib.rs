@@ -1,1 +1,26 @@
-//! x
+//! An MCP host as a library: connections, one catalogue, one pipeline for every call.
+//!
+//! Start with [`Host`]. A call is carried by `dispatch`, a server by `connection`, the protocol
+//! by `session`; what is on offer is the [`Catalog`], and what is going on is the
+//! [`HostSnapshot`].
+
+pub mod call;
+pub mod catalog;
+mod connection;
+pub mod dispatch;
+pub mod error;
+pub mod host;
+mod session;
+pub mod snapshot;
+mod supervisor;
+mod tasks;
+
+pub use call::{
+    Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
+    Question, RefusedBy, SavedFile, ToolOutcome, ToolRequest, ToolTarget,
+};
+pub use catalog::{Catalog, CatalogTool, CatalogWarning};
+pub use connection::InProcessServer;
+pub use error::{ConnectError, RequestError};
+pub use host::{Host, HostOptions};
+pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};

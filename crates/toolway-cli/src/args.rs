@@ -1,0 +1,105 @@
+//! What a person can type: the whole command line as types.
+//!
+//! Owns global flags and the list of commands; each command's own flags stand in its file below
+//! `commands/`. The doc comments here *are* the help text.
+
+use clap::{Args, Parser, Subcommand};
+use toolway_config::Flags;
+
+use crate::commands::{
+    add, add_json, approve, call, completions, demo, doctor, explain, generate_docs, get, import,
+    list, man, remove, switch, tools,
+};
+use crate::exit;
+
+/// Every MCP server you use, in one program.
+///
+/// Toolway reads which Model Context Protocol servers you have configured, connects to them and
+/// offers their tools, resources and prompts in one place.
+#[derive(Debug, Parser)]
+#[command(
+    name = "toolway",
+    version,
+    after_help = exit::TABLE,
+    max_term_width = 100,
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Servers for this run only: a file, or JSON itself. Repeatable
+    #[arg(long, global = true, value_name = "FILE|JSON", help_heading = "Configuration")]
+    mcp_config: Vec<String>,
+
+    /// One server for this run only. Repeatable
+    #[arg(long, global = true, value_name = "NAME=COMMAND|URL", help_heading = "Configuration")]
+    mcp_server: Vec<String>,
+
+    /// Use only what `--mcp-config` and `--mcp-server` say
+    #[arg(long, global = true, help_heading = "Configuration")]
+    strict_mcp_config: bool,
+
+    /// Let this run use the repository's servers although nobody approved them
+    #[arg(long, global = true, help_heading = "Configuration")]
+    approve_project_servers: bool,
+
+    /// Say more on stderr; twice for the protocol's messages
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+impl Global {
+    /// The part that configuration needs to know.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            mcp_config: self.mcp_config.clone(),
+            mcp_server: self.mcp_server.clone(),
+            strict: self.strict_mcp_config,
+            approve_project_servers: self.approve_project_servers,
+            ..Flags::default()
+        }
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Add(add::AddArgs),
+    AddJson(add_json::AddJsonArgs),
+    #[command(visible_alias = "rm")]
+    Remove(remove::RemoveArgs),
+    #[command(visible_alias = "show")]
+    Get(get::GetArgs),
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    /// Switch a server on in this project
+    Enable(switch::SwitchArgs),
+    /// Switch a server off in this project
+    Disable(switch::SwitchArgs),
+    Approve(approve::ApproveArgs),
+    Reject(approve::RejectArgs),
+    ResetApprovals(approve::ResetArgs),
+    Import(import::ImportArgs),
+    Explain(explain::ExplainArgs),
+    Doctor(doctor::DoctorArgs),
+    Tools(tools::ToolsArgs),
+    Call(call::CallArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    Demo(demo::DemoArgs),
+    /// The demo's server as a stdio child.
+    #[command(hide = true)]
+    DemoServer(demo::DemoServerArgs),
+    /// Writes the reference documentation.
+    #[command(hide = true)]
+    GenerateDocs(generate_docs::GenerateDocsArgs),
+}

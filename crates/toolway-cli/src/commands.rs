@@ -1,0 +1,19 @@
+//! The commands, one file each. A file holds the command's flags, whose doc comments are its
+//! help, and the function that runs it.
+
+pub(crate) mod add;
+pub(crate) mod add_json;
+pub(crate) mod approve;
+pub(crate) mod call;
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod generate_docs;
+pub(crate) mod get;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod remove;
+pub(crate) mod switch;
+pub(crate) mod tools;

@@ -1,0 +1,319 @@
+//! `toolway add`: writes a server's entry from words.
+//!
+//! Owns the translation of flags to an entry, and the one function (`write`) through which
+//! `add`, `add-json` and `import` all write.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use toolway_config::edit::{EditError, Edited};
+use toolway_types::{Scope, ServerName, Severity};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report, render_diagnosis};
+
+/// Add a server
+///
+/// A URL makes an HTTP server, anything else a command. Flags of the command itself go behind
+/// `--`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway add docs https://mcp.example.com/mcp
+  toolway add files -s user -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  toolway add tracker https://mcp.example.com/mcp -H \"Authorization: Bearer ${TRACKER_TOKEN}\"")]
+pub(crate) struct AddArgs {
+    /// What to call it
+    name: String,
+
+    /// The command with its arguments, or the URL
+    #[arg(required = true, value_name = "COMMAND|URL")]
+    target: Vec<String>,
+
+    #[command(flatten)]
+    writing: Writing,
+
+    /// How to reach it; guessed when absent
+    #[arg(short, long, value_enum)]
+    transport: Option<Transport>,
+
+    /// A variable for the server's process. Repeatable
+    #[arg(short, long, value_name = "KEY=VALUE")]
+    env: Vec<String>,
+
+    /// A header for every request. Repeatable
+    #[arg(short = 'H', long, value_name = "KEY: VALUE")]
+    header: Vec<String>,
+
+    /// The process's working directory
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+
+    /// The longest a call may take, in milliseconds
+    #[arg(long, value_name = "MS")]
+    timeout: Option<u64>,
+
+    /// The protocol era to speak
+    #[arg(long, value_parser = ["auto", "legacy", "2026-07-28"])]
+    protocol: Option<String>,
+
+    /// The OAuth client id registered for you
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+
+    /// The fixed port of the login's callback
+    #[arg(long, value_name = "PORT")]
+    callback_port: Option<u16>,
+
+    /// Log in by cross-app access
+    #[arg(long)]
+    xaa: bool,
+}
+
+/// Where an entry goes.
+#[derive(Debug, Args)]
+pub(crate) struct Writing {
+    /// Which file to write to
+    #[arg(short, long, value_enum, default_value = "local")]
+    pub(crate) scope: WritableScope,
+
+    /// Replace an entry of the same name
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// The scopes a person can write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WritableScope {
+    /// You, in this project
+    Local,
+    /// You, everywhere
+    User,
+    /// Everyone in this repository (`.mcp.json`)
+    Project,
+}
+
+impl WritableScope {
+    /// All of them.
+    pub(crate) const ALL: [WritableScope; 3] = [Self::Local, Self::User, Self::Project];
+
+    /// The scope it stands for.
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            WritableScope::Local => Scope::Local,
+            WritableScope::User => Scope::User,
+            WritableScope::Project => Scope::Project,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    Stdio,
+    Http,
+    Sse,
+    Ws,
+}
+
+impl Transport {
+    fn as_str(self) -> &'static str {
+        match self {
+            Transport::Stdio => "stdio",
+            Transport::Http => "http",
+            Transport::Sse => "sse",
+            Transport::Ws => "ws",
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
+    let definition = definition(args)?;
+    write(context, &args.name, &definition, &args.writing)
+}
+
+/// Whether a word is a URL rather than a command.
+pub(crate) fn is_url(word: &str) -> bool {
+    ["http://", "https://", "ws://", "wss://"].iter().any(|scheme| {
+        word.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    })
+}
+
+fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
+    let (first, rest) = match args.target.split_first() {
+        Some(split) => split,
+        None => return Err(Report::new(Exit::Usage, "a command or a URL is missing")),
+    };
+    let transport = args.transport.unwrap_or_else(|| {
+        let start = first.to_ascii_lowercase();
+        match () {
+            () if start.starts_with("ws://") || start.starts_with("wss://") => Transport::Ws,
+            () if is_url(first) => Transport::Http,
+            () => Transport::Stdio,
+        }
+    });
+    let mut entry = Map::new();
+    entry.insert("type".to_owned(), json!(transport.as_str()));
+    if transport == Transport::Stdio {
+        for (given, flag) in [
+            (!args.header.is_empty(), "--header"),
+            (args.client_id.is_some(), "--client-id"),
+            (args.callback_port.is_some(), "--callback-port"),
+            (args.xaa, "--xaa"),
+        ] {
+            if given {
+                return Err(wrong_flag(flag, "a server reached by URL", &args.name));
+            }
+        }
+        entry.insert("command".to_owned(), json!(first));
+        if !rest.is_empty() {
+            entry.insert("args".to_owned(), json!(rest));
+        }
+        if let Some(cwd) = &args.cwd {
+            entry.insert("cwd".to_owned(), json!(cwd));
+        }
+        if !args.env.is_empty() {
+            entry.insert("env".to_owned(), pairs(&args.env, "=", "--env KEY=VALUE")?);
+        }
+    } else {
+        for (given, flag) in [(!args.env.is_empty(), "--env"), (args.cwd.is_some(), "--cwd")] {
+            if given {
+                return Err(wrong_flag(flag, "a server started by a command", &args.name));
+            }
+        }
+        if let Some(extra) = rest.first() {
+            return Err(Report::new(
+                Exit::Usage,
+                format!("`{extra}` follows the URL, but a URL takes no arguments"),
+            )
+            .hint(format!("toolway add {} {first}", args.name)));
+        }
+        entry.insert("url".to_owned(), json!(first));
+        if !args.header.is_empty() {
+            entry.insert("headers".to_owned(), pairs(&args.header, ":", "--header 'Key: Value'")?);
+        }
+        let mut oauth = Map::new();
+        if let Some(id) = &args.client_id {
+            oauth.insert("clientId".to_owned(), json!(id));
+        }
+        if let Some(port) = args.callback_port {
+            oauth.insert("callbackPort".to_owned(), json!(port));
+        }
+        if args.xaa {
+            oauth.insert("xaa".to_owned(), json!(true));
+        }
+        if !oauth.is_empty() {
+            entry.insert("oauth".to_owned(), Value::Object(oauth));
+        }
+    }
+    if let Some(timeout) = args.timeout {
+        entry.insert("timeout".to_owned(), json!(timeout));
+    }
+    if let Some(protocol) = &args.protocol {
+        entry.insert("protocol".to_owned(), json!(protocol));
+    }
+    Ok(entry)
+}
+
+fn wrong_flag(flag: &str, fits: &str, name: &str) -> Report {
+    Report::new(Exit::Usage, format!("`{flag}` is only for {fits}")).hint(format!(
+        "leave `{flag}` out, or see `toolway add --help` for what `{name}` can take"
+    ))
+}
+
+/// `KEY<separator>VALUE` words as an object.
+fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report> {
+    let mut object = Map::new();
+    for word in words {
+        let (key, value) = word.split_once(separator).filter(|(key, _)| !key.trim().is_empty()).ok_or_else(
+            // The word itself may be a secret: it is not repeated.
+            || Report::new(Exit::Usage, format!("a value is not of the form `{shape}`")).hint("see `toolway add --help`"),
+        )?;
+        object.insert(key.trim().to_owned(), json!(value.trim()));
+    }
+    Ok(Value::Object(object))
+}
+
+/// Checks an entry as the plan would, writes it, approves it where approval is needed — the
+/// person is typing it — and says where it went.
+pub(crate) fn write(
+    context: &Context,
+    name: &str,
+    definition: &Map<String, Value>,
+    writing: &Writing,
+) -> Outcome {
+    let server = ServerName::new(name).map_err(|error| {
+        Report::new(Exit::Usage, error.to_string())
+            .hint("use letters, digits, `-` and `_`, e.g. `toolway add my-server <command or url>`")
+    })?;
+    check(context, &server, definition)?;
+    let scope = writing.scope.scope();
+    let edited = toolway_config::add_server(
+        &context.environment,
+        scope,
+        &server,
+        definition,
+        if writing.force { toolway_config::Existing::Replace } else { toolway_config::Existing::Keep },
+    )
+    .map_err(|error| Report::for_edit(error, name, scope))?;
+    say_written(context, &format!("added `{name}` to the {scope} scope"), &edited);
+    let plan = context.plan_with(&context.flags);
+    if let Some(winner) = plan.winner(name)
+        && winner.scope != scope
+    {
+        context.output.say(&format!(
+            "warning: `{name}` of the {} scope ({}) wins over it",
+            winner.scope, winner.origin
+        ));
+    }
+    Ok(Exit::Success)
+}
+
+/// Refuses an entry that could never work before anything is written.
+fn check(context: &Context, name: &ServerName, definition: &Map<String, Value>) -> Result<(), Report> {
+    let findings = toolway_config::check_definition(&context.environment, name, definition);
+    for finding in &findings {
+        if finding.severity == Severity::Warning {
+            context.output.say(&render_diagnosis(finding));
+        }
+    }
+    match findings.into_iter().find(|finding| finding.severity == Severity::Error) {
+        None => Ok(()),
+        Some(finding) => {
+            let report = Report::new(
+                Exit::Configuration,
+                format!("server `{name}` is not added: {}", finding.message),
+            );
+            Err(match finding.hint {
+                Some(hint) => report.hint(hint),
+                None => report.hint("see `toolway add --help`"),
+            })
+        }
+    }
+}
+
+/// Says what was written and where, and where the old content is.
+pub(crate) fn say_written<T>(context: &Context, what: &str, edited: &Edited<T>) {
+    let place = match edited.line {
+        Some(line) => format!("{}:{line}", edited.path.display()),
+        None => edited.path.display().to_string(),
+    };
+    if edited.changed {
+        context.output.say(&format!("{what}: {place}"));
+    } else {
+        context.output.say(&format!("{what}: {place} (no change)"));
+    }
+}
+
+impl Report {
+    /// An error while writing a server's entry.
+    pub(crate) fn for_edit(error: EditError, name: &str, scope: Scope) -> Self {
+        match error {
+            EditError::Exists { path, .. } => Report::new(
+                Exit::Configuration,
+                format!("server `{name}` is already in {}", path.display()),
+            )
+            .hint(format!("replace it with `--force`, or remove it first: `toolway remove {name} -s {scope}`")),
+            other => Report::from(other),
+        }
+    }
+}

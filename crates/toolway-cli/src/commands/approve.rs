@@ -1,0 +1,180 @@
+//! `toolway approve`, `reject` and `reset-approvals`: a person's word on what a repository may
+//! start.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::Value;
+use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_types::Scope;
+
+use crate::commands::add::say_written;
+use crate::commands::get::redacted;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// Approve a server that came with the repository
+///
+/// Shows exactly what it would start. The approval holds for this definition in this directory
+/// only: when the definition changes, it must be approved again.
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// Its name
+    #[arg(required_unless_present_any = ["all", "local_settings"])]
+    name: Option<String>,
+
+    /// Every server that waits for approval
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+
+    /// Let the definition read this variable of your environment. Repeatable
+    #[arg(long, value_name = "VAR")]
+    allow_env: Vec<String>,
+
+    /// Trust `.toolway/settings.local.json` as it is now
+    #[arg(long, conflicts_with_all = ["name", "all"])]
+    local_settings: bool,
+
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Reject a server that came with the repository
+#[derive(Debug, Args)]
+pub(crate) struct RejectArgs {
+    /// Its name
+    name: String,
+}
+
+/// Forget all approvals and rejections of this project
+#[derive(Debug, Args)]
+pub(crate) struct ResetArgs {}
+
+/// Runs `approve`.
+pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
+    if args.local_settings {
+        return trust_local_settings(context, args);
+    }
+    let plan = context.plan();
+    let servers: Vec<&PlannedServer> = match &args.name {
+        Some(name) => vec![decidable(context, name)?],
+        None => waiting(plan),
+    };
+    if servers.is_empty() {
+        context.output.say("no server waits for approval");
+        return Ok(Exit::Success);
+    }
+    for server in servers {
+        context.output.say(&describe(server));
+        ask(context, args.yes, &format!("Start `{}` from now on?", server.name), || {
+            format!("toolway approve {} --yes", server.name)
+        })?;
+        let edited = toolway_config::approve(&context.environment, server, &args.allow_env)?;
+        say_written(context, &format!("approved `{}`", server.name), &edited);
+    }
+    Ok(Exit::Success)
+}
+
+/// Runs `reject`.
+pub(crate) fn reject(context: &Context, args: &RejectArgs) -> Outcome {
+    let server = decidable(context, &args.name)?;
+    let edited = toolway_config::reject(&context.environment, server)?;
+    say_written(context, &format!("rejected `{}`", server.name), &edited);
+    Ok(Exit::Success)
+}
+
+/// Runs `reset-approvals`.
+pub(crate) fn reset(context: &Context, _args: &ResetArgs) -> Outcome {
+    let edited = toolway_config::reset(&context.environment)?;
+    let what = match edited.value {
+        1 => "forgot 1 decision".to_owned(),
+        count => format!("forgot {count} decisions"),
+    };
+    say_written(context, &what, &edited);
+    Ok(Exit::Success)
+}
+
+fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
+    let path = context.environment.settings_file(Scope::Local);
+    let Some(path) = path.filter(|path| path.exists()) else {
+        return Err(Report::new(Exit::Configuration, "this project has no local settings")
+            .hint("`toolway add <name> <command or url>` makes them"));
+    };
+    let text = std::fs::read_to_string(&path)?;
+    context.output.say(&format!("{}:\n{}", path.display(), toolway_types::Untrusted::new(text)));
+    ask(context, args.yes, "Let these settings count?", || {
+        "toolway approve --local-settings --yes".to_owned()
+    })?;
+    let edited = toolway_config::trust_local(&context.environment)?;
+    say_written(context, "trusted the local settings", &edited);
+    Ok(Exit::Success)
+}
+
+/// Asks unless told not to; without a person to ask, the answer is no.
+fn ask(
+    context: &Context,
+    yes: bool,
+    question: &str,
+    command: impl Fn() -> String,
+) -> Result<(), Report> {
+    if yes {
+        return Ok(());
+    }
+    if !context.output.can_ask() {
+        return Err(Report::new(Exit::Refused, "nobody is there to confirm this")
+            .hint(format!("read the above, then run `{}`", command())));
+    }
+    if context.output.confirm(question)? {
+        Ok(())
+    } else {
+        Err(Report::new(Exit::Refused, "not approved").hint(format!("nothing was changed; to approve later: `{}`", command())))
+    }
+}
+
+/// The entry a decision is about: the one that counts for its name, when it needs approval.
+fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, Report> {
+    let server = context.server(name)?;
+    if matches!(server.scope, Scope::Project | Scope::Local) {
+        return Ok(server);
+    }
+    Err(Report::new(
+        Exit::Usage,
+        format!("server `{name}` comes from the {} scope, which needs no approval", server.scope),
+    )
+    .hint(format!("switch it off with `toolway disable {name}`")))
+}
+
+fn waiting(plan: &Plan) -> Vec<&PlannedServer> {
+    plan.servers
+        .iter()
+        .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
+        .collect()
+}
+
+/// Exactly what would be started, nothing cut.
+pub(crate) fn describe(server: &PlannedServer) -> String {
+    let mut text = format!("server `{}` from {}\n", server.name, server.origin);
+    if let Verdict::PendingApproval { changed: Some(diff), .. } = &server.verdict {
+        let _ = writeln!(text, "its definition has changed since it was approved:");
+        for line in diff.lines() {
+            let _ = writeln!(text, "  {}", toolway_types::Untrusted::new(line));
+        }
+    }
+    for (key, value) in &redacted(&server.definition) {
+        let shown = match value {
+            Value::String(word) => word.clone(),
+            other => other.to_string(),
+        };
+        let _ = writeln!(text, "  {key}: {}", toolway_types::Untrusted::new(shown));
+    }
+    if !server.variables.is_empty() {
+        let _ = writeln!(text, "  it reads these variables: {}", server.variables.join(", "));
+    }
+    text.push_str(match server.definition.contains_key("url") {
+        true => "This sends what you and your agents ask of it to that address.\n",
+        false => "This runs the program above on this machine, with your rights.\n",
+    });
+    text
+}

@@ -1,0 +1,165 @@
+//! `toolway call`: one call of one tool.
+//!
+//! Owns reading what was typed: which tool (`call/target.rs`), which arguments
+//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`).
+
+mod answer;
+mod arguments;
+mod target;
+
+use std::time::Duration;
+
+use clap::Args;
+use toolway::{CallOptions, Consent, Host, ToolRequest, ToolTarget};
+use toolway_config::{Plan, Verdict};
+use toolway_types::ServerName;
+
+use crate::connect::{self, Typed, Wanted};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+pub(crate) use answer::as_text;
+use target::{Server, Target};
+
+/// Call a tool
+///
+/// Arguments are `key=value` (typed by the tool's schema), `key:=json`, `key=@file`, or a JSON
+/// object by `--args` or on stdin. What you type is your yes: no permission prompt appears, but
+/// deny rules and policy still refuse.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway call time get_current_time timezone=Europe/Berlin
+  toolway call time.get_current_time timezone=Europe/Berlin
+  toolway call mcp__time__get_current_time --args '{\"timezone\": \"Europe/Berlin\"}'
+  toolway call https://mcp.example.com/mcp search query='rust async'
+  toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything")]
+pub(crate) struct CallArgs {
+    /// The server and the tool, then the arguments
+    #[arg(required = true, value_name = "SERVER TOOL [KEY=VALUE]…")]
+    words: Vec<String>,
+
+    /// All arguments as one JSON object; `@file` reads a file, `-` reads stdin
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+
+    /// Print the whole MCP result as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// The longest it may take, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+
+    /// A command to run as the server
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
+    let typed = Typed::either(context, args.words.first().map(String::as_str), &args.command);
+    let plan = match &typed {
+        Some(typed) => context.plan_with(&typed.flags),
+        None => context.plan().clone(),
+    };
+    let target = target::parse(&plan, &args.words, typed.as_ref(), !args.command.is_empty())
+        .inspect_err(|_| context.say_diagnoses(&plan))?;
+    let server = match &target.server {
+        Server::Named(name) => require_admitted(context, &plan, name)?,
+        Server::FromExposed(exposed) => find_by_exposed(context, &plan, exposed)?,
+    };
+    let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
+    let timeout = args.timeout.map(Duration::from_secs);
+    let wanted = Wanted::Only(server.clone());
+    connect::with_host(context, plan, wanted, async |host| {
+        host.ready(server.as_str()).await;
+        call(context, host, &server, &target, words, args.json, timeout).await
+    })
+}
+
+async fn call(
+    context: &Context,
+    host: &Host,
+    server: &ServerName,
+    target: &Target<'_>,
+    words: arguments::Words,
+    json: bool,
+    timeout: Option<Duration>,
+) -> Outcome {
+    let snapshot = host.snapshot();
+    crate::commands::list::say_warnings(context, &snapshot);
+    let tool_target = target.tool(server);
+    let schema = snapshot.catalog.find(&tool_target).ok().map(|tool| &*tool.input_schema);
+    let arguments = words.resolve(schema, &context.output)?;
+    let request = ToolRequest { target: tool_target, arguments };
+    let options = CallOptions { timeout, ..CallOptions::new(Consent::Typed) };
+    let outcome = host.call(request, options).await.map_err(Report::from)?;
+    answer::print(context, &outcome, json)?;
+    Ok(if outcome.is_error { Exit::ToolError } else { Exit::Success })
+}
+
+/// The server by its name, if the plan lets it connect; otherwise why not.
+fn require_admitted(context: &Context, plan: &Plan, name: &str) -> Result<ServerName, Report> {
+    let Some(server) = plan.winner(name) else {
+        context.say_diagnoses(plan);
+        return Err(crate::context::unknown_server(plan, name));
+    };
+    let refused = |exit: Exit, reason: &str| {
+        Err(Report::new(exit, format!("server `{name}` cannot be used: {reason}")))
+    };
+    match &server.verdict {
+        Verdict::Admitted(_) => Ok(server.name.clone()),
+        Verdict::PendingApproval { reason, .. } => refused(Exit::Refused, reason)
+            .map_err(|report: Report| report.hint(format!("toolway approve {name}"))),
+        Verdict::Rejected { reason } => refused(Exit::Refused, reason)
+            .map_err(|report: Report| report.hint(format!("to change your mind: `toolway approve {name}`"))),
+        Verdict::Refused { reason } => refused(Exit::Refused, reason)
+            .map_err(|report: Report| report.hint(format!("see why with `toolway explain {name}`"))),
+        Verdict::Disabled { reason } => refused(Exit::Refused, reason)
+            .map_err(|report: Report| report.hint(format!("toolway enable {name}"))),
+        Verdict::Invalid { reason } => refused(Exit::Configuration, reason)
+            .map_err(|report: Report| {
+                let hint = server.diagnoses.iter().find_map(|diagnosis| diagnosis.hint.clone());
+                report.hint(hint.unwrap_or_else(|| format!("mend the entry at {}", server.origin)))
+            }),
+        Verdict::Shadowed { reason, by } => refused(Exit::Configuration, reason)
+            .map_err(|report: Report| report.hint(format!("the entry that counts stands at {}", by.origin))),
+    }
+}
+
+/// The server an exposed name belongs to: the one whose normalised name it carries.
+fn find_by_exposed(context: &Context, plan: &Plan, exposed: &str) -> Result<ServerName, Report> {
+    let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
+    let mut names: Vec<&ServerName> = plan
+        .servers
+        .iter()
+        .filter(|server| {
+            rest.strip_prefix(server.name.normalized().as_str())
+                .is_some_and(|rest| rest.starts_with("__"))
+        })
+        .map(|server| &server.name)
+        .collect();
+    // The longest name is the likeliest owner: `mcp__a__b__c` is `a__b`'s before it is `a`'s.
+    names.sort_by_key(|name| std::cmp::Reverse(name.as_str().len()));
+    match names.first() {
+        Some(name) => require_admitted(context, plan, name.as_str()),
+        None => {
+            context.say_diagnoses(plan);
+            let name = rest.split("__").next().unwrap_or(rest);
+            Err(crate::context::unknown_server(plan, name))
+        }
+    }
+}
+
+impl Target<'_> {
+    /// What the host is asked for.
+    fn tool(&self, server: &ServerName) -> ToolTarget {
+        match &self.server {
+            Server::FromExposed(exposed) => ToolTarget::Exposed(exposed.clone()),
+            Server::Named(_) => {
+                ToolTarget::Key(toolway_types::ToolKey::new(server.clone(), self.tool.clone()))
+            }
+        }
+    }
+}

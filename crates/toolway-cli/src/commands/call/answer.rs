@@ -1,0 +1,81 @@
+//! How a tool's answer is printed: text as it is, other content as a line that says where it is.
+
+use std::fmt::Write as _;
+
+use toolway::view::{Content, ResourceBody};
+use toolway::ToolOutcome;
+use toolway_types::Untrusted;
+
+use crate::context::Context;
+use crate::report::Report;
+
+/// Prints an answer to stdout.
+pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Result<(), Report> {
+    if json {
+        context.output.json(&outcome.raw)?;
+        return Ok(());
+    }
+    let text = as_text(outcome);
+    // On a terminal a control character would act; in a pipe, bytes are bytes.
+    if context.output.stdout_is_terminal() {
+        context.output.result(&Untrusted::new(text).to_string())?;
+    } else {
+        context.output.result(&text)?;
+    }
+    for warning in &outcome.warnings {
+        context.output.say(&format!("warning: server `{}`: {warning}", outcome.server));
+    }
+    if outcome.is_error {
+        context.output.say(&format!(
+            "error: tool `{}` of server `{}` answered an error",
+            outcome.tool, outcome.server
+        ));
+        context.output.say(&format!(
+            "hint: see what it expects with `toolway tools {} --json`",
+            outcome.server
+        ));
+    }
+    Ok(())
+}
+
+/// An answer as text, other content as a line that says where it is.
+pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
+    let mut text = String::new();
+    for (block, content) in outcome.result.content.iter().enumerate() {
+        match content {
+            Content::Text { text: words }
+            | Content::Resource { body: ResourceBody::Text(words), .. } => push_line(&mut text, words),
+            Content::Image { .. } | Content::Audio { .. } | Content::Resource { .. } => {
+                match outcome.saved.iter().find(|file| file.block == block) {
+                    Some(file) => {
+                        let _ = writeln!(
+                            text,
+                            "[{}, {} bytes: {}]",
+                            file.mime_type,
+                            file.bytes,
+                            file.path.display()
+                        );
+                    }
+                    None => text.push_str("[binary content that could not be saved]\n"),
+                }
+            }
+            Content::ResourceLink { uri, .. } => push_line(&mut text, uri),
+            Content::Unknown { raw, .. } => push_line(&mut text, raw.get()),
+        }
+    }
+    if text.is_empty()
+        && let Some(structured) = &outcome.result.structured
+    {
+        let pretty = serde_json::from_str::<serde_json::Value>(structured.get())
+            .and_then(|value| serde_json::to_string_pretty(&value));
+        push_line(&mut text, pretty.as_deref().unwrap_or(structured.get()));
+    }
+    text
+}
+
+fn push_line(text: &mut String, words: &str) {
+    text.push_str(words);
+    if !words.ends_with('\n') {
+        text.push('\n');
+    }
+}

@@ -1,0 +1,85 @@
+//! Which tool was meant: `server tool`, `server.tool`, `mcp__server__tool`, a URL and a tool, or
+//! a tool of a command behind `--`.
+
+use toolway_config::Plan;
+
+use crate::connect::Typed;
+use crate::context::unknown_server;
+use crate::exit::Exit;
+use crate::report::Report;
+
+/// The tool that was meant, and the words behind it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    pub(super) server: Server,
+    pub(super) tool: String,
+    pub(super) rest: &'a [String],
+}
+
+/// How its server was named.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Server {
+    /// By name.
+    Named(String),
+    /// Inside the tool's exposed name.
+    FromExposed(String),
+}
+
+/// Reads the words.
+pub(super) fn parse<'a>(
+    plan: &Plan,
+    words: &'a [String],
+    typed: Option<&Typed>,
+    behind_dashes: bool,
+) -> Result<Target<'a>, Report> {
+    let named = |server: &str, tool: &str, rest| Target {
+        server: Server::Named(server.to_owned()),
+        tool: tool.to_owned(),
+        rest,
+    };
+    let first = words.first().map_or("", String::as_str);
+    match typed {
+        Some(typed) if behind_dashes => return Ok(named(&typed.name, first, &words[1..])),
+        Some(typed) => {
+            return match words.get(1).filter(|word| !is_argument(word)) {
+                Some(tool) => Ok(named(&typed.name, tool, &words[2..])),
+                None => Err(missing_tool(first)),
+            };
+        }
+        None => {}
+    }
+    if first.starts_with("mcp__") && plan.winner(first).is_none() {
+        return Ok(Target {
+            server: Server::FromExposed(first.to_owned()),
+            tool: String::new(),
+            rest: &words[1..],
+        });
+    }
+    if plan.winner(first).is_some() {
+        return match words.get(1).filter(|word| !is_argument(word)) {
+            Some(tool) => Ok(named(first, tool, &words[2..])),
+            None => Err(missing_tool(first)),
+        };
+    }
+    // Server names may hold dots themselves: the longest configured one that fits is meant.
+    let dotted = first
+        .char_indices()
+        .rev()
+        .filter(|(_, character)| *character == '.')
+        .map(|(at, _)| (&first[..at], &first[at + 1..]))
+        .find(|(server, tool)| !tool.is_empty() && plan.winner(server).is_some());
+    match dotted {
+        Some((server, tool)) => Ok(named(server, tool, &words[1..])),
+        None => Err(unknown_server(plan, first.split('.').next().unwrap_or(first))),
+    }
+}
+
+/// Whether a word is an argument rather than a tool's name.
+fn is_argument(word: &str) -> bool {
+    word.contains('=') || word == "-"
+}
+
+fn missing_tool(server: &str) -> Report {
+    Report::new(Exit::Usage, format!("which tool of `{server}`?"))
+        .hint(format!("see its tools with `toolway tools {server}`"))
+}

@@ -1,0 +1,171 @@
+//! `toolway demo`: the main job, without installing anything.
+//!
+//! Owns the tour: a temporary home, three embedded servers — inside this process, as a stdio
+//! child of the same binary, and over loopback HTTP — configured, connected, listed and called.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+use toolway_config::{Environment, Existing, Flags};
+use toolway_gateway::http::Server;
+use toolway_types::{Scope, ServerName, ToolKey};
+
+use crate::commands::call::as_text;
+use crate::commands::list;
+use crate::connect::{block_on, host_options, settle};
+use crate::context::Context;
+use crate::demo::server::{DemoServer, Flavour, Speaks};
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// See it work: three embedded servers, connected, listed and called
+///
+/// Nothing is installed, and nothing outside a temporary directory is read or written.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoServerArgs {
+    /// Which of the demo's servers to be
+    #[arg(value_parser = flavour)]
+    flavour: Flavour,
+}
+
+fn flavour(word: &str) -> Result<Flavour, String> {
+    Flavour::parse(word).ok_or_else(|| {
+        let known: Vec<&str> = Flavour::ALL.iter().map(|flavour| flavour.as_str()).collect();
+        format!("one of {}", known.join(", "))
+    })
+}
+
+/// Is the stdio child.
+pub(crate) fn serve(args: &DemoServerArgs) -> Outcome {
+    let server = DemoServer::new(args.flavour).speaking(Speaks::Legacy);
+    block_on(async {
+        toolway_gateway::stdio::serve(Arc::new(server)).await?;
+        Ok(Exit::Success)
+    })
+}
+
+/// Runs the tour.
+pub(crate) fn run(context: &Context, _args: &DemoArgs) -> Outcome {
+    let directory = tempfile::Builder::new().prefix("toolway-demo-").tempdir()?;
+    let environment = environment(context, directory.path())?;
+    block_on(async {
+        let studio = DemoServer::new(Flavour::Studio).speaking(Speaks::Modern);
+        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (server, driver) =
+            Server::bind(Arc::new(studio), loopback).map_err(anyhow::Error::from)?;
+        configure(context, &environment, &server.url())?;
+        let tour = async {
+            let outcome = tour(context, &environment).await;
+            server.shutdown().await;
+            outcome
+        };
+        let (outcome, ()) = tokio::join!(tour, driver);
+        outcome
+    })
+}
+
+/// An environment that reaches nothing of the person's: its own home, project and config home.
+fn environment(context: &Context, directory: &Path) -> Result<Environment, Report> {
+    let home = directory.join("home");
+    let project = directory.join("project");
+    std::fs::create_dir(&home)?;
+    std::fs::create_dir(&project)?;
+    let mut variables: BTreeMap<String, String> = ["PATH", "NO_COLOR", "TERM"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), context.environment.var(name)?.to_owned())))
+        .collect();
+    variables.insert("TOOLWAY_HOME".to_owned(), home.join("toolway").display().to_string());
+    variables.insert("HOME".to_owned(), home.display().to_string());
+    // A policy of this machine is not the demo's concern: nothing here leaves the process.
+    Ok(Environment::new(variables, project).with_system_dir(directory.join("system")))
+}
+
+/// Writes the three entries as `toolway add` would.
+fn configure(context: &Context, environment: &Environment, url: &str) -> Result<(), Report> {
+    let program = std::env::current_exe()?;
+    context.output.result("$ configure three servers in a temporary home\n")?;
+    for (name, entry, words) in [
+        ("desk", json!({ "type": "sdk" }), "inside this process (in-process)"),
+        (
+            "library",
+            json!({ "command": program, "args": ["demo-server", "library"] }),
+            "a child of the same binary (stdio, legacy era)",
+        ),
+        (
+            "studio",
+            json!({ "type": "http", "url": url }),
+            "on loopback (Streamable HTTP, modern era)",
+        ),
+    ] {
+        let Value::Object(entry) = entry else { continue };
+        let name = server_name(name)?;
+        toolway_config::add_server(environment, Scope::User, &name, &entry, Existing::Keep)?;
+        context.output.result(&format!("  {name:<8} {words}\n"))?;
+    }
+    Ok(())
+}
+
+async fn tour(context: &Context, environment: &Environment) -> Outcome {
+    let plan = toolway_config::plan(environment, &Flags::default());
+    context.say_diagnoses(&plan);
+    let desk = toolway_gateway::in_process(Arc::new(DemoServer::new(Flavour::Desk)));
+    let options = HostOptions {
+        in_process: vec![(server_name("desk")?, desk)],
+        output_dir: environment.state_home().join("results"),
+        project_root: Some(environment.project_root().to_owned()),
+        ..host_options(context)
+    };
+    let host = Host::start(plan.clone(), options);
+    let outcome = async {
+        settle(context, &host).await;
+        let snapshot = host.snapshot();
+        context.output.result("\n$ toolway list\n")?;
+        list::show(context, &plan, &snapshot)?;
+        context.output.result("\n$ toolway tools\n")?;
+        crate::commands::tools::table(context, &snapshot.catalog)?;
+        call(context, &host, "desk", "add", &json!({ "a": 2, "b": 40 })).await?;
+        call(context, &host, "library", "word_count", &json!({ "text": "one host, every server" }))
+            .await?;
+        call(context, &host, "studio", "palette", &json!({})).await?;
+        context.output.result("\nNow yours: toolway add <name> <command or url>\n")?;
+        Ok(Exit::Success)
+    }
+    .await;
+    host.shutdown().await;
+    outcome
+}
+
+async fn call(
+    context: &Context,
+    host: &Host,
+    server: &str,
+    tool: &str,
+    arguments: &Value,
+) -> Result<(), Report> {
+    let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
+    let words: Vec<String> = arguments
+        .iter()
+        .map(|(key, value)| match value {
+            Value::String(text) => format!(" {key}='{text}'"),
+            other => format!(" {key}={other}"),
+        })
+        .collect();
+    context.output.result(&format!("\n$ toolway call {server} {tool}{}\n", words.concat()))?;
+    let target = ToolTarget::Key(ToolKey::new(server_name(server)?, tool));
+    let request = ToolRequest { target, arguments };
+    let outcome = host.call(request, CallOptions::new(Consent::Typed)).await?;
+    context.output.result(&as_text(&outcome))?;
+    Ok(())
+}
+
+fn server_name(name: &str) -> Result<ServerName, Report> {
+    ServerName::new(name).map_err(|error| Report::new(Exit::Unexpected, error.to_string()))
+}

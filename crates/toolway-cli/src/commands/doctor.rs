@@ -1,0 +1,126 @@
+//! `toolway doctor`: everything that is wrong, or will be, without connecting anywhere.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::{Value, json};
+use toolway_config::{Plan, Verdict};
+use toolway_types::{Diagnosis, Severity, TransportSpec};
+
+use crate::context::{Context, diagnoses, has_errors};
+use crate::exit::Exit;
+use crate::report::{Outcome, render_diagnosis};
+
+/// Check the configuration and say how to mend it
+///
+/// Reads every file, starts nothing and connects to nothing. Exits with 3 when something is
+/// wrong.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
+    let plan = context.plan();
+    let mut found: Vec<Diagnosis> = diagnoses(plan).cloned().collect();
+    found.extend(missing_programs(plan));
+    let exit = if has_errors(plan) || found.iter().any(|d| d.severity == Severity::Error) {
+        Exit::Configuration
+    } else {
+        Exit::Success
+    };
+    if args.json {
+        let counts = |word: &str| plan.servers.iter().filter(|s| s.verdict.word() == word).count();
+        context.output.json(&json!({
+            "configHome": context.environment.config_home().display().to_string(),
+            "projectRoot": context.environment.project_root().display().to_string(),
+            "servers": {
+                "admitted": counts("admitted"),
+                "pendingApproval": counts("pending-approval"),
+                "refused": counts("refused"),
+                "rejected": counts("rejected"),
+                "disabled": counts("disabled"),
+                "shadowed": counts("shadowed"),
+                "invalid": counts("invalid"),
+            },
+            "diagnoses": found.iter().map(diagnosis_json).collect::<Vec<_>>(),
+        }))?;
+        return Ok(exit);
+    }
+    let mut text = format!(
+        "config home   {}\nproject root  {}\n",
+        context.environment.config_home().display(),
+        context.environment.project_root().display()
+    );
+    text.push_str(&summary(plan));
+    for diagnosis in &found {
+        text.push('\n');
+        text.push_str(&render_diagnosis(diagnosis));
+    }
+    if found.is_empty() {
+        text.push_str("\nno problems found\n");
+    }
+    context.output.result(&text)?;
+    Ok(exit)
+}
+
+fn summary(plan: &Plan) -> String {
+    let mut parts = Vec::new();
+    for word in
+        ["admitted", "pending-approval", "refused", "rejected", "disabled", "shadowed", "invalid"]
+    {
+        let count = plan.servers.iter().filter(|server| server.verdict.word() == word).count();
+        if count > 0 {
+            parts.push(format!("{count} {word}"));
+        }
+    }
+    match parts.is_empty() {
+        true => "servers       none configured\n".to_owned(),
+        false => format!("servers       {}\n", parts.join(", ")),
+    }
+}
+
+/// Commands that no directory of `PATH` holds: said now, before a connection fails on it.
+fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
+    let mut missing = Vec::new();
+    for server in &plan.servers {
+        let Verdict::Admitted(spec) = &server.verdict else { continue };
+        let TransportSpec::Stdio(stdio) = &spec.transport else { continue };
+        let path = stdio.env.get("PATH").map_or("", |path| path.expose());
+        if !is_program(&stdio.command, path) {
+            missing.push(
+                Diagnosis::error(format!("the program `{}` is not found", stdio.command))
+                    .of(&server.name)
+                    .at(server.origin.clone())
+                    .hint("install it, or write its full path as `command`"),
+            );
+        }
+    }
+    missing
+}
+
+fn is_program(command: &str, path: &str) -> bool {
+    if command.contains('/') {
+        return Path::new(command).is_file();
+    }
+    std::env::split_paths(path).any(|directory| directory.join(command).is_file())
+}
+
+/// A diagnosis as JSON.
+pub(crate) fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
+    json!({
+        "severity": match diagnosis.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "server": diagnosis.server,
+        "source": diagnosis.origin.as_ref().map(|origin| json!({
+            "path": origin.path(), "line": origin.line(), "column": diagnosis.column,
+        })),
+        "message": diagnosis.message,
+        "hint": diagnosis.hint,
+    })
+}

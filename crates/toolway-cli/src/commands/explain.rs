@@ -1,0 +1,118 @@
+//! `toolway explain`: why a server counts, or does not.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::{Value, json};
+use toolway_config::{PlannedServer, Verdict};
+
+use crate::commands::get::redacted;
+use crate::context::{Context, unknown_server};
+use crate::exit::Exit;
+use crate::report::{Outcome, render_diagnosis};
+
+/// Explain where a server comes from and what became of it
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Its name
+    name: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
+    let plan = context.plan();
+    let entries: Vec<&PlannedServer> =
+        plan.servers.iter().filter(|server| server.name.as_str() == args.name).collect();
+    if entries.is_empty() {
+        context.say_diagnoses(plan);
+        return Err(unknown_server(plan, &args.name));
+    }
+    if args.json {
+        let entries: Vec<Value> = entries.iter().map(|entry| as_json(entry)).collect();
+        context.output.json(&json!({ "name": args.name, "entries": entries }))?;
+        return Ok(Exit::Success);
+    }
+    let mut text = String::new();
+    for entry in &entries {
+        describe(&mut text, entry);
+    }
+    if let Some(next) = next_step(entries[0]) {
+        let _ = writeln!(text, "next: {next}");
+    }
+    context.output.result(&text)?;
+    Ok(Exit::Success)
+}
+
+fn describe(text: &mut String, entry: &PlannedServer) {
+    let _ = writeln!(text, "{} ({} scope) at {}", entry.name, entry.scope, entry.origin);
+    let _ = match entry.verdict.reason() {
+        Some(reason) => writeln!(text, "  {}: {reason}", entry.verdict.word()),
+        None => writeln!(text, "  {}", entry.verdict.word()),
+    };
+    if let Verdict::PendingApproval { changed: Some(diff), .. } = &entry.verdict {
+        for line in diff.lines() {
+            let _ = writeln!(text, "    {}", toolway_types::Untrusted::new(line));
+        }
+    }
+    for shadow in &entry.shadows {
+        let _ = writeln!(text, "  shadows {} ({} scope)", shadow.origin, shadow.scope);
+    }
+    if !entry.variables.is_empty() {
+        let _ = writeln!(text, "  reads the variables {}", entry.variables.join(", "));
+    }
+    let shown = serde_json::to_string_pretty(&redacted(&entry.definition)).unwrap_or_default();
+    for line in shown.lines() {
+        let _ = writeln!(text, "    {}", toolway_types::Untrusted::new(line));
+    }
+    for diagnosis in &entry.diagnoses {
+        for line in render_diagnosis(diagnosis).lines() {
+            let _ = writeln!(text, "  {line}");
+        }
+    }
+}
+
+/// The exact command that gets the winner further.
+fn next_step(winner: &PlannedServer) -> Option<String> {
+    let name = &winner.name;
+    match &winner.verdict {
+        Verdict::Admitted(_) => Some(format!("see its tools with `toolway tools {name}`")),
+        Verdict::PendingApproval { .. } => Some(format!("toolway approve {name}")),
+        Verdict::Rejected { .. } => Some(format!("to change your mind: `toolway approve {name}`")),
+        Verdict::Disabled { .. } => Some(format!("toolway enable {name}")),
+        Verdict::Invalid { .. } => Some(format!("mend the entry at {}", winner.origin)),
+        Verdict::Refused { .. } | Verdict::Shadowed { .. } => None,
+    }
+}
+
+fn as_json(entry: &PlannedServer) -> Value {
+    let shadows: Vec<Value> = entry
+        .shadows
+        .iter()
+        .map(|shadow| {
+            json!({
+                "scope": shadow.scope,
+                "source": { "path": shadow.origin.path(), "line": shadow.origin.line() },
+            })
+        })
+        .collect();
+    let changed = match &entry.verdict {
+        Verdict::PendingApproval { changed, .. } => changed.clone(),
+        _ => None,
+    };
+    json!({
+        "scope": entry.scope,
+        "source": { "path": entry.origin.path(), "line": entry.origin.line() },
+        "transport": entry.transport.map(toolway_types::TransportKind::as_str),
+        "verdict": entry.verdict.word(),
+        "reason": entry.verdict.reason(),
+        "changed": changed,
+        "shadows": shadows,
+        "variables": entry.variables,
+        "definition": redacted(&entry.definition),
+        "diagnoses": entry.diagnoses.iter().map(crate::commands::doctor::diagnosis_json).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,101 @@
+//! `toolway get`: one server's entry as it counts, without connecting.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use toolway_config::PlannedServer;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, render_diagnosis};
+
+/// Show one server's configuration
+#[derive(Debug, Args)]
+pub(crate) struct GetArgs {
+    /// Its name
+    name: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
+    let server = match context.server(&args.name) {
+        Ok(server) => server,
+        Err(report) => {
+            context.say_diagnoses(context.plan());
+            return Err(report);
+        }
+    };
+    if args.json {
+        context.output.json(&as_json(server))?;
+    } else {
+        context.output.result(&as_text(server))?;
+        for diagnosis in &server.diagnoses {
+            context.output.say(&render_diagnosis(diagnosis));
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn as_json(server: &PlannedServer) -> Value {
+    json!({
+        "name": server.name,
+        "scope": server.scope,
+        "source": { "path": server.origin.path(), "line": server.origin.line() },
+        "transport": server.transport.map(toolway_types::TransportKind::as_str),
+        "verdict": server.verdict.word(),
+        "reason": server.verdict.reason(),
+        "definition": redacted(&server.definition),
+    })
+}
+
+fn as_text(server: &PlannedServer) -> String {
+    let mut text = format!("{}\n", server.name);
+    let mut line = |label: &str, value: &str| {
+        let _ = writeln!(text, "  {label:<10} {value}");
+    };
+    line("scope", server.scope.as_str());
+    line("source", &server.origin.to_string());
+    match server.verdict.reason() {
+        Some(reason) => line("verdict", &format!("{}: {reason}", server.verdict.word())),
+        None => line("verdict", server.verdict.word()),
+    }
+    for (key, value) in redacted(&server.definition) {
+        match &value {
+            Value::String(word) => line(&key, word),
+            other => line(&key, &other.to_string()),
+        }
+    }
+    text
+}
+
+/// A definition with the values of `env` and `headers` hidden, except where they only name a
+/// variable: a name is no secret, and it is what one looks for.
+pub(crate) fn redacted(definition: &Map<String, Value>) -> Map<String, Value> {
+    let mut shown = definition.clone();
+    for key in ["env", "headers"] {
+        if let Some(Value::Object(values)) = shown.get_mut(key) {
+            for value in values.values_mut() {
+                if let Value::String(word) = value
+                    && !names_only_variables(word)
+                {
+                    *value = json!("[redacted]");
+                }
+            }
+        }
+    }
+    shown
+}
+
+/// Whether a value is nothing but `${NAME}` references, perhaps behind an auth scheme's name.
+fn names_only_variables(value: &str) -> bool {
+    let rest = value.strip_prefix("Bearer ").or_else(|| value.strip_prefix("Basic ")).unwrap_or(value);
+    let Some(inner) = rest.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) else {
+        return false;
+    };
+    !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

@@ -1,0 +1,251 @@
+//! `toolway import`: takes over servers from other clients' files.
+//!
+//! Owns the preview and the choice; reading each client's format is `toolway-config`'s work.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use toolway_config::import::{self, Client, Found, Imported, Places};
+use toolway_config::{Existing, Plan, signature};
+use toolway_types::{Scope, ServerName};
+
+use crate::commands::add::{WritableScope, say_written};
+use crate::commands::get::redacted;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report, render_diagnosis};
+
+/// Import servers from other clients
+///
+/// Reads the files of Claude Desktop, Claude Code, Cursor, VS Code, Codex, Gemini CLI, Windsurf,
+/// Zed, opencode and Goose, shows what would be added and what cannot be carried over, and adds
+/// it after you say yes. Servers you already have are skipped.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway import
+  toolway import cursor codex -s user --yes
+  toolway import claude-desktop --from ./claude_desktop_config.json")]
+pub(crate) struct ImportArgs {
+    /// The clients to read; all that are found when absent
+    #[arg(value_parser = client)]
+    clients: Vec<Client>,
+
+    /// Read this file in the client's format instead of the client's own files
+    #[arg(long, value_name = "FILE", requires = "clients")]
+    from: Option<PathBuf>,
+
+    /// Which file to write to
+    #[arg(short, long, value_enum, default_value = "user")]
+    scope: WritableScope,
+
+    /// Only show what would be added
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Print the preview as JSON and change nothing unless `--yes` is given
+    #[arg(long)]
+    json: bool,
+}
+
+fn client(word: &str) -> Result<Client, String> {
+    Client::ALL.into_iter().find(|client| client.id() == word).ok_or_else(|| {
+        let known: Vec<&str> = Client::ALL.iter().map(Client::id).collect();
+        format!("one of {}", known.join(", "))
+    })
+}
+
+/// One server on its way in.
+struct Candidate<'a> {
+    found: &'a Found,
+    server: &'a Imported,
+    fate: Fate,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Fate {
+    Add,
+    Skip(String),
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
+    let found = find(context, args)?;
+    for diagnosis in found.iter().flat_map(|found| &found.diagnoses) {
+        context.output.say(&render_diagnosis(diagnosis));
+    }
+    let candidates = choose(context.plan(), &found);
+    if args.json {
+        context.output.json(&preview_json(&candidates))?;
+    } else {
+        context.output.result(&preview(&candidates))?;
+    }
+    let adding = candidates.iter().filter(|candidate| candidate.fate == Fate::Add).count();
+    if adding == 0 {
+        context.output.say("nothing to import");
+        return Ok(Exit::Success);
+    }
+    let scope = args.scope.scope();
+    if args.dry_run || (args.json && !args.yes) {
+        return Ok(Exit::Success);
+    }
+    if !args.yes {
+        if !context.output.can_ask() {
+            context.output.say("nothing was changed: nobody is there to confirm this");
+            context.output.say("hint: run it again with `--yes` to add them");
+            return Ok(Exit::Success);
+        }
+        if !context.output.confirm(&format!("Add {adding} to the {scope} scope?"))? {
+            context.output.say("nothing was changed");
+            return Ok(Exit::Success);
+        }
+    }
+    for candidate in candidates.iter().filter(|candidate| candidate.fate == Fate::Add) {
+        add(context, candidate, scope)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
+    let places = Places::of(&context.environment);
+    if let Some(path) = &args.from {
+        let [client] = args.clients.as_slice() else {
+            return Err(Report::new(Exit::Usage, "`--from` reads one file in one client's format")
+                .hint(format!("toolway import claude-desktop --from {}", path.display())));
+        };
+        return Ok(vec![import::read_file(&places, *client, path)]);
+    }
+    let clients = if args.clients.is_empty() { Client::ALL.to_vec() } else { args.clients.clone() };
+    let found: Vec<Found> =
+        clients.iter().flat_map(|client| import::discover(&places, *client)).collect();
+    if found.is_empty() {
+        context.output.say("no file of these clients was found");
+    }
+    Ok(found)
+}
+
+/// Decides each server's fate: what is there already, by name or by signature, is skipped.
+fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
+    let mut known: Vec<(String, Option<String>, String)> = plan
+        .servers
+        .iter()
+        .map(|server| {
+            (server.name.to_string(), signature(&server.definition), server.origin.to_string())
+        })
+        .collect();
+    let mut candidates = Vec::new();
+    for file in found {
+        for server in &file.servers {
+            let own = signature(&server.definition);
+            let same = known.iter().find(|(name, signature, _)| {
+                *name == server.name || (own.is_some() && *signature == own)
+            });
+            let fate = match (same, ServerName::new(server.name.as_str())) {
+                (_, Err(error)) => Fate::Skip(error.to_string()),
+                (Some((name, _, place)), _) if *name == server.name => {
+                    Fate::Skip(format!("the name is taken by {place}"))
+                }
+                (Some((name, _, place)), _) => Fate::Skip(format!("the same as `{name}` of {place}")),
+                (None, Ok(_)) => Fate::Add,
+            };
+            if fate == Fate::Add {
+                let place = format!("this import ({})", file.client.title());
+                known.push((server.name.clone(), own, place));
+            }
+            candidates.push(Candidate { found: file, server, fate });
+        }
+    }
+    candidates
+}
+
+fn preview(candidates: &[Candidate<'_>]) -> String {
+    let mut text = String::new();
+    let mut file: Option<&Found> = None;
+    for candidate in candidates {
+        if file.is_none_or(|file| !std::ptr::eq(file, candidate.found)) {
+            file = Some(candidate.found);
+            let _ = writeln!(
+                text,
+                "{} ({})",
+                candidate.found.client.title(),
+                candidate.found.path.display()
+            );
+        }
+        let target = summary(candidate.server);
+        let _ = match &candidate.fate {
+            Fate::Add => writeln!(text, "  + {}  {target}", candidate.server.name),
+            Fate::Skip(reason) => writeln!(text, "  = {}  skipped: {reason}", candidate.server.name),
+        };
+        if candidate.fate == Fate::Add {
+            if !candidate.server.enabled {
+                let _ = writeln!(text, "      switched off there, so switched off here");
+            }
+            for note in &candidate.server.notes {
+                let _ = writeln!(text, "      ~ {note}");
+            }
+            for loss in &candidate.server.dropped {
+                let _ = writeln!(text, "      ! {loss}");
+            }
+        }
+    }
+    text
+}
+
+fn summary(server: &Imported) -> String {
+    let word = |key: &str| server.definition.get(key).and_then(Value::as_str);
+    match (word("url"), word("command")) {
+        (Some(url), _) => url.to_owned(),
+        (None, Some(command)) => {
+            let mut words = vec![command.to_owned()];
+            if let Some(Value::Array(args)) = server.definition.get("args") {
+                words.extend(args.iter().filter_map(Value::as_str).map(str::to_owned));
+            }
+            words.join(" ")
+        }
+        (None, None) => String::new(),
+    }
+}
+
+fn preview_json(candidates: &[Candidate<'_>]) -> Value {
+    let servers: Vec<Value> = candidates
+        .iter()
+        .map(|candidate| {
+            json!({
+                "name": candidate.server.name,
+                "client": candidate.found.client.id(),
+                "source": {
+                    "path": candidate.found.path.display().to_string(),
+                    "line": candidate.server.line,
+                },
+                "definition": redacted(&candidate.server.definition),
+                "enabled": candidate.server.enabled,
+                "notes": candidate.server.notes,
+                "dropped": candidate.server.dropped,
+                "skipped": match &candidate.fate {
+                    Fate::Add => Value::Null,
+                    Fate::Skip(reason) => json!(reason),
+                },
+            })
+        })
+        .collect();
+    json!({ "servers": servers })
+}
+
+fn add(context: &Context, candidate: &Candidate<'_>, scope: Scope) -> Result<(), Report> {
+    let name = ServerName::new(candidate.server.name.as_str())
+        .map_err(|error| Report::new(Exit::Configuration, error.to_string()))?;
+    let mut definition = candidate.server.definition.clone();
+    if !candidate.server.enabled {
+        definition.insert("disabled".to_owned(), json!(true));
+    }
+    let edited =
+        toolway_config::add_server(&context.environment, scope, &name, &definition, Existing::Keep)
+            .map_err(|error| Report::for_edit(error, name.as_str(), scope))?;
+    say_written(context, &format!("added `{name}` to the {scope} scope"), &edited);
+    Ok(())
+}

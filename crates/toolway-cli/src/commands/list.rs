@@ -1,0 +1,190 @@
+//! `toolway list`: every configured server and where it stands.
+//!
+//! Owns the row that `list` shows, as a table and as JSON; the JSON shape is an interface.
+
+use std::io;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+use toolway::{HostSnapshot, ServerSnapshot};
+use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_types::{ConnectionState, TransportKind};
+
+use crate::connect::{self, Wanted};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::Outcome;
+
+/// List the configured servers and connect to them
+///
+/// Every server that is mentioned anywhere is shown, also those that are refused, shadowed,
+/// switched off or wait for approval, each with the reason.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Show the plan only: start nothing, connect to nothing
+    #[arg(long)]
+    no_connect: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One server, as `list --json` prints it. Absent values are null, never left out.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    name: String,
+    scope: &'static str,
+    source: Source,
+    transport: Option<&'static str>,
+    state: &'static str,
+    reason: Option<String>,
+    error: Option<String>,
+    era: Option<&'static str>,
+    protocol_version: Option<String>,
+    server_info: Option<Value>,
+    tools: Option<usize>,
+    resources: Option<usize>,
+    prompts: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct Source {
+    path: String,
+    line: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct Listing {
+    servers: Vec<Row>,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
+    let plan = context.plan();
+    context.say_diagnoses(plan);
+    let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
+    if !args.no_connect && plan.admitted().next().is_some() {
+        let snapshot = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
+            connect::settle(context, host).await;
+            Ok(host.snapshot())
+        })?;
+        fill(&mut rows, plan, &snapshot);
+        say_warnings(context, &snapshot);
+    }
+    if args.json {
+        context.output.json(&Listing { servers: rows })?;
+    } else if rows.is_empty() {
+        context.output.say("no server is configured");
+        context.output.say("hint: add one with `toolway add <name> <command or url>`");
+    } else {
+        table(context, &rows)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The table of a plan whose servers are connected.
+pub(crate) fn show(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> io::Result<()> {
+    let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
+    fill(&mut rows, plan, snapshot);
+    table(context, &rows)
+}
+
+fn table(context: &Context, rows: &[Row]) -> io::Result<()> {
+    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    context.output.table(&["NAME", "SCOPE", "TYPE", "STATE", "TOOLS", "DETAIL"], &cells)
+}
+
+/// What servers did wrong without failing.
+pub(crate) fn say_warnings(context: &Context, snapshot: &HostSnapshot) {
+    for server in &snapshot.servers {
+        for warning in &server.warnings {
+            context.output.say(&format!("warning: server `{}`: {warning}", server.name));
+        }
+    }
+}
+
+/// A row as the plan knows it, before anything connects.
+fn planned(server: &PlannedServer) -> Row {
+    let (state, reason, error) = match &server.verdict {
+        Verdict::Admitted(_) => ("pending", None, None),
+        Verdict::Invalid { reason } => ("failed", None, Some(reason.clone())),
+        other => {
+            let reason = other.reason().unwrap_or_else(|| other.word());
+            ("disabled", Some(reason.to_owned()), None)
+        }
+    };
+    Row {
+        name: server.name.to_string(),
+        scope: server.scope.as_str(),
+        source: Source { path: server.origin.path(), line: server.origin.line() },
+        transport: server.transport.map(TransportKind::as_str),
+        state,
+        reason,
+        error,
+        era: None,
+        protocol_version: None,
+        server_info: None,
+        tools: None,
+        resources: None,
+        prompts: None,
+    }
+}
+
+/// Adds what connecting found out to the rows of admitted servers.
+fn fill(rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
+    for (row, planned) in rows.iter_mut().zip(&plan.servers) {
+        if !matches!(planned.verdict, Verdict::Admitted(_)) {
+            continue;
+        }
+        if let Some(server) = snapshot.servers.iter().find(|server| server.name == planned.name) {
+            fill_row(row, server);
+        }
+    }
+}
+
+fn fill_row(row: &mut Row, server: &ServerSnapshot) {
+    row.state = server.state.as_str();
+    match &server.state {
+        ConnectionState::Connected(facts) => {
+            row.era = Some(facts.era.as_str());
+            row.protocol_version = Some(facts.protocol_version.clone());
+            row.server_info = Some(facts.server_info.clone());
+        }
+        ConnectionState::Failed(failure) => row.error = Some(failure.message.clone()),
+        ConnectionState::NeedsAuth { detail } => row.error = Some(detail.to_string()),
+        ConnectionState::Disabled { reason } => row.reason = Some(reason.clone()),
+        ConnectionState::Pending { .. } => {}
+    }
+    if let Some(counts) = &server.counts {
+        row.tools = Some(counts.tools);
+        row.resources = Some(counts.resources);
+        row.prompts = Some(counts.prompts);
+    }
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let glyph = match row.state {
+        "connected" => "✔",
+        "failed" => "✘",
+        "needs-auth" => "!",
+        "disabled" => "⊘",
+        _ => "·",
+    };
+    let detail = match (&row.error, &row.reason, &row.protocol_version) {
+        (Some(error), _, _) => error.lines().next().unwrap_or_default().to_owned(),
+        (None, Some(reason), _) => reason.clone(),
+        (None, None, Some(version)) => version.clone(),
+        (None, None, None) => String::new(),
+    };
+    vec![
+        row.name.clone(),
+        row.scope.to_owned(),
+        row.transport.unwrap_or("-").to_owned(),
+        format!("{glyph} {}", row.state),
+        row.tools.map_or_else(|| "-".to_owned(), |count| count.to_string()),
+        detail,
+    ]
+}

@@ -1,0 +1,52 @@
+//! `toolway man`: a manual page as roff, for `man -l -`.
+
+use clap::{Args, CommandFactory as _};
+
+use crate::args::Cli;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// Print a manual page
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  toolway man call | man -l -")]
+pub(crate) struct ManArgs {
+    /// The command; the program itself when absent
+    command: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
+    let (_, page) = pages()?
+        .into_iter()
+        .find(|(name, _)| match &args.command {
+            Some(command) => *name == format!("toolway-{command}"),
+            None => name == "toolway",
+        })
+        .ok_or_else(|| {
+            let command = args.command.as_deref().unwrap_or_default();
+            Report::new(Exit::Usage, format!("there is no command `{command}`"))
+                .hint("see the commands with `toolway --help`")
+        })?;
+    context.output.result(&page)?;
+    Ok(Exit::Success)
+}
+
+/// Every page: its name without the section, and its text.
+pub(crate) fn pages() -> Result<Vec<(String, String)>, Report> {
+    let mut root = Cli::command();
+    root.build();
+    let mut pages = vec![("toolway".to_owned(), render(root.clone())?)];
+    for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let name = format!("toolway-{}", command.get_name());
+        pages.push((name.clone(), render(command.clone().name(name.clone()))?));
+    }
+    Ok(pages)
+}
+
+fn render(command: clap::Command) -> Result<String, Report> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}

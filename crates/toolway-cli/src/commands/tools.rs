@@ -1,0 +1,178 @@
+//! `toolway tools`: every tool of every server, under the name it is called by.
+//!
+//! Owns the row that `tools` shows; the JSON shape is an interface.
+
+use std::io;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use toolway::{Catalog, CatalogTool, HostSnapshot};
+use toolway_types::{ConnectionState, ServerName};
+
+use crate::commands::list::say_warnings;
+use crate::connect::{self, Typed, Wanted};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// List the tools of all servers, or of one
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway tools
+  toolway tools github --json
+  toolway tools https://mcp.example.com/mcp
+  toolway tools -- npx -y @modelcontextprotocol/server-everything")]
+pub(crate) struct ToolsArgs {
+    /// A server's name, or a URL
+    server: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Show which servers would be asked: start nothing, connect to nothing
+    #[arg(long)]
+    no_connect: bool,
+
+    /// A command to run as the server
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+/// One tool, as `tools --json` prints it. Absent values are null, never left out.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    name: &'a str,
+    server: &'a ServerName,
+    tool: &'a str,
+    title: Option<&'a str>,
+    description: &'a str,
+    input_schema: &'a RawValue,
+    output_schema: Option<&'a RawValue>,
+    annotations: Option<&'a RawValue>,
+    deferred: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Listing<'a> {
+    tools: Vec<Row<'a>>,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
+    let typed = Typed::either(context, args.server.as_deref(), &args.command);
+    let (plan, wanted) = match &typed {
+        Some(typed) => (context.plan_with(&typed.flags), Wanted::All),
+        None => match &args.server {
+            Some(name) => {
+                let server = context.server(name)?;
+                (context.plan().clone(), Wanted::Only(server.name.clone()))
+            }
+            None => (context.plan().clone(), Wanted::All),
+        },
+    };
+    context.say_diagnoses(&plan);
+    let only = match (&typed, &wanted) {
+        (Some(typed), _) => Some(typed.name.clone()),
+        (None, Wanted::Only(name)) => Some(name.to_string()),
+        (None, Wanted::All) => None,
+    };
+    if args.no_connect {
+        return no_connect(context, args, &plan, only.as_deref());
+    }
+    let snapshot = connect::with_host(context, plan, wanted, async |host| {
+        connect::settle(context, host).await;
+        Ok(host.snapshot())
+    })?;
+    say_warnings(context, &snapshot);
+    if let Some(name) = &only {
+        require_connected(&snapshot, name)?;
+    } else {
+        say_missing(context, &snapshot);
+    }
+    show(context, args, &snapshot.catalog)
+}
+
+fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
+    if args.json {
+        let tools = catalog.tools.iter().map(row).collect();
+        context.output.json(&Listing { tools })?;
+    } else if catalog.tools.is_empty() {
+        context.output.say("no tools");
+    } else {
+        table(context, catalog)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The table of a catalogue's tools.
+pub(crate) fn table(context: &Context, catalog: &Catalog) -> io::Result<()> {
+    let rows: Vec<Vec<String>> = catalog.tools.iter().map(cells).collect();
+    context.output.table(&["NAME", "DESCRIPTION"], &rows)
+}
+
+fn row(tool: &CatalogTool) -> Row<'_> {
+    Row {
+        name: &tool.name,
+        server: &tool.key.server,
+        tool: &tool.key.tool,
+        title: tool.title.as_deref(),
+        description: &tool.description,
+        input_schema: &tool.input_schema,
+        output_schema: tool.output_schema.as_deref(),
+        annotations: tool.annotations.as_deref(),
+        deferred: tool.deferred,
+    }
+}
+
+fn cells(tool: &CatalogTool) -> Vec<String> {
+    let first = tool.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    vec![tool.name.clone(), first.trim().to_owned()]
+}
+
+/// Asked for one server: its failure is the command's failure.
+fn require_connected(snapshot: &HostSnapshot, name: &str) -> Result<(), Report> {
+    match snapshot.servers.iter().find(|server| server.name.as_str() == name) {
+        Some(server) => match &server.state {
+            ConnectionState::Connected(_) => Ok(()),
+            state => Err(Report::unavailable(name, state)),
+        },
+        None => Err(Report::new(Exit::Configuration, format!("server `{name}` is not in the plan"))
+            .hint(format!("toolway explain {name}"))),
+    }
+}
+
+/// Asked for all: those that are missing are named, and the rest is shown.
+fn say_missing(context: &Context, snapshot: &HostSnapshot) {
+    for server in &snapshot.servers {
+        match &server.state {
+            ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } => {
+                let report = Report::unavailable(server.name.as_str(), &server.state);
+                context.output.say(&format!("warning: {}", report.message));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn no_connect(
+    context: &Context,
+    args: &ToolsArgs,
+    plan: &toolway_config::Plan,
+    only: Option<&str>,
+) -> Outcome {
+    if args.json {
+        // Nobody was asked, so no tool is known.
+        context.output.json(&Listing { tools: Vec::new() })?;
+        return Ok(Exit::Success);
+    }
+    let rows: Vec<Vec<String>> = plan
+        .admitted()
+        .filter(|(server, _)| only.is_none_or(|only| server.name.as_str() == only))
+        .map(|(server, _)| vec![server.name.to_string(), server.origin.to_string()])
+        .collect();
+    context.output.table(&["SERVER", "SOURCE"], &rows)?;
+    Ok(Exit::Success)
+}

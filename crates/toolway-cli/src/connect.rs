@@ -1,0 +1,148 @@
+//! Running the host for the length of one command.
+//!
+//! Owns the runtime, the live view while servers connect, and the orderly end: whatever happens —
+//! success, error, Ctrl-C — the host is shut down before the program exits.
+
+use toolway::{Host, HostOptions};
+use toolway_config::{Flags, Plan};
+use toolway_types::ServerName;
+
+use crate::commands::add::is_url;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::Report;
+
+/// Which servers a command needs.
+pub(crate) enum Wanted {
+    /// All that the plan admits.
+    All,
+    /// One; nobody else is started.
+    Only(ServerName),
+}
+
+/// Starts a host on a plan, runs `work` on it, and stops it.
+pub(crate) fn with_host<T>(
+    context: &Context,
+    plan: Plan,
+    wanted: Wanted,
+    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+) -> Result<T, Report> {
+    let options = HostOptions {
+        only: match wanted {
+            Wanted::All => None,
+            Wanted::Only(name) => Some(vec![name]),
+        },
+        ..host_options(context)
+    };
+    block_on(async {
+        let host = Host::start(plan, options);
+        let outcome = tokio::select! {
+            outcome = work(&host) => outcome,
+            () = interrupted() => Err(Report::new(Exit::TimedOut, "interrupted")
+                .hint("every server that was started has been stopped")),
+        };
+        host.shutdown().await;
+        outcome
+    })
+}
+
+/// The options every host of this program starts with.
+pub(crate) fn host_options(context: &Context) -> HostOptions {
+    HostOptions {
+        output_dir: context.environment.state_home().join("results"),
+        project_root: Some(context.environment.project_root().to_owned()),
+        http: toolway_config_http(context),
+        ..HostOptions::default()
+    }
+}
+
+fn toolway_config_http(context: &Context) -> toolway::ClientOptions {
+    let variable = |names: [&str; 2]| {
+        names.iter().find_map(|name| context.environment.var(name)).map(str::to_owned)
+    };
+    toolway::ClientOptions {
+        http_proxy: variable(["HTTP_PROXY", "http_proxy"]),
+        https_proxy: variable(["HTTPS_PROXY", "https_proxy"]),
+        no_proxy: variable(["NO_PROXY", "no_proxy"]),
+        ..toolway::ClientOptions::default()
+    }
+}
+
+/// Waits until no server is pending any more, with a live view where there is a terminal.
+pub(crate) async fn settle(context: &Context, host: &Host) {
+    if context.output.can_animate() {
+        toolway_tui::progress(host.watch(), context.output.colour()).await;
+    } else {
+        host.settled().await;
+    }
+}
+
+/// Runs a future on a runtime of its own. One thread: a command makes a handful of calls, and a
+/// pool costs more to start than they do.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// Resolves when the person or the system asks the program to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut hang_up)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+        _ = hang_up.recv() => {}
+    }
+}
+
+/// A server typed in place of a configured one: its name, and flags that plan for it alone.
+pub(crate) struct Typed {
+    /// The name it goes by in this run.
+    pub(crate) name: String,
+    /// Flags under which the plan holds nothing else.
+    pub(crate) flags: Flags,
+}
+
+impl Typed {
+    /// From a URL.
+    pub(crate) fn url(context: &Context, url: &str) -> Self {
+        let host = url.split("//").nth(1).and_then(|rest| rest.split(['/', ':', '?', '#']).next());
+        let name = host.filter(|host| !host.is_empty()).unwrap_or("url");
+        let kind = if url.to_ascii_lowercase().starts_with("ws") { "ws" } else { "http" };
+        Self::new(context, name, &serde_json::json!({ "type": kind, "url": url }))
+    }
+
+    /// From a command with its arguments.
+    pub(crate) fn command(context: &Context, words: &[String]) -> Self {
+        let program = words.first().map_or("command", String::as_str);
+        let name = program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("command");
+        let args = words.get(1..).unwrap_or_default();
+        Self::new(context, name, &serde_json::json!({ "command": program, "args": args }))
+    }
+
+    /// From whichever was typed, if one was.
+    pub(crate) fn either(context: &Context, word: Option<&str>, command: &[String]) -> Option<Self> {
+        match word {
+            _ if !command.is_empty() => Some(Self::command(context, command)),
+            Some(word) if is_url(word) => Some(Self::url(context, word)),
+            _ => None,
+        }
+    }
+
+    fn new(context: &Context, name: &str, definition: &serde_json::Value) -> Self {
+        // A literal `$` in what was typed was already the shell's business.
+        let file = serde_json::json!({ "mcpServers": { name: definition } });
+        Self {
+            name: name.to_owned(),
+            flags: Flags {
+                mcp_config: vec![file.to_string()],
+                mcp_server: Vec::new(),
+                strict: true,
+                ..context.flags.clone()
+            },
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What every command starts from: the environment, the flags, the streams, and the plan.
+//!
+//! Owns the lookups that several commands share (a server by name, with a near miss suggested).
+
+use std::cell::OnceCell;
+
+use toolway_config::{Environment, Flags, Plan, PlannedServer};
+use toolway_types::{Diagnosis, Severity};
+
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::report::{Report, render_diagnosis};
+
+/// One run of the program.
+pub(crate) struct Context {
+    pub(crate) environment: Environment,
+    pub(crate) flags: Flags,
+    pub(crate) output: Output,
+    plan: OnceCell<Plan>,
+}
+
+impl Context {
+    /// Captures the environment.
+    pub(crate) fn new(flags: Flags) -> Self {
+        let environment = Environment::capture();
+        let output = Output::new(&environment);
+        Self { environment, flags, output, plan: OnceCell::new() }
+    }
+
+    /// The plan, made on first use: commands that need none read no file.
+    pub(crate) fn plan(&self) -> &Plan {
+        self.plan.get_or_init(|| toolway_config::plan(&self.environment, &self.flags))
+    }
+
+    /// A plan for other flags, e.g. with a server typed on the command line.
+    pub(crate) fn plan_with(&self, flags: &Flags) -> Plan {
+        toolway_config::plan(&self.environment, flags)
+    }
+
+    /// Prints what is wrong with the configuration, each finding once.
+    pub(crate) fn say_diagnoses(&self, plan: &Plan) {
+        for diagnosis in diagnoses(plan) {
+            self.output.say(&render_diagnosis(diagnosis));
+        }
+    }
+
+    /// The entry that counts for a name, or an error that suggests the nearest one.
+    pub(crate) fn server(&self, name: &str) -> Result<&PlannedServer, Report> {
+        self.plan().winner(name).ok_or_else(|| unknown_server(self.plan(), name))
+    }
+}
+
+/// Every finding of a plan: about files first, then server by server.
+pub(crate) fn diagnoses(plan: &Plan) -> impl Iterator<Item = &Diagnosis> {
+    plan.blocked
+        .iter()
+        .chain(&plan.diagnoses)
+        .chain(plan.servers.iter().flat_map(|server| &server.diagnoses))
+}
+
+/// Whether any finding of a plan is an error.
+pub(crate) fn has_errors(plan: &Plan) -> bool {
+    diagnoses(plan).any(|diagnosis| diagnosis.severity == Severity::Error)
+}
+
+/// No such server: says so, and names the nearest.
+pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
+    let report = Report::new(Exit::Configuration, format!("no server named `{name}` is configured"));
+    match plan.suggest(name) {
+        Some(near) => report.hint(format!("did you mean `{near}`?")),
+        None if plan.servers.is_empty() => {
+            report.hint("add one with `toolway add <name> <command or url>`")
+        }
+        None => report.hint("see what is configured with `toolway list --no-connect`"),
+    }
+}

@@ -1,0 +1,151 @@
+//! Where words go: results to stdout, everything else to stderr.
+//!
+//! Owns terminal detection, colour, width and tables. Holds no state of the product.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+use toolway_config::Environment;
+use unicode_width::UnicodeWidthStr as _;
+
+/// The two streams and what is known about them.
+#[derive(Debug)]
+pub(crate) struct Output {
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+    stdin_is_terminal: bool,
+    colour: bool,
+    width: Option<usize>,
+}
+
+impl Output {
+    /// Looks at the streams once.
+    pub(crate) fn new(environment: &Environment) -> Self {
+        let stdout_is_terminal = io::stdout().is_terminal();
+        Self {
+            stdout_is_terminal,
+            stderr_is_terminal: io::stderr().is_terminal(),
+            stdin_is_terminal: io::stdin().is_terminal(),
+            colour: environment.var("NO_COLOR").is_none_or(str::is_empty)
+                && environment.var("TERM") != Some("dumb"),
+            width: stdout_is_terminal.then(terminal_width).flatten(),
+        }
+    }
+
+    /// Whether a person can be asked: both ends of the conversation are a terminal.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.stdin_is_terminal && self.stderr_is_terminal
+    }
+
+    /// Whether a live view may be drawn on stderr.
+    pub(crate) fn can_animate(&self) -> bool {
+        self.stderr_is_terminal
+    }
+
+    /// Whether stdin is a terminal.
+    pub(crate) fn stdin_is_terminal(&self) -> bool {
+        self.stdin_is_terminal
+    }
+
+    /// Whether stdout is a terminal, where control characters would act.
+    pub(crate) fn stdout_is_terminal(&self) -> bool {
+        self.stdout_is_terminal
+    }
+
+    /// Whether colours are wanted.
+    pub(crate) fn colour(&self) -> bool {
+        self.colour
+    }
+
+    /// Writes a result.
+    pub(crate) fn result(&self, text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
+    }
+
+    /// Writes a result as one JSON document.
+    pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(value)?;
+        text.push('\n');
+        self.result(&text)
+    }
+
+    /// Says something that is not a result. A closed stderr is nobody's problem.
+    pub(crate) fn say(&self, text: &str) {
+        let mut stderr = io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes());
+        if !text.ends_with('\n') {
+            let _ = stderr.write_all(b"\n");
+        }
+    }
+
+    /// Asks a yes-or-no question; anything but a yes is a no.
+    pub(crate) fn confirm(&self, question: &str) -> io::Result<bool> {
+        let mut stderr = io::stderr().lock();
+        write!(stderr, "{question} [y/N] ")?;
+        stderr.flush()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Writes rows as a table with a head; the last column takes what is left of the width.
+    pub(crate) fn table(&self, head: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+        self.result(&render_table(head, rows, self.width))
+    }
+}
+
+/// A table of plain columns, two spaces apart. With a width, the last column is cut to fit.
+pub(crate) fn render_table(head: &[&str], rows: &[Vec<String>], width: Option<usize>) -> String {
+    let mut widths: Vec<usize> = head.iter().map(|cell| cell.width()).collect();
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            widths[column] = widths[column].max(cell.width());
+        }
+    }
+    let mut text = String::new();
+    let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
+    for row in std::iter::once(&head).chain(rows) {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            if column + 1 == row.len() {
+                match width {
+                    Some(width) => line.push_str(&fit(cell, width.saturating_sub(line.width()))),
+                    None => line.push_str(cell),
+                }
+            } else {
+                line.push_str(cell);
+                line.extend(std::iter::repeat_n(' ', widths[column] - cell.width() + 2));
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Cuts text to a width, with an ellipsis where something is missing. Never below ten columns:
+/// a terminal that narrow wraps anyway.
+fn fit(text: &str, width: usize) -> String {
+    let width = width.max(10);
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    for character in text.chars() {
+        let mut longer = cut.clone();
+        longer.push(character);
+        if longer.width() + 1 > width {
+            break;
+        }
+        cut = longer;
+    }
+    cut.push('…');
+    cut
+}
+
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}

@@ -1,0 +1,225 @@
+//! From an error to what a person reads: one message, one `hint:`, one exit code.
+//!
+//! Owns the only mapping table from the library's errors to the command line. Commands return a
+//! [`Report`]; nothing else prints an error.
+
+use std::fmt::Write as _;
+
+use toolway::{CallError, RefusedBy, ToolTarget};
+use toolway_config::edit::EditError;
+use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity};
+
+use crate::exit::Exit;
+
+/// An error on its way to the terminal.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) exit: Exit,
+    pub(crate) message: String,
+    /// Further lines below the message, such as a server's last words.
+    pub(crate) details: Vec<String>,
+    pub(crate) hint: Option<String>,
+    /// The reader of stdout went away, which is no error of ours.
+    pub(crate) stdout_closed: bool,
+}
+
+/// What every command gives back.
+pub(crate) type Outcome = Result<Exit, Report>;
+
+impl Report {
+    /// An error with a message only.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), details: Vec::new(), hint: None, stdout_closed: false }
+    }
+
+    /// Adds the exact next step.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds lines below the message.
+    #[must_use]
+    pub(crate) fn details(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(lines);
+        self
+    }
+
+    /// The text for stderr.
+    pub(crate) fn render(&self) -> String {
+        let mut text = format!("error: {}\n", self.message);
+        for line in &self.details {
+            let _ = writeln!(text, "  {line}");
+        }
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        text
+    }
+}
+
+impl From<anyhow::Error> for Report {
+    fn from(error: anyhow::Error) -> Self {
+        Report::new(Exit::Unexpected, format!("{error:#}"))
+            .hint("run it again with `-vv` to see what happened before this")
+    }
+}
+
+impl From<std::io::Error> for Report {
+    fn from(error: std::io::Error) -> Self {
+        let stdout_closed = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Report { stdout_closed, ..Report::from(anyhow::Error::from(error)) }
+    }
+}
+
+/// One diagnosis as `severity: place: message` with its hint below.
+pub(crate) fn render_diagnosis(diagnosis: &Diagnosis) -> String {
+    let severity = match diagnosis.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let mut text = format!("{severity}: ");
+    if let Some(origin) = &diagnosis.origin {
+        let _ = write!(text, "{origin}");
+        if let Some(column) = diagnosis.column {
+            let _ = write!(text, ":{column}");
+        }
+        text.push_str(": ");
+    }
+    if let Some(server) = &diagnosis.server {
+        let _ = write!(text, "server `{server}`: ");
+    }
+    let _ = writeln!(text, "{}", diagnosis.message);
+    if let Some(hint) = &diagnosis.hint {
+        let _ = writeln!(text, "hint: {hint}");
+    }
+    text
+}
+
+impl Report {
+    /// A server that is not connected, in whichever state it is.
+    pub(crate) fn unavailable(server: &str, state: &ConnectionState) -> Self {
+        match state {
+            ConnectionState::Failed(failure) => {
+                let exit = match failure.kind {
+                    FailureKind::TimedOut => Exit::TimedOut,
+                    _ => Exit::Connection,
+                };
+                Report::new(exit, format!("server `{server}` failed: {}", failure.message))
+                    .details(failure.stderr.iter().map(|line| format!("| {}", line.line())))
+                    .hint(failure_hint(server, failure.kind))
+            }
+            ConnectionState::NeedsAuth { .. } => Report::needs_login(server),
+            ConnectionState::Disabled { reason } => {
+                Report::new(Exit::Refused, format!("server `{server}` cannot be used: {reason}"))
+                    .hint(format!("see why with `toolway explain {server}`"))
+            }
+            ConnectionState::Pending { .. } | ConnectionState::Connected(_) => {
+                Report::new(Exit::Connection, format!("server `{server}` is not connected yet"))
+                    .hint(format!("try again; see its state with `toolway list`, its entry with `toolway get {server}`"))
+            }
+        }
+    }
+}
+
+impl Report {
+    /// A server that wants a login.
+    fn needs_login(server: &str) -> Self {
+        Report::new(Exit::NeedsLogin, format!("server `{server}` wants a login first")).hint(format!(
+            "give it a token: `toolway add {server} <url> --force -H \"Authorization: Bearer ${{TOKEN}}\"`"
+        ))
+    }
+}
+
+fn failure_hint(server: &str, kind: FailureKind) -> String {
+    match kind {
+        FailureKind::Spawn => format!("check the program with `toolway get {server}` and `toolway doctor`"),
+        FailureKind::Unreachable => format!("check the address with `toolway get {server}`"),
+        FailureKind::TimedOut => "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned(),
+        FailureKind::Closed => format!("run its command by hand to see why it ends: `toolway get {server}`"),
+        FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
+        FailureKind::Unsupported => format!("see its transport with `toolway get {server}`"),
+    }
+}
+
+impl From<CallError> for Report {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        match error {
+            CallError::Unknown { target, suggestion } => {
+                let report = Report::new(Exit::Usage, format!("no tool `{target}`"));
+                match (suggestion, target) {
+                    (Some(near), _) => report.hint(format!("did you mean `{near}`?")),
+                    (None, ToolTarget::Key(key)) => {
+                        report.hint(format!("see its tools with `toolway tools {}`", key.server))
+                    }
+                    (None, ToolTarget::Exposed(_)) => report.hint("see all tools with `toolway tools`"),
+                }
+            }
+            CallError::Ambiguous { candidates, .. } => Report::new(Exit::Usage, message)
+                .hint(format!("say which one, e.g. `toolway call {}`", candidates.first().map_or("", String::as_str))),
+            CallError::Invalid { server, tool, problems } => Report::new(
+                Exit::Usage,
+                format!("the arguments do not fit `{tool}` of server `{server}`"),
+            )
+            .details(problems.iter().map(|problem| {
+                let path = if problem.path.is_empty() { "arguments" } else { &problem.path };
+                format!("{path}: {}", problem.message)
+            }))
+            .hint(format!("see its schema with `toolway tools {server} --json`")),
+            CallError::Refused { by, .. } => {
+                Report::new(Exit::Refused, message).hint(refused_hint(&by))
+            }
+            CallError::Unavailable { server, state } => Report::unavailable(server.as_str(), &state),
+            CallError::NeedsAuth { server } => Report::needs_login(server.as_str()),
+            CallError::TimedOut { .. } => Report::new(Exit::TimedOut, message)
+                .hint("give it longer with `--timeout <seconds>`"),
+            CallError::Cancelled { .. } => {
+                Report::new(Exit::TimedOut, message).hint("run it again")
+            }
+            CallError::Protocol { server, .. } => Report::new(Exit::ToolError, message)
+                .hint(format!("see what its tools expect with `toolway tools {server} --json`")),
+            CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
+                Report::new(Exit::Connection, message)
+                    .hint(format!("see whether it still connects with `toolway tools {server}`"))
+            }
+            CallError::TooLarge { server, .. } => Report::new(Exit::ToolError, message)
+                .hint(format!("ask for less; see what it takes with `toolway tools {server} --json`")),
+        }
+    }
+}
+
+fn refused_hint(by: &RefusedBy) -> String {
+    match by {
+        RefusedBy::Rule { origin, .. } => format!("the rule stands at {origin}"),
+        RefusedBy::Hook { origin } => format!("take the hook out at {origin}"),
+        RefusedBy::Person => "nothing was sent".to_owned(),
+        RefusedBy::NobodyToAsk { .. } => "allow it with a rule in `permissions.allow`".to_owned(),
+    }
+}
+
+impl From<EditError> for Report {
+    fn from(error: EditError) -> Self {
+        let message = error.to_string();
+        let (exit, hint) = match error {
+            EditError::Invalid { path, .. } => {
+                (Exit::Configuration, format!("mend `{}` first; nothing was written", path.display()))
+            }
+            EditError::NotAnObject { path, .. } | EditError::NotAFile { path } => {
+                (Exit::Configuration, format!("look at `{}`; nothing was written", path.display()))
+            }
+            EditError::Exists { .. } => (Exit::Configuration, "replace it with `--force`".to_owned()),
+            EditError::Io { path, .. } => {
+                (Exit::Unexpected, format!("check the rights on `{}`; nothing was written", path.display()))
+            }
+            EditError::Locked { lock, .. } => (
+                Exit::Unexpected,
+                format!("end the process that holds `{}`, then try again", lock.display()),
+            ),
+            EditError::Changed { .. } => (Exit::Unexpected, "try again".to_owned()),
+            EditError::Refused(_) => (Exit::Refused, "nothing was written".to_owned()),
+        };
+        Report::new(exit, message).hint(hint)
+    }
+}

@@ -1,0 +1,153 @@
+//! `call`: naming the tool, typing the arguments, reading the answer, exit codes.
+
+use insta::assert_snapshot;
+use serde_json::json;
+use toolway_testkit::{Script, ScriptedServer, TempHome};
+
+use crate::support::{command, home_with, servers, toolway};
+
+#[test]
+fn a_tool_is_named_in_three_ways() {
+    let home = home_with(Script::default());
+    for words in [&["chaos", "echo"][..], &["chaos.echo"], &["mcp__chaos__echo"]] {
+        let mut all = vec!["call"];
+        all.extend(words);
+        all.push("text=hi");
+        assert_eq!(toolway(&home, &all).expect_code(0).stdout, "hi\n", "{words:?}");
+    }
+}
+
+#[test]
+fn a_url_or_a_command_needs_no_configuration() {
+    let home = TempHome::new();
+    let server = ScriptedServer::new(Script::default());
+    let peer = server.serve_http();
+    let by_url = toolway(&home, &["call", peer.url(), "echo", "text=hi"]).expect_code(0);
+    assert_eq!(by_url.stdout, "hi\n");
+    let mut words = vec!["call".to_owned(), "echo".to_owned(), "text=hi".to_owned(), "--".to_owned()];
+    words.push(ScriptedServer::program().display().to_string());
+    words.extend(server.args());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(toolway(&home, &words).expect_code(0).stdout, "hi\n");
+    assert!(!home.config_home().join("settings.json").exists());
+}
+
+#[test]
+fn arguments_are_typed_by_the_schema() {
+    let home = home_with(Script::default());
+    let output = toolway(&home, &["call", "chaos", "huge", "bytes=12"]).expect_code(0);
+    assert_eq!(output.stdout, "xxxxxxxxxxxx\n");
+    // A text stays a text, whatever it looks like.
+    assert_eq!(toolway(&home, &["call", "chaos", "echo", "text=12"]).expect_code(0).stdout, "12\n");
+    assert_eq!(toolway(&home, &["call", "chaos", "echo", "text=a=b"]).expect_code(0).stdout, "a=b\n");
+    let file = home.write("note.txt", "from a file");
+    let words = format!("text=@{}", file.display());
+    assert_eq!(toolway(&home, &["call", "chaos", "echo", &words]).expect_code(0).stdout, "from a file\n");
+    let json = toolway(&home, &["call", "chaos", "echo", r#"text:="raw""#]).expect_code(0);
+    assert_eq!(json.stdout, "raw\n");
+    let all = toolway(&home, &["call", "chaos", "echo", "--args", r#"{"text": "whole"}"#]);
+    assert_eq!(all.expect_code(0).stdout, "whole\n");
+}
+
+#[test]
+fn arguments_come_from_stdin() {
+    let home = home_with(Script::default());
+    for words in [&["call", "chaos", "echo"][..], &["call", "chaos", "echo", "-"], &["call", "chaos", "echo", "--args", "-"]] {
+        let output = home.run_with_input(&mut command(&home, words), r#"{"text": "piped"}"#);
+        assert_eq!(output.expect_code(0).stdout, "piped\n", "{words:?}");
+    }
+}
+
+#[test]
+fn an_open_but_silent_stdin_does_not_hang_a_call_without_arguments() {
+    let home = home_with(Script::default());
+    let mut child = command(&home, &["call", "chaos", "count"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let held = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(held);
+    assert!(output.status.success());
+}
+
+#[test]
+fn wrong_arguments_are_named_before_anything_is_sent() {
+    let home = home_with(Script::default());
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text:=7"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "huge", "bytes=many"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "oops"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "--args", "[1]"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=@/nonexistent"]), @"");
+}
+
+#[test]
+fn unknown_names_get_a_suggestion() {
+    let home = home_with(Script::default());
+    assert_snapshot!(toolway(&home, &["call", "chaos", "ehco", "text=x"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaso", "echo", "text=x"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "mcp__chaos__ehco"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "mcp__nobody__ehco"]), @"");
+}
+
+#[test]
+fn a_tools_own_error_is_a_result_with_its_own_exit_code() {
+    let home = home_with(Script::default());
+    assert_snapshot!(toolway(&home, &["call", "chaos", "fail"]), @"");
+    let json = toolway(&home, &["call", "chaos", "fail", "--json"]);
+    assert_eq!(json.code, Some(7));
+    assert_eq!(json.json()["isError"], true);
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_given_up() {
+    let home = home_with(Script::default());
+    assert_snapshot!(toolway(&home, &["call", "chaos", "hang", "--timeout", "1"]), @"");
+}
+
+#[test]
+fn a_server_that_cannot_start_or_be_reached() {
+    let home = TempHome::new();
+    home.write_settings(servers(&[
+        ("missing", json!({ "command": "/nonexistent/server" })),
+        ("nobody", json!({ "type": "http", "url": "http://127.0.0.1:9/mcp" })),
+    ]));
+    assert_snapshot!(toolway(&home, &["call", "missing", "x"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "nobody", "x"]), @"");
+}
+
+#[test]
+fn a_server_that_wants_a_login_says_so() {
+    let home = TempHome::new();
+    let locked = ScriptedServer::new(Script { http_status: Some(401), ..Script::default() }).serve_http();
+    home.write_settings(servers(&[("locked", locked.entry())]));
+    assert_snapshot!(toolway(&home, &["call", "locked", "x"]), @"");
+}
+
+#[test]
+fn a_deny_rule_refuses_what_is_typed_too() {
+    let home = TempHome::new();
+    let server = ScriptedServer::new(Script::default());
+    home.write_settings(
+        json!({
+            "mcpServers": { "chaos": server.entry() },
+            "permissions": { "deny": ["mcp__chaos__echo"], "ask": ["mcp__chaos__count"] },
+        })
+        .to_string(),
+    );
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=x"]), @"");
+    // What a person types is that person's yes.
+    toolway(&home, &["call", "chaos", "count"]).expect_code(0);
+}
+
+#[test]
+fn a_policy_refuses_a_typed_url_too() {
+    let home = TempHome::new();
+    home.write(
+        home.system().join("managed-settings.json"),
+        json!({ "deniedMcpServers": [{ "serverUrl": "http://127.0.0.1*/*" }] }).to_string(),
+    );
+    assert_snapshot!(toolway(&home, &["call", "http://127.0.0.1:9/mcp", "x"]), @"");
+}

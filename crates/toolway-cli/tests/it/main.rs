@@ -1,0 +1,21 @@
+//! The command line from outside: what is typed, what is printed, how it ends.
+//!
+//! One binary; one file per behaviour. Every test has a home of its own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
+mod bad_input;
+mod call;
+mod completions;
+mod demo;
+mod import;
+mod listing;
+mod managing;
+mod peers;
+mod reliability;
+mod security;
+mod support;

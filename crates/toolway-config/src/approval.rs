@@ -1,0 +1,340 @@
+//! A person's word on what a project's folder asks for.
+//!
+//! Owns: `approvals.json` in the config home, the digest a decision is bound to, and the question
+//! whether a server of project or local scope may be looked at further. A decision holds for one
+//! definition in one real directory: any change asks again and shows the difference (SEC-04, 05).
+//! Does not own: what the organisation allows (`policy`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use toolway_types::{Diagnosis, Origin, Scope};
+
+use crate::edit::{EditError, Edited, edit};
+use crate::environment::Environment;
+use crate::load::read::read_text;
+use crate::plan::PlannedServer;
+use crate::raw::{self, FileKind, Settings, Source};
+
+mod decide;
+
+pub(crate) use decide::{Standing, decide};
+
+/// What `approvals.json` holds.
+#[derive(Debug, Clone)]
+pub(crate) enum Approvals {
+    Read(BTreeMap<String, ProjectRecord>),
+    /// It cannot be read, so even a rejection in it would be missed: nobody is approved.
+    Unreadable,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProjectRecord {
+    pub(crate) servers: BTreeMap<String, Record>,
+    pub(crate) local_settings: Option<String>,
+}
+
+/// One decision.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) decision: Decided,
+    pub(crate) digest: String,
+    pub(crate) definition: Value,
+    pub(crate) allow_env: Vec<String>,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decided {
+    Approved,
+    Rejected,
+}
+
+impl Approvals {
+    /// Reads the store, with the diagnosis when it cannot be.
+    pub(crate) fn read(environment: &Environment) -> (Self, Option<Diagnosis>) {
+        let path = environment.approvals_file();
+        let source = Source::File(path.clone());
+        let unreadable = |what: String, origin: Origin| {
+            let message = format!("no project server is approved, because `approvals.json` {what}");
+            let hint = format!("mend or remove `{}`", path.display());
+            (
+                Self::Unreadable,
+                Some(Diagnosis::error(message).at(origin).hint(hint)),
+            )
+        };
+        let text = match read_text(&path) {
+            Ok(None) => return (Self::Read(BTreeMap::new()), None),
+            Ok(Some(text)) => text,
+            Err(error) => return unreadable(error.to_string(), source.origin(1)),
+        };
+        match raw::json::parse(&text, &source) {
+            Ok(raw::json::Root::Empty) => (Self::Read(BTreeMap::new()), None),
+            Ok(raw::json::Root::Object(members)) => {
+                let projects = members.into_iter().find(|member| member.key == "projects");
+                let projects = projects.map(|member| member.into_value().0);
+                (Self::Read(projects_of(projects.as_ref())), None)
+            }
+            Err(fault) => {
+                let origin = fault.origin.clone().unwrap_or_else(|| source.origin(1));
+                unreadable(fault.message, origin)
+            }
+        }
+    }
+
+    pub(crate) fn project(&self, directory: &Path) -> Option<&ProjectRecord> {
+        match self {
+            Approvals::Read(projects) => projects.get(directory.to_string_lossy().as_ref()),
+            Approvals::Unreadable => None,
+        }
+    }
+}
+
+fn projects_of(value: Option<&Value>) -> BTreeMap<String, ProjectRecord> {
+    let objects = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
+    let mut projects = BTreeMap::new();
+    for (directory, project) in objects(value).unwrap_or_default() {
+        let mut record = ProjectRecord {
+            local_settings: project
+                .get("localSettings")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            ..ProjectRecord::default()
+        };
+        for (name, server) in objects(project.get("servers")).unwrap_or_default() {
+            record.servers.insert(name, record_of(&server));
+        }
+        projects.insert(directory, record);
+    }
+    projects
+}
+
+fn record_of(server: &Value) -> Record {
+    let text = |key: &str| {
+        server
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let allow_env = server.get("allowEnv").and_then(Value::as_array);
+    Record {
+        // Whatever is not plainly a yes is a no.
+        decision: if text("decision") == "approved" {
+            Decided::Approved
+        } else {
+            Decided::Rejected
+        },
+        digest: text("digest"),
+        definition: server.get("definition").cloned().unwrap_or_default(),
+        allow_env: allow_env
+            .into_iter()
+            .flatten()
+            .filter_map(|name| name.as_str().map(str::to_owned))
+            .collect(),
+    }
+}
+
+/// Records that a person approved a server, and which variables it may read beyond the harmless
+/// ones.
+pub fn approve(
+    environment: &Environment,
+    server: &PlannedServer,
+    allow_env: &[String],
+) -> Result<Edited<()>, EditError> {
+    record(environment, server, "approved", allow_env)
+}
+
+/// Records that a person rejected a server.
+pub fn reject(environment: &Environment, server: &PlannedServer) -> Result<Edited<()>, EditError> {
+    record(environment, server, "rejected", &[])
+}
+
+fn record(
+    environment: &Environment,
+    server: &PlannedServer,
+    decision: &str,
+    allow_env: &[String],
+) -> Result<Edited<()>, EditError> {
+    let directory = match (server.scope, &server.origin) {
+        (Scope::Local, _) => environment.project_root(),
+        (Scope::Project, Origin::File { path, .. }) => path.parent().unwrap_or(path),
+        _ => {
+            return Err(EditError::Refused(format!(
+                "`{}` is of {} scope and needs no approval",
+                server.name, server.scope
+            )));
+        }
+    };
+    let directory = directory.to_string_lossy();
+    let value = json!({
+        "scope": server.scope.as_str(),
+        "decision": decision,
+        "digest": server.digest,
+        "definition": server.definition,
+        "allowEnv": allow_env,
+    });
+    edit(&environment.approvals_file(), |document| {
+        document.set(&["version"], &json!(1))?;
+        document.set(
+            &["projects", &directory, "servers", server.name.as_str()],
+            &value,
+        )
+    })
+}
+
+/// Forgets every decision about this project: of its root, and of every directory whose
+/// `.mcp.json` counts here. Gives how many servers were forgotten.
+pub fn reset(environment: &Environment) -> Result<Edited<usize>, EditError> {
+    let mut directories: Vec<_> = environment.project_directories().collect();
+    if !directories.contains(&environment.project_root()) {
+        directories.push(environment.project_root());
+    }
+    edit(&environment.approvals_file(), |document| {
+        let mut forgotten = 0;
+        for directory in directories {
+            let directory = directory.to_string_lossy();
+            forgotten += document.keys(&["projects", &directory, "servers"]).len();
+            document.remove(&["projects", &directory]);
+        }
+        Ok(forgotten)
+    })
+}
+
+/// Whether the project's local settings are a person's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalTrust {
+    /// There is no such file, or nothing in it that widens what may happen.
+    NothingToTrust,
+    /// What widens was approved as it stands.
+    Trusted,
+    /// It was not.
+    Untrusted,
+}
+
+/// Asks whether the project's local settings are trusted. Ask before editing the file; when the
+/// answer is not [`LocalTrust::Untrusted`], call [`trust_local`] afterwards.
+pub fn local_trust(environment: &Environment) -> LocalTrust {
+    let settings = local_settings(environment);
+    if settings.widening.is_empty() {
+        LocalTrust::NothingToTrust
+    } else if trusts_local(environment, &Approvals::read(environment).0, &settings) {
+        LocalTrust::Trusted
+    } else {
+        LocalTrust::Untrusted
+    }
+}
+
+/// Records that what widens in the project's local settings, as it stands, is the person's own.
+pub fn trust_local(environment: &Environment) -> Result<Edited<()>, EditError> {
+    let settings = local_settings(environment);
+    let directory = environment.project_root().to_string_lossy().into_owned();
+    edit(&environment.approvals_file(), |document| {
+        let path = ["projects", &directory, "localSettings"];
+        if settings.widening.is_empty() {
+            document.remove(&path);
+            return Ok(());
+        }
+        document.set(&["version"], &json!(1))?;
+        document.set(&path, &json!(local_digest(environment, &settings)))
+    })
+}
+
+fn local_settings(environment: &Environment) -> Settings {
+    let Some(path) = environment.settings_file(Scope::Local) else {
+        return Settings::default();
+    };
+    let Ok(Some(text)) = read_text(&path) else {
+        return Settings::default();
+    };
+    let file = raw::read(&text, &Source::File(path), FileKind::Local);
+    file.map(|file| file.settings).unwrap_or_default()
+}
+
+pub(crate) fn trusts_local(
+    environment: &Environment,
+    approvals: &Approvals,
+    settings: &Settings,
+) -> bool {
+    settings.widening.is_empty()
+        || approvals
+            .project(environment.project_root())
+            .and_then(|project| project.local_settings.as_deref())
+            .is_some_and(|digest| digest == local_digest(environment, settings))
+}
+
+fn local_digest(environment: &Environment, settings: &Settings) -> String {
+    let path = environment.project_root().to_string_lossy();
+    digest_of(&path, "local settings", &settings.widening)
+}
+
+/// What an approval is bound to: the real file, the scope and the whole definition as written.
+pub(crate) fn digest(file: &str, scope: Scope, definition: &Map<String, Value>) -> String {
+    digest_of(file, scope.as_str(), definition)
+}
+
+fn digest_of(path: &str, kind: &str, content: &Map<String, Value>) -> String {
+    // Canonical JSON: members in the order of their keys, nothing between them.
+    let mut text = String::with_capacity(256);
+    text.push_str("{\"definition\":");
+    canonical_object(content, &mut text);
+    let _ = write!(
+        text,
+        ",\"path\":{},\"scope\":{}}}",
+        Value::from(path),
+        Value::from(kind)
+    );
+    hex::encode(Sha256::digest(text.as_bytes()))
+}
+
+fn canonical_object(object: &Map<String, Value>, text: &mut String) {
+    let mut members: Vec<_> = object.iter().collect();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    text.push('{');
+    for (index, (key, value)) in members.into_iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        quoted(key, text);
+        text.push(':');
+        canonical(value, text);
+    }
+    text.push('}');
+}
+
+fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(object) => canonical_object(object, text),
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                canonical(item, text);
+            }
+            text.push(']');
+        }
+        Value::String(string) => quoted(string, text),
+        other => {
+            let _ = write!(text, "{other}");
+        }
+    }
+}
+
+fn quoted(string: &str, text: &mut String) {
+    // Almost every string is plain, and then it is its own JSON.
+    if string
+        .bytes()
+        .all(|byte| (b' '..0x7f).contains(&byte) && byte != b'"' && byte != b'\\')
+    {
+        text.push('"');
+        text.push_str(string);
+        text.push('"');
+    } else {
+        text.push_str(&serde_json::to_string(string).unwrap_or_default());
+    }
+}

@@ -1,0 +1,117 @@
+//! May a server of the project's folder be looked at further?
+//!
+//! Owns that one decision and its wording. It reads the definition as written and nothing else:
+//! no variable is expanded to answer it (SEC-01, SEC-02).
+
+use serde_json::{Map, Value};
+use similar::TextDiff;
+use toolway_types::Scope;
+
+use super::{Approvals, Decided};
+use crate::load::Consent;
+use crate::merge::{Basis, Candidate};
+
+/// The answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Standing {
+    /// Yes; it may read these variables beyond the harmless ones.
+    Approved { allow_env: Vec<String> },
+    /// A person said no.
+    Rejected { reason: String },
+    /// Nobody said anything, or about something else.
+    Pending {
+        reason: String,
+        changed: Option<String>,
+    },
+}
+
+/// Decides for a server of project or local scope; every other scope needs nobody's word.
+pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
+    let server = &candidate.raw;
+    let approved = || Standing::Approved {
+        allow_env: Vec::new(),
+    };
+    if !matches!(candidate.scope, Scope::Project | Scope::Local) {
+        return approved();
+    }
+    let name = server.name.as_str();
+    let is_project = candidate.scope == Scope::Project;
+    if is_project && let Some(said) = basis.find(|settings| &settings.disabled_project, name) {
+        let reason = format!("`{name}` is in `disabledMcpjsonServers` ({})", said.origin);
+        return Standing::Rejected { reason };
+    }
+    if matches!(basis.approvals, Approvals::Unreadable) {
+        let reason = "`approvals.json` cannot be read, so nobody is approved".to_owned();
+        return Standing::Pending {
+            reason,
+            changed: None,
+        };
+    }
+    let record = basis
+        .approvals
+        .project(&candidate.place.directory)
+        .and_then(|project| project.servers.get(name));
+    match record {
+        Some(record) if record.decision == Decided::Rejected => {
+            return Standing::Rejected {
+                reason: format!("`{name}` was rejected in this project"),
+            };
+        }
+        Some(record) if record.digest == candidate.digest => {
+            return Standing::Approved {
+                allow_env: record.allow_env.clone(),
+            };
+        }
+        Some(record) => {
+            let reason = format!("`{name}` has changed since it was approved");
+            let changed = Some(difference(&record.definition, &server.definition));
+            return Standing::Pending { reason, changed };
+        }
+        None => {}
+    }
+    let enabled_by_name = is_project
+        && (basis
+            .find(|settings| &settings.enabled_project, name)
+            .is_some()
+            || basis
+                .settings
+                .iter()
+                .any(|(_, settings)| settings.enable_all_project.is_some()));
+    if enabled_by_name || basis.consent == Consent::ThisRun {
+        return approved();
+    }
+    let from = if is_project {
+        "the project's `.mcp.json`"
+    } else {
+        "the project's folder"
+    };
+    let mut reason = format!("`{name}` comes from {from} and is not approved");
+    if !candidate.variables.is_empty() {
+        let names: Vec<_> = candidate
+            .variables
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        reason.push_str("; it asks for ");
+        reason.push_str(&names.join(", "));
+    }
+    Standing::Pending {
+        reason,
+        changed: None,
+    }
+}
+
+/// A unified diff of two definitions.
+fn difference(approved: &Value, now: &Map<String, Value>) -> String {
+    let pretty = |value: &Value| {
+        let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+        text.push('\n');
+        text
+    };
+    let (old, new) = (pretty(approved), pretty(&Value::Object(now.clone())));
+    TextDiff::from_lines(&old, &new)
+        .unified_diff()
+        .context_radius(3)
+        .header("approved", "now")
+        .to_string()
+}

@@ -1,0 +1,159 @@
+//! Changing a configuration file: the only writer of JSON files.
+//!
+//! Owns the one operation [`edit`]: lock, read, change by key, write. What a person wrote —
+//! comments, order, spacing, keys we do not know — stays; a file that is not valid is never
+//! touched; another process's change is never lost; a crash leaves the old file or the new one.
+//! Which key holds what is the callers' business.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+mod document;
+mod file;
+mod layout;
+pub(crate) mod syntax;
+#[cfg(test)]
+mod tests;
+
+pub use document::Document;
+
+const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+
+/// What [`edit`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited<T> {
+    /// What the change gave.
+    pub value: T,
+    /// The file itself, links followed.
+    pub path: PathBuf,
+    /// Where the old content was kept, when the file was there and was written.
+    pub backup: Option<PathBuf>,
+    /// The line (from 1) of the entry last set.
+    pub line: Option<u32>,
+    /// Whether the file was written.
+    pub changed: bool,
+}
+
+/// Why a file was not changed. In every case its content is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// The file is not valid JSON (comments and trailing commas are allowed).
+    #[error("`{}` is not valid: {message} (line {line}, column {column}); it was left as it is", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u32,
+        /// The column, from 1.
+        column: u32,
+        /// What is wrong there.
+        message: String,
+    },
+    /// Something that must be an object to hold the entry is something else.
+    #[error("{key} in `{}` is not an object; it was left as it is", path.display())]
+    NotAnObject {
+        /// The file.
+        path: PathBuf,
+        /// The key, with the keys above it joined by dots; `the top level` for the file itself.
+        key: String,
+    },
+    /// The name stands for a directory, a pipe or a device.
+    #[error("`{}` is not a regular file", path.display())]
+    NotAFile {
+        /// The name.
+        path: PathBuf,
+    },
+    /// Reading or writing failed.
+    #[error("`{}`: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process holds the file and does not let go.
+    #[error("`{}` is being edited by another process, which holds `{}`", path.display(), lock.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// A program that does not know our lock wrote the file in between.
+    #[error("`{}` was changed by another program in the meantime; nothing was written", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An entry of that name is there already.
+    #[error("`{key}` is already in `{}`; it was left as it is", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+        /// The entry's name.
+        key: String,
+    },
+    /// The change itself declined.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl EditError {
+    fn invalid(path: &Path, error: syntax::SyntaxError) -> Self {
+        let syntax::SyntaxError {
+            line,
+            column,
+            message,
+        } = error;
+        Self::Invalid {
+            path: path.to_owned(),
+            line,
+            column,
+            message,
+        }
+    }
+
+    fn top_level(path: &Path) -> Self {
+        Self::NotAnObject {
+            path: path.to_owned(),
+            key: "the top level".to_owned(),
+        }
+    }
+}
+
+/// Changes one JSON file. A missing file counts as an empty object; one that the change leaves as
+/// it was is not written. While `change` runs, other processes wait.
+pub fn edit<T>(
+    path: &Path,
+    change: impl FnOnce(&mut Document) -> Result<T, EditError>,
+) -> Result<Edited<T>, EditError> {
+    let held = file::Held::open(path)?;
+    let path = held.path().to_owned();
+    let bytes = held.content().unwrap_or_default();
+    let text = syntax::decode(bytes).map_err(|error| EditError::invalid(&path, error))?;
+    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => (BYTE_ORDER_MARK, rest),
+        None => ("", text),
+    };
+    let mut document = Document::parse(&path, text)?;
+    let before = document.text().to_owned();
+    let value = change(&mut document)?;
+    let line = document.last_set_line();
+    if document.text() == before {
+        return Ok(Edited {
+            value,
+            path,
+            backup: None,
+            line,
+            changed: false,
+        });
+    }
+    let backup = held.replace(format!("{mark}{}", document.text()).as_bytes())?;
+    Ok(Edited {
+        value,
+        path,
+        backup,
+        line,
+        changed: true,
+    })
+}

@@ -1,0 +1,253 @@
+//! Reading and replacing one file so that no crash and no second writer can lose anything.
+//!
+//! Owns the lock beside the file, the backup, and the order of writes: a reader sees the old
+//! content or the new one, never something between. Knows nothing of JSON.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::OFlags;
+
+use super::EditError;
+
+/// How long to wait for the lock while nobody who holds it gets anything done.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long to wait for the lock in all.
+const LOCK_LIMIT: Duration = Duration::from_mins(2);
+
+/// The most links followed from a name to its file, as the kernel has it.
+const LINK_LIMIT: usize = 40;
+
+/// A file held against other writers.
+#[derive(Debug)]
+pub(super) struct Held {
+    path: PathBuf,
+    old: Option<Old>,
+    /// Holds the lock as long as it is open.
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct Old {
+    content: Vec<u8>,
+    mode: u32,
+    owner: (u32, u32),
+}
+
+impl Held {
+    /// Takes the lock of the file behind `path` and reads it. Directories on the way are made.
+    pub(super) fn open(path: &Path) -> Result<Self, EditError> {
+        let path = real_path(path)?;
+        let lock = take_lock(&path, &beside(&path, "lock"), LOCK_PATIENCE)?;
+        let old = read(&path)?;
+        Ok(Self {
+            path,
+            old,
+            _lock: lock,
+        })
+    }
+
+    /// The file itself, links followed.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file holds; nothing when there is none.
+    pub(super) fn content(&self) -> Option<&[u8]> {
+        self.old.as_ref().map(|old| old.content.as_slice())
+    }
+
+    /// Replaces the content; gives the backup of the old one.
+    pub(super) fn replace(self, content: &[u8]) -> Result<Option<PathBuf>, EditError> {
+        let temporary = self.stage(content)?;
+        let backup = match &self.old {
+            Some(old) => {
+                let backup = beside(&self.path, "bak");
+                persist(self.stage(&old.content)?, &backup)?;
+                Some(backup)
+            }
+            None => None,
+        };
+        // Editors do not know our lock. What one saved since we read must not be written over.
+        if read(&self.path)?.map(|now| now.content).as_deref() != self.content() {
+            return Err(EditError::Changed { path: self.path });
+        }
+        persist(temporary, &self.path)?;
+        let directory = parent(&self.path);
+        File::open(directory)
+            .and_then(|handle| handle.sync_all())
+            .map_err(io_at(directory))?;
+        Ok(backup)
+    }
+
+    /// Writes content to a file of its own in the same directory, on disk when this returns.
+    fn stage(&self, content: &[u8]) -> Result<tempfile::NamedTempFile, EditError> {
+        let fail = io_at(&self.path);
+        let mut temporary = tempfile::Builder::new()
+            .prefix(".toolway-")
+            .tempfile_in(parent(&self.path))
+            .map_err(&fail)?;
+        temporary.write_all(content).map_err(&fail)?;
+        if let Some(old) = &self.old {
+            let file = temporary.as_file();
+            let mut mode = old.mode;
+            let (user, group) = old.owner;
+            let ours = file.metadata().map_err(&fail)?;
+            if (ours.uid(), ours.gid()) != old.owner {
+                let kept = rustix::fs::fchown(
+                    file,
+                    Some(rustix::fs::Uid::from_raw(user)),
+                    Some(rustix::fs::Gid::from_raw(group)),
+                );
+                // Rights for a group must not pass to another group.
+                if kept.is_err() {
+                    mode &= !0o070;
+                }
+            }
+            file.set_permissions(Permissions::from_mode(mode))
+                .map_err(&fail)?;
+        }
+        temporary.as_file().sync_all().map_err(&fail)?;
+        Ok(temporary)
+    }
+}
+
+/// Follows links to the file itself, so that a link into a dotfiles folder stays a link. Works for
+/// files that do not exist yet, which `canonicalize` does not.
+fn real_path(path: &Path) -> Result<PathBuf, EditError> {
+    let mut path = std::path::absolute(path).map_err(io_at(path))?;
+    for _ in 0..LINK_LIMIT {
+        if let Ok(target) = fs::read_link(&path) {
+            path = parent(&path).join(target);
+            continue;
+        }
+        let directory = parent(&path);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(io_at(directory))?;
+        let name = path
+            .file_name()
+            .ok_or_else(|| EditError::NotAFile { path: path.clone() })?;
+        return Ok(directory
+            .canonicalize()
+            .map_err(io_at(directory))?
+            .join(name));
+    }
+    let source = io::Error::new(io::ErrorKind::InvalidInput, "too many links");
+    Err(EditError::Io { path, source })
+}
+
+/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`.
+pub(super) fn take_lock(path: &Path, lock: &Path, patience: Duration) -> Result<File, EditError> {
+    // A repository may have planted something under this name: a link is not followed, a pipe
+    // does not make us wait, and nothing is ever written or truncated.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags.cast_signed())
+        .open(lock)
+        .map_err(io_at(lock))?;
+    if !file.metadata().map_err(io_at(lock))?.is_file() {
+        return Err(EditError::NotAFile {
+            path: lock.to_owned(),
+        });
+    }
+    let started = Instant::now();
+    let mut progress = (Instant::now(), stamp(path));
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(source)) => {
+                return Err(EditError::Io {
+                    path: lock.to_owned(),
+                    source,
+                });
+            }
+            Err(TryLockError::WouldBlock) => {}
+        }
+        // Many writers in a row are no reason to give up; one that is stuck is.
+        let now = stamp(path);
+        if now != progress.1 {
+            progress = (Instant::now(), now);
+        }
+        if progress.0.elapsed() > patience || started.elapsed() > LOCK_LIMIT {
+            return Err(EditError::Locked {
+                path: path.to_owned(),
+                lock: lock.to_owned(),
+            });
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(16));
+    }
+}
+
+/// Something that changes with every write of a file.
+fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.ino(), metadata.modified().ok()?))
+}
+
+fn read(path: &Path) -> Result<Option<Old>, EditError> {
+    let fail = io_at(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path);
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    let metadata = file.metadata().map_err(&fail)?;
+    if !metadata.is_file() {
+        return Err(EditError::NotAFile {
+            path: path.to_owned(),
+        });
+    }
+    let mut content = Vec::new();
+    file.read_to_end(&mut content).map_err(&fail)?;
+    let owner = (metadata.uid(), metadata.gid());
+    Ok(Some(Old {
+        content,
+        mode: metadata.mode() & 0o7777,
+        owner,
+    }))
+}
+
+fn persist(temporary: tempfile::NamedTempFile, path: &Path) -> Result<(), EditError> {
+    temporary
+        .persist(path)
+        .map(drop)
+        .map_err(|error| io_at(path)(error.error))
+}
+
+fn beside(path: &Path, extension: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(extension);
+    path.with_file_name(name)
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> EditError + use<> {
+    let path = path.to_owned();
+    move |source| EditError::Io {
+        path: path.clone(),
+        source,
+    }
+}

@@ -1,0 +1,163 @@
+//! JSON with comments as a tree that knows where everything stands.
+//!
+//! Owns the dialect we read — JSON plus comments and trailing commas, nothing looser — and the
+//! offsets of every value. Does not own changing a text; that is `document.rs`.
+
+use jsonc_parser::ast;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Value};
+
+/// Why a text is not JSON, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SyntaxError {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) message: String,
+}
+
+/// A value and the bytes it covers.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: Kind,
+}
+
+/// What a [`Node`] holds.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Scalar(Value),
+    Array(Vec<Node>),
+    Object(Vec<Member>),
+}
+
+/// A key and its value; `start` is where the key stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) start: usize,
+    pub(crate) name: String,
+    pub(crate) value: Node,
+}
+
+impl Node {
+    /// The members of an object, nothing for anything else.
+    pub(crate) fn members(&self) -> &[Member] {
+        match &self.kind {
+            Kind::Object(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// The member that counts under a name: as every JSON reader has it, the last one.
+    pub(crate) fn member(&self, name: &str) -> Option<&Member> {
+        self.members()
+            .iter()
+            .rev()
+            .find(|member| member.name == name)
+    }
+
+    /// The value without its places.
+    pub(crate) fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Scalar(value) => value.clone(),
+            Kind::Array(elements) => elements.iter().map(Node::to_value).collect(),
+            Kind::Object(members) => members
+                .iter()
+                .map(|member| (member.name.clone(), member.value.to_value()))
+                .collect::<Map<_, _>>()
+                .into(),
+        }
+    }
+}
+
+/// Parses a text; `None` when it holds nothing but white space and comments.
+pub(crate) fn parse(text: &str) -> Result<Option<Node>, SyntaxError> {
+    // Looser spellings are refused because other readers of the same file would choke on them.
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    match parse_to_ast(text, &CollectOptions::default(), &options) {
+        Ok(parsed) => Ok(parsed.value.map(convert)),
+        Err(error) => Err(SyntaxError {
+            line: number(error.line_display()),
+            column: number(error.column_display()),
+            message: lower_first(&error.kind().to_string()),
+        }),
+    }
+}
+
+/// The line (from 1) in which an offset stands.
+pub(crate) fn line_at(text: &str, offset: usize) -> u32 {
+    let breaks = text
+        .as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|byte| **byte == b'\n')
+        .count();
+    number(breaks + 1)
+}
+
+/// Reads bytes as UTF-8, saying where they are not.
+pub(crate) fn decode(bytes: &[u8]) -> Result<&str, SyntaxError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        SyntaxError {
+            line: line_at(&before, before.len()),
+            column: number(line.chars().count() + 1),
+            message: "the text is not UTF-8".to_owned(),
+        }
+    })
+}
+
+fn convert(value: ast::Value<'_>) -> Node {
+    let range = jsonc_parser::common::Ranged::range(&value);
+    let kind = match value {
+        ast::Value::StringLit(literal) => Kind::Scalar(Value::String(literal.value.into_owned())),
+        // A number that no f64 holds is kept as its spelling rather than lost.
+        ast::Value::NumberLit(literal) => Kind::Scalar(
+            serde_json::from_str(literal.value)
+                .unwrap_or_else(|_| Value::String(literal.value.to_owned())),
+        ),
+        ast::Value::BooleanLit(literal) => Kind::Scalar(Value::Bool(literal.value)),
+        ast::Value::NullKeyword(_) => Kind::Scalar(Value::Null),
+        ast::Value::Array(array) => Kind::Array(array.elements.into_iter().map(convert).collect()),
+        ast::Value::Object(object) => Kind::Object(
+            object
+                .properties
+                .into_iter()
+                .map(|property| Member {
+                    start: property.range.start,
+                    name: property.name.into_string(),
+                    value: convert(property.value),
+                })
+                .collect(),
+        ),
+    };
+    Node {
+        start: range.start,
+        end: range.end,
+        kind,
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn lower_first(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map(|first| first.to_lowercase().chain(characters).collect())
+        .unwrap_or_default()
+}

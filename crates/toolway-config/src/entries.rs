@@ -1,0 +1,154 @@
+//! Writing servers' entries: what `add`, `remove`, `enable` and `disable` do to the files.
+//!
+//! Owns which key of which file holds what. How a file is changed safely is `edit`'s work; who
+//! may decide is `approval`'s.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use toolway_types::{Diagnosis, Origin, Scope, ServerName, Severity};
+
+use crate::approval::{self, LocalTrust};
+use crate::edit::{Document, EditError, Edited, edit};
+use crate::raw::validate;
+use crate::{Environment, Flags, PlannedServer, Verdict, plan};
+
+/// What to do with an entry of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Leave it, and fail.
+    Keep,
+    /// Replace it.
+    Replace,
+}
+
+/// A server's switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// It may connect.
+    On,
+    /// It may not.
+    Off,
+}
+
+/// Writes an entry that a person has just typed. Where its scope needs approval, typing it was
+/// the approval, variables it reads included.
+pub fn add_server(
+    environment: &Environment,
+    scope: Scope,
+    name: &ServerName,
+    definition: &Map<String, Value>,
+    existing: Existing,
+) -> Result<Edited<()>, EditError> {
+    let path = file_of(environment, scope)?;
+    let edited = edit_settings(environment, scope, &path, |document| {
+        let key = ["mcpServers", name.as_str()];
+        if existing == Existing::Keep && document.get(&key).is_some() {
+            return Err(EditError::Exists { path: path.clone(), key: name.to_string() });
+        }
+        document.set(&key, &Value::Object(definition.clone()))
+    })?;
+    if matches!(scope, Scope::Project | Scope::Local) {
+        let written = plan(environment, &Flags::default());
+        if let Some(server) =
+            written.servers.iter().find(|server| server.name == *name && server.scope == scope)
+        {
+            approval::approve(environment, server, &server.variables)?;
+        }
+    }
+    Ok(edited)
+}
+
+/// Takes an entry out of the file it stands in.
+pub fn remove_server(
+    environment: &Environment,
+    server: &PlannedServer,
+) -> Result<Edited<()>, EditError> {
+    let Origin::File { path, .. } = &server.origin else {
+        return Err(EditError::Refused(format!("server `{}` stands in no file", server.name)));
+    };
+    edit_settings(environment, server.scope, path, |document| {
+        document.remove(&["mcpServers", server.name.as_str()]);
+        Ok(())
+    })
+}
+
+/// Switches servers on or off in the settings of a scope.
+pub fn switch_servers(
+    environment: &Environment,
+    scope: Scope,
+    names: &[ServerName],
+    to: Switch,
+) -> Result<Edited<()>, EditError> {
+    let path = file_of(environment, scope)?;
+    let (into, out_of) = match to {
+        Switch::On => ("enabledMcpServers", "disabledMcpServers"),
+        Switch::Off => ("disabledMcpServers", "enabledMcpServers"),
+    };
+    edit_settings(environment, scope, &path, |document| {
+        let mut listed = names_in(document, into);
+        let mut others = names_in(document, out_of);
+        let had_others = others.len();
+        for name in names {
+            others.retain(|other| other != name.as_str());
+            if !listed.iter().any(|listed| listed == name.as_str()) {
+                listed.push(name.to_string());
+            }
+        }
+        if others.len() != had_others {
+            document.set(&[out_of], &json!(others))?;
+        }
+        document.set(&[into], &json!(listed))
+    })
+}
+
+/// Checks an entry before it is written, as far as that is possible: its shape, and the policy.
+/// A variable that is not set yet is only a warning, for it may be by the time it is needed.
+pub fn check_definition(
+    environment: &Environment,
+    name: &ServerName,
+    definition: &Map<String, Value>,
+) -> Vec<Diagnosis> {
+    let mut findings = validate(name, definition);
+    if findings.iter().any(|finding| finding.severity == Severity::Error) {
+        return findings;
+    }
+    let file = json!({ "mcpServers": { name.as_str(): definition } }).to_string();
+    let trial = plan(
+        environment,
+        &Flags { mcp_config: vec![file], strict: true, ..Flags::default() },
+    );
+    match trial.winner(name.as_str()).map(|server| &server.verdict) {
+        Some(Verdict::Refused { reason }) => findings.push(Diagnosis::error(reason.clone())),
+        Some(Verdict::Invalid { reason }) => findings.push(Diagnosis::warning(reason.clone())),
+        _ => {}
+    }
+    findings
+}
+
+fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf, EditError> {
+    environment
+        .settings_file(scope)
+        .ok_or_else(|| EditError::Refused(format!("the {scope} scope has no file to write to")))
+}
+
+fn names_in(document: &Document, key: &str) -> Vec<String> {
+    let Some(Value::Array(names)) = document.get(&[key]) else { return Vec::new() };
+    names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// Edits a settings file. Local settings that were the person's own before stay so: what
+/// Toolway writes on the person's behalf must not make them look like the repository's.
+fn edit_settings<T>(
+    environment: &Environment,
+    scope: Scope,
+    path: &Path,
+    change: impl FnOnce(&mut Document) -> Result<T, EditError>,
+) -> Result<Edited<T>, EditError> {
+    let trust = (scope == Scope::Local).then(|| approval::local_trust(environment));
+    let edited = edit(path, change)?;
+    if matches!(trust, Some(LocalTrust::Trusted | LocalTrust::NothingToTrust)) && edited.changed {
+        approval::trust_local(environment)?;
+    }
+    Ok(edited)
+}

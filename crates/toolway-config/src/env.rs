@@ -1,0 +1,242 @@
+//! `${VAR}` and `${VAR:-default}` in the strings of an entry.
+//!
+//! Owns: finding and replacing variables, and which ones a project's file may read (SEC-40).
+//! Does not own: when it happens. Nothing of a project is expanded before a person approved it.
+//! Any other shell form (`$VAR`, `${var%pattern}`, `${VAR:?x}`) is text and stays as it is.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::Environment;
+use crate::policy::pattern;
+
+/// Variables that say nothing secret; a project's file may always read them.
+const HARMLESS: [&str; 11] = [
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "LANG",
+    "TERM",
+    "TMPDIR",
+    "PWD",
+    "TOOLWAY_PROJECT_DIR",
+    "CLAUDE_PROJECT_DIR",
+];
+
+/// The keys whose strings are expanded.
+const EXPANDED: [&str; 8] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "headersHelper",
+    "oauth",
+];
+
+/// A piece of a string.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Variable {
+        name: &'a str,
+        default: Option<&'a str>,
+    },
+}
+
+/// Splits a string into text and variables.
+fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut from = 0;
+        while let Some(found) = rest[from..].find("${") {
+            let start = from + found;
+            if let Some((variable, length)) = variable(&rest[start..]) {
+                if start > 0 {
+                    let text = &rest[..start];
+                    rest = &rest[start..];
+                    return Some(Piece::Text(text));
+                }
+                rest = &rest[length..];
+                return Some(variable);
+            }
+            from = start + 2;
+        }
+        Some(Piece::Text(std::mem::take(&mut rest)))
+    })
+}
+
+/// Reads a variable at the start of a string that begins with `${`.
+fn variable(text: &str) -> Option<(Piece<'_>, usize)> {
+    let close = text.find('}')?;
+    let inside = &text[2..close];
+    let (name, default) = inside
+        .split_once(":-")
+        .map_or((inside, None), |(name, default)| (name, Some(default)));
+    let mut bytes = name.bytes();
+    let starts = bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    if starts && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        Some((Piece::Variable { name, default }, close + 1))
+    } else {
+        None
+    }
+}
+
+/// Whether a string holds a variable.
+pub(crate) fn mentions_variable(text: &str) -> bool {
+    text.contains("${") && pieces(text).any(|piece| matches!(piece, Piece::Variable { .. }))
+}
+
+/// The names of the variables a definition reads, in order and once each.
+pub(crate) fn variables_of(definition: &Map<String, Value>) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for key in EXPANDED {
+        if let Some(value) = definition.get(key) {
+            collect(value, &mut names);
+        }
+    }
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn collect<'a>(value: &'a Value, names: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::String(text) if text.contains("${") => {
+            names.extend(pieces(text).filter_map(|piece| match piece {
+                Piece::Variable { name, .. } => Some(name),
+                Piece::Text(_) => None,
+            }));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
+        Value::Object(map) => map.values().for_each(|item| collect(item, names)),
+        _ => {}
+    }
+}
+
+/// Where the values of variables come from for one server.
+pub(crate) struct Variables<'a> {
+    pub(crate) environment: &'a Environment,
+    /// The directory of the plugin that brought the server.
+    pub(crate) plugin_root: Option<&'a str>,
+}
+
+impl Variables<'_> {
+    fn lookup(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            "TOOLWAY_PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" if self.plugin_root.is_some() => {
+                self.plugin_root.map(Cow::Borrowed)
+            }
+            "TOOLWAY_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" => {
+                Some(self.environment.project_root().to_string_lossy())
+            }
+            _ => self.environment.var(name).map(Cow::Borrowed),
+        }
+    }
+
+    /// Replaces the variables of one string; those without a value are added to `missing`.
+    pub(crate) fn expand(&self, text: &str, missing: &mut BTreeSet<String>) -> String {
+        if !text.contains("${") {
+            return text.to_owned();
+        }
+        let mut expanded = String::with_capacity(text.len());
+        for piece in pieces(text) {
+            match piece {
+                Piece::Text(text) => expanded.push_str(text),
+                Piece::Variable { name, default } => match (self.lookup(name), default) {
+                    // As in a shell, `:-` also covers a variable that is set and empty.
+                    (Some(value), Some(default)) if value.is_empty() => expanded.push_str(default),
+                    (Some(value), _) => expanded.push_str(&value),
+                    (None, Some(default)) => expanded.push_str(default),
+                    (None, None) => {
+                        missing.insert(name.to_owned());
+                    }
+                },
+            }
+        }
+        expanded
+    }
+}
+
+/// The variables among `names` that a project's file may not read.
+pub(crate) fn not_allowed<'a>(names: &'a [String], allowed: &[impl AsRef<str>]) -> Vec<&'a str> {
+    names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| {
+            !HARMLESS.contains(name)
+                && !allowed
+                    .iter()
+                    .any(|pattern| pattern::matches(pattern.as_ref(), name))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(text: &str, vars: &[(&str, &str)]) -> Result<String, Vec<String>> {
+        let vars = vars
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let environment = Environment::new(vars.collect(), "/".into());
+        let variables = Variables {
+            environment: &environment,
+            plugin_root: Some("/plugin"),
+        };
+        let mut missing = BTreeSet::new();
+        let expanded = variables.expand(text, &mut missing);
+        if missing.is_empty() {
+            Ok(expanded)
+        } else {
+            Err(missing.into_iter().collect())
+        }
+    }
+
+    #[test]
+    fn variables_and_defaults_expand_once() {
+        let vars = [("A", "1"), ("EMPTY", ""), ("NESTED", "${A}")];
+        assert_eq!(expand("x${A}y${A}", &vars), Ok("x1y1".to_owned()));
+        assert_eq!(expand("${EMPTY}", &vars), Ok(String::new()));
+        assert_eq!(
+            expand("${EMPTY:-d}${NOPE:-e:-f}", &vars),
+            Ok("de:-f".to_owned())
+        );
+        assert_eq!(
+            expand("${NESTED}", &vars),
+            Ok("${A}".to_owned()),
+            "a value is not a template"
+        );
+        assert_eq!(expand("${TOOLWAY_PROJECT_DIR}", &[]), Ok("/".to_owned()));
+        assert_eq!(
+            expand("${CLAUDE_PLUGIN_ROOT}/x", &[]),
+            Ok("/plugin/x".to_owned())
+        );
+        assert_eq!(
+            expand("${B} ${C:-} ${D}", &vars),
+            Err(vec!["B".to_owned(), "D".to_owned()])
+        );
+    }
+
+    #[test]
+    fn other_shell_forms_are_text() {
+        for text in [
+            "$A", "${A%x}", "${A:?x}", "${1}", "${}", "${A", "$${", "${A b}", "a$",
+        ] {
+            assert_eq!(expand(text, &[("A", "1")]), Ok(text.to_owned()));
+        }
+        assert_eq!(
+            expand("${x%y}${A}", &[("A", "1")]),
+            Ok("${x%y}1".to_owned())
+        );
+    }
+}

@@ -1,0 +1,319 @@
+//! What the process was started with: variables, directories, and the places they lead to.
+//!
+//! Owns: the only read of the process environment, and where every configuration file lies. All
+//! of it is settled once, so a run never sees two answers to the same question.
+//! Does not own: reading any of those files (`load`). No `.env` file is ever looked at (SEC-08).
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use toolway_types::{Diagnosis, Scope, Secret};
+
+/// The name of a project's committed file.
+pub(crate) const PROJECT_FILE: &str = ".mcp.json";
+/// The folder of a project that holds its private settings.
+pub(crate) const PROJECT_FOLDER: &str = ".toolway";
+
+/// Variables a child process inherits; everything else must be declared by its entry (SEC-39).
+const INHERITED: [&str; 9] = [
+    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+];
+
+/// Everything read from the process, once. Cloning it is cheap.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    facts: Arc<Facts>,
+}
+
+#[derive(Debug, Clone)]
+struct Facts {
+    // Secrets, because any variable may be one and `Debug` must not show it.
+    vars: BTreeMap<String, Secret>,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    config_home: PathBuf,
+    state_home: PathBuf,
+    project_root: PathBuf,
+    system: SystemDirectory,
+    diagnoses: Vec<Diagnosis>,
+}
+
+/// The system directory and who must own what lies in it.
+#[derive(Debug, Clone)]
+pub(crate) struct SystemDirectory {
+    pub(crate) path: PathBuf,
+    pub(crate) owner: u32,
+}
+
+impl Environment {
+    /// Reads the process: its variables, working directory and home.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the environment"
+    )]
+    pub fn capture() -> Environment {
+        // A variable that is not UTF-8 cannot stand in a JSON file, so it is left out.
+        let vars = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        Self::derive(vars, &cwd, std::env::home_dir())
+    }
+
+    /// Makes one from given values, for embedders and tests; the rules are those of
+    /// [`Environment::capture`].
+    pub fn new(vars: BTreeMap<String, String>, cwd: PathBuf) -> Environment {
+        let home = vars.get("HOME").map(PathBuf::from);
+        Self::derive(vars, &cwd, home)
+    }
+
+    /// Moves the system directory; what lies there must then belong to the current user or root.
+    #[must_use]
+    pub fn with_system_dir(self, dir: PathBuf) -> Self {
+        let mut facts = Arc::unwrap_or_clone(self.facts);
+        facts.system = SystemDirectory {
+            path: dir,
+            owner: rustix::process::geteuid().as_raw(),
+        };
+        Self {
+            facts: Arc::new(facts),
+        }
+    }
+
+    fn derive(vars: BTreeMap<String, String>, cwd: &Path, home: Option<PathBuf>) -> Environment {
+        let cwd = resolve(cwd, Path::new("/"));
+        let home = home
+            .filter(|home| home.is_absolute())
+            .map(|home| resolve(&home, &cwd));
+        let project_root = find_project_root(&cwd, home.as_deref());
+        let mut diagnoses = Vec::new();
+        if home.is_none() && !vars.contains_key("TOOLWAY_HOME") {
+            diagnoses.push(
+                Diagnosis::warning("`HOME` is not set, so user settings are not read")
+                    .hint("set `HOME` or `TOOLWAY_HOME`"),
+            );
+        }
+        let workspace = Workspace {
+            cwd: &cwd,
+            root: &project_root,
+            home: home.as_deref(),
+        };
+        let (config_home, state_home) = homes(&vars, &workspace, &mut diagnoses);
+        let system = system_directory(&vars);
+        let vars = vars
+            .into_iter()
+            .map(|(name, value)| (name, Secret::new(value)))
+            .collect();
+        let facts = Facts {
+            vars,
+            cwd,
+            home,
+            config_home,
+            state_home,
+            project_root,
+            system,
+            diagnoses,
+        };
+        Self {
+            facts: Arc::new(facts),
+        }
+    }
+
+    /// A variable, when it is set and UTF-8.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.facts.vars.get(name).map(Secret::expose)
+    }
+
+    /// The working directory, with every link resolved.
+    pub fn cwd(&self) -> &Path {
+        &self.facts.cwd
+    }
+
+    /// The home directory, with every link resolved.
+    pub fn home(&self) -> Option<&Path> {
+        self.facts.home.as_deref()
+    }
+
+    /// Where the person's own settings lie.
+    pub fn config_home(&self) -> &Path {
+        &self.facts.config_home
+    }
+
+    /// Where Toolway keeps what it has to remember.
+    pub fn state_home(&self) -> &Path {
+        &self.facts.state_home
+    }
+
+    /// The project the working directory belongs to. Found by what the operating system says
+    /// lies there, never by what a file of the project says (SEC-04).
+    pub fn project_root(&self) -> &Path {
+        &self.facts.project_root
+    }
+
+    /// The file a person edits for a scope, where that scope has one.
+    pub fn settings_file(&self, scope: Scope) -> Option<PathBuf> {
+        match scope {
+            Scope::User => Some(self.config_home().join("settings.json")),
+            Scope::Project => Some(self.project_root().join(PROJECT_FILE)),
+            Scope::Local => Some(
+                self.project_root()
+                    .join(PROJECT_FOLDER)
+                    .join("settings.local.json"),
+            ),
+            Scope::Connector
+            | Scope::Plugin
+            | Scope::Dynamic
+            | Scope::Managed
+            | Scope::Enterprise => None,
+        }
+    }
+
+    /// Where decisions about project servers are kept.
+    pub fn approvals_file(&self) -> PathBuf {
+        self.config_home().join("approvals.json")
+    }
+
+    /// What was wrong with the environment itself.
+    pub fn diagnoses(&self) -> &[Diagnosis] {
+        &self.facts.diagnoses
+    }
+
+    pub(crate) fn system(&self) -> &SystemDirectory {
+        &self.facts.system
+    }
+
+    /// The variables every child process gets from the host (SEC-39).
+    pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
+        let inherits = |name: &str| name.starts_with("LC_") || INHERITED.contains(&name);
+        self.facts
+            .vars
+            .iter()
+            // A value starting with `()` is a function to old shells.
+            .filter(|(name, value)| inherits(name) && !value.expose().starts_with("()"))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// The directories whose `.mcp.json` counts, nearest first.
+    pub(crate) fn project_directories(&self) -> impl Iterator<Item = &Path> {
+        let last = self.home().filter(|home| self.cwd().starts_with(home));
+        let mut done = false;
+        self.cwd().ancestors().take_while(move |directory| {
+            let take = !done;
+            done = done || Some(*directory) == last;
+            take
+        })
+    }
+}
+
+struct Workspace<'a> {
+    cwd: &'a Path,
+    root: &'a Path,
+    home: Option<&'a Path>,
+}
+
+impl Workspace<'_> {
+    /// Whether a path lies where a repository could have put it.
+    fn holds(&self, path: &Path) -> bool {
+        [self.cwd, self.root].into_iter().any(|place| {
+            // Somebody working in the home directory, or above it, has no other place left.
+            let above_home = self.home.is_some_and(|home| home.starts_with(place));
+            path.starts_with(place) && !above_home
+        })
+    }
+}
+
+/// The config home and the state home.
+fn homes(
+    vars: &BTreeMap<String, String>,
+    workspace: &Workspace<'_>,
+    diagnoses: &mut Vec<Diagnosis>,
+) -> (PathBuf, PathBuf) {
+    let mut chosen =
+        |variable: &str| -> Option<PathBuf> {
+            let value = vars.get(variable).filter(|value| !value.is_empty())?;
+            let path = resolve(Path::new(value), workspace.cwd);
+            if workspace.holds(&path) {
+                diagnoses.push(
+                Diagnosis::warning(format!(
+                    "`{variable}` is ignored: `{}` lies inside the project, whose files must not \
+                     become your own settings",
+                    path.display()
+                ))
+                .hint(format!("set `{variable}` to a directory outside the project")),
+            );
+                return None;
+            }
+            Some(path)
+        };
+    if let Some(own) = chosen("TOOLWAY_HOME") {
+        let state = own.join("state");
+        return (own, state);
+    }
+    // Without a home there is no place of one's own; nothing can lie below this path.
+    let base = workspace.home.unwrap_or(Path::new("/nonexistent"));
+    let config = chosen("XDG_CONFIG_HOME").unwrap_or_else(|| base.join(".config"));
+    let state = chosen("XDG_STATE_HOME").unwrap_or_else(|| base.join(".local/state"));
+    (config.join("toolway"), state.join("toolway"))
+}
+
+fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {
+    // Release builds must not let a variable move the policy away.
+    if cfg!(debug_assertions)
+        && let Some(path) = vars.get("TOOLWAY_TEST_SYSTEM_DIR")
+    {
+        return SystemDirectory {
+            path: PathBuf::from(path),
+            owner: rustix::process::geteuid().as_raw(),
+        };
+    }
+    let path = if cfg!(target_os = "macos") {
+        "/Library/Application Support/Toolway"
+    } else {
+        "/etc/toolway"
+    };
+    SystemDirectory {
+        path: PathBuf::from(path),
+        owner: 0,
+    }
+}
+
+fn find_project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
+    cwd.ancestors()
+        .take_while(|directory| Some(*directory) != home)
+        .find(|directory| {
+            [PROJECT_FOLDER, PROJECT_FILE, ".git"]
+                .iter()
+                .any(|mark| directory.join(mark).symlink_metadata().is_ok())
+        })
+        .unwrap_or(cwd)
+        .to_path_buf()
+}
+
+/// The path with every link resolved, as far as it exists; the rest is cleaned by its letters.
+fn resolve(path: &Path, base: &Path) -> PathBuf {
+    let path = base.join(path);
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let mut resolved = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            other => {
+                resolved.push(other);
+                if let Ok(real) = resolved.canonicalize() {
+                    resolved = real;
+                }
+            }
+        }
+    }
+    resolved
+}
+
+#[cfg(test)]
+mod tests;

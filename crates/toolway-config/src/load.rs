@@ -1,0 +1,262 @@
+//! Files, environment and flags, as written.
+//!
+//! Owns: which files are read, in which order they count, and that each is read once. One file
+//! that cannot be read never stops the others; only a policy file can (SEC-14).
+//! Does not own: what wins and what may connect (`merge`, `policy`).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use toolway_types::{Diagnosis, Scope};
+
+use crate::Environment;
+use crate::approval::{self, Approvals};
+use crate::environment::PROJECT_FOLDER;
+use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
+
+mod flags;
+mod plugins;
+pub(crate) mod read;
+mod system;
+
+pub use flags::split_command;
+use read::read_text;
+pub(crate) use system::read_policy;
+
+/// What the command line says about configuration.
+#[derive(Debug, Default, Clone)]
+pub struct Flags {
+    /// `--mcp-config`: a file's path, or JSON when it starts with `{`. A later one wins.
+    pub mcp_config: Vec<String>,
+    /// `--mcp-server`: `name=command` or `name=URL`.
+    pub mcp_server: Vec<String>,
+    /// `--strict-mcp-config`: only servers given by the two flags above.
+    pub strict: bool,
+    /// `--approve-project-servers`: for this run, servers of the project need no record.
+    pub approve_project_servers: bool,
+    /// Hosted connectors of the account: the lowest scope.
+    pub connectors: Vec<ConnectorEntry>,
+}
+
+/// A hosted connector.
+#[derive(Debug, Clone)]
+pub struct ConnectorEntry {
+    /// Its display name.
+    pub name: String,
+    /// Its entry, as a configuration file would have it.
+    pub definition: Map<String, Value>,
+}
+
+/// Everything that was written anywhere, before anything is decided.
+#[derive(Debug)]
+pub struct Layers {
+    pub(crate) environment: Environment,
+    pub(crate) consent: Consent,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) approvals: Approvals,
+    pub(crate) diagnoses: Vec<Diagnosis>,
+    pub(crate) blocked: Option<Diagnosis>,
+}
+
+/// Whether the person who started this run vouches for the project's servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    Recorded,
+    ThisRun,
+}
+
+/// What one file or flag brought.
+#[derive(Debug, Clone)]
+pub(crate) struct Layer {
+    pub(crate) scope: Scope,
+    /// The place within its scope; the higher wins.
+    pub(crate) order: u32,
+    pub(crate) place: Arc<Place>,
+    pub(crate) servers: Vec<RawServer>,
+    pub(crate) settings: Settings,
+}
+
+/// Where a layer lies, as far as its servers depend on it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// What a relative `cwd` starts from; for a project also the key of its approvals.
+    pub(crate) directory: PathBuf,
+    /// The file, as it enters the approval digest.
+    pub(crate) file: String,
+    /// The plugin's directory.
+    pub(crate) plugin_root: Option<String>,
+}
+
+/// Reads everything.
+pub fn load(environment: &Environment, flags: &Flags) -> Layers {
+    let consent = if flags.approve_project_servers {
+        Consent::ThisRun
+    } else {
+        Consent::Recorded
+    };
+    let (approvals, fault) = Approvals::read(environment);
+    let mut loader = Loader {
+        environment,
+        strict: flags.strict,
+        layers: Vec::new(),
+        diagnoses: environment.diagnoses().to_vec(),
+        blocked: None,
+    };
+    loader.diagnoses.extend(fault);
+    loader.system();
+    loader.user();
+    loader.local(&approvals);
+    if !flags.strict {
+        loader.projects();
+        let off = loader.switched_off_plugins();
+        loader.plugins(&off);
+        loader.connectors(&flags.connectors);
+    }
+    loader.flags(flags);
+    Layers {
+        environment: environment.clone(),
+        consent,
+        layers: loader.layers,
+        approvals,
+        diagnoses: loader.diagnoses,
+        blocked: loader.blocked,
+    }
+}
+
+struct Loader<'a> {
+    environment: &'a Environment,
+    strict: bool,
+    layers: Vec<Layer>,
+    diagnoses: Vec<Diagnosis>,
+    blocked: Option<Diagnosis>,
+}
+
+impl Loader<'_> {
+    fn add(&mut self, scope: Scope, order: u32, place: Place, file: RawFile) {
+        self.diagnoses.extend(file.diagnoses);
+        // A strict run still obeys every setting; only the servers of other scopes stay out.
+        let left_out = self.strict && !matches!(scope, Scope::Dynamic | Scope::Enterprise);
+        let servers = if left_out { Vec::new() } else { file.servers };
+        let place = Arc::new(place);
+        self.layers.push(Layer {
+            scope,
+            order,
+            place,
+            servers,
+            settings: file.settings,
+        });
+    }
+
+    /// Reads a file that may be absent; what cannot be read is diagnosed.
+    fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
+        let source = Source::File(path.to_path_buf());
+        let text = match read_text(path) {
+            Ok(text) => text?,
+            Err(error) => {
+                let message = format!("`{}` {error}", path.display());
+                self.diagnoses
+                    .push(Diagnosis::error(message).at(source.origin(1)));
+                return None;
+            }
+        };
+        match raw::read(&text, &source, kind) {
+            Ok(file) => Some(file),
+            Err(diagnosis) => {
+                self.diagnoses.push(diagnosis);
+                None
+            }
+        }
+    }
+
+    fn user(&mut self) {
+        let path = self.environment.config_home().join("settings.json");
+        if let Some(file) = self.file(&path, FileKind::User) {
+            let place = self.place_of(&path);
+            self.add(Scope::User, 0, place, file);
+        }
+    }
+
+    fn local(&mut self, approvals: &Approvals) {
+        let Some(path) = self.environment.settings_file(Scope::Local) else {
+            return;
+        };
+        if let Some(mut file) = self.file(&path, FileKind::Local) {
+            if !approval::trusts_local(self.environment, approvals, &file.settings) {
+                let keys = file.settings.widening.keys().map(|key| format!("`{key}`"));
+                let keys = keys.collect::<Vec<_>>().join(", ");
+                self.diagnoses.push(
+                    Diagnosis::warning(format!(
+                        "{keys} in the project's local settings do not count: nobody on this \
+                         machine approved them"
+                    ))
+                    .at(Source::File(path.clone()).origin(1))
+                    .hint("run `toolway approve --local-settings` if you wrote them"),
+                );
+                file.settings.narrow();
+            }
+            let place = Place {
+                directory: self.environment.project_root().to_path_buf(),
+                file: path.to_string_lossy().into_owned(),
+                plugin_root: None,
+            };
+            self.add(Scope::Local, 0, place, file);
+        }
+        self.repository_settings();
+    }
+
+    /// A repository may ship settings of its own; they are named, never used (SEC-03).
+    fn repository_settings(&mut self) {
+        let path = self
+            .environment
+            .project_root()
+            .join(PROJECT_FOLDER)
+            .join("settings.json");
+        let Some(file) = self.file(&path, FileKind::Repository) else {
+            return;
+        };
+        self.diagnoses.extend(file.diagnoses);
+        if !file.servers.is_empty() {
+            self.diagnoses.push(
+                Diagnosis::warning("servers in this file are not loaded")
+                    .at(Source::File(path).origin(1))
+                    .hint("a project's servers belong into `.mcp.json`"),
+            );
+        }
+    }
+
+    fn projects(&mut self) {
+        let environment = self.environment;
+        let directories: Vec<_> = environment.project_directories().collect();
+        for (order, directory) in (0..).zip(directories.into_iter().rev()) {
+            let path = directory.join(crate::environment::PROJECT_FILE);
+            if let Some(file) = self.file(&path, FileKind::Project) {
+                let place = self.place_of(&path);
+                self.add(Scope::Project, order, place, file);
+            }
+        }
+    }
+
+    fn place_of(&self, path: &Path) -> Place {
+        Place {
+            directory: path
+                .parent()
+                .unwrap_or(self.environment.cwd())
+                .to_path_buf(),
+            file: path.to_string_lossy().into_owned(),
+            plugin_root: None,
+        }
+    }
+
+    fn connectors(&mut self, connectors: &[ConnectorEntry]) {
+        for (order, connector) in (0..).zip(connectors.iter().rev()) {
+            let name = toolway_types::name::normalize_connector(&connector.name);
+            let file = raw::single(name, connector.definition.clone(), &Source::Program);
+            let place = Place {
+                file: "(connector)".to_owned(),
+                ..Place::default()
+            };
+            self.add(Scope::Connector, order, place, file);
+        }
+    }
+}

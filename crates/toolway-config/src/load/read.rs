@@ -1,0 +1,60 @@
+//! A file to text, without waiting, without limits being ours to lose.
+//!
+//! Owns: opening. A pipe or device in a repository must not hang the program, and a huge file
+//! must not fill its memory.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::error::ReadError;
+
+/// The most that is read of one file.
+const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Reads a file; `None` when there is none.
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
+    match open(path) {
+        Ok((file, facts)) => text_of(file, &facts).map(Some),
+        Err(ReadError::Io(error))
+            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a regular file; the facts are those of what was opened, whatever the name means later.
+pub(crate) fn open(path: &Path) -> Result<(File, Metadata), ReadError> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        return Err(ReadError::NotAFile);
+    }
+    Ok((file, facts))
+}
+
+/// The whole content as text.
+pub(crate) fn text_of(file: File, facts: &Metadata) -> Result<String, ReadError> {
+    if facts.len() > LIMIT {
+        return Err(ReadError::TooLarge { limit: LIMIT });
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(facts.len()).unwrap_or_default() + 1);
+    file.take(LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(ReadError::TooLarge { limit: LIMIT });
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let breaks = good.iter().filter(|byte| **byte == b'\n').count();
+        ReadError::NotText {
+            line: u32::try_from(breaks + 1).unwrap_or(u32::MAX),
+        }
+    })
+}

@@ -1,0 +1,131 @@
+//! The two files of the system directory: the organisation's word.
+//!
+//! Owns: that they are believed only when nobody else could have written them, and that one which
+//! cannot be read, trusted or understood blocks everything instead of being skipped (SEC-14).
+
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use toolway_types::{Diagnosis, Scope};
+
+use super::read::{open, text_of};
+use super::{Loader, Place};
+use crate::Environment;
+use crate::environment::SystemDirectory;
+use crate::error::{Distrust, ReadError};
+use crate::policy::Policy;
+use crate::raw::{self, FileKind, RawFile, Source};
+
+const FILES: [(&str, FileKind, Scope); 2] = [
+    ("managed-settings.json", FileKind::Managed, Scope::Managed),
+    ("managed-mcp.json", FileKind::Enterprise, Scope::Enterprise),
+];
+
+impl Loader<'_> {
+    pub(super) fn system(&mut self) {
+        let system = self.environment.system();
+        for (name, kind, scope) in FILES {
+            let path = system.path.join(name);
+            match read_file(system, &path, kind) {
+                Ok(None) => {}
+                Ok(Some(mut file)) => {
+                    if let Some(fault) = file.settings.policy_fault.take() {
+                        self.block(fault);
+                    }
+                    let place = Place {
+                        directory: self.environment.cwd().to_path_buf(),
+                        file: path.to_string_lossy().into_owned(),
+                        plugin_root: None,
+                    };
+                    self.add(scope, 0, place, file);
+                }
+                Err(fault) => self.block(fault),
+            }
+        }
+    }
+
+    fn block(&mut self, fault: Diagnosis) {
+        let fault = blocked(fault);
+        self.diagnoses.push(fault.clone());
+        self.blocked.get_or_insert(fault);
+    }
+}
+
+/// Reads only the policy, for a server that is not part of the plan.
+pub(crate) fn read_policy(environment: &Environment) -> Result<Policy, Diagnosis> {
+    let system = environment.system();
+    let mut policy = Policy::default();
+    for (name, kind, _) in FILES {
+        if let Some(mut file) = read_file(system, &system.path.join(name), kind).map_err(blocked)? {
+            if let Some(fault) = file.settings.policy_fault.take() {
+                return Err(blocked(fault));
+            }
+            if kind == FileKind::Enterprise {
+                policy.exclusive = Some(Source::File(system.path.join(name)).origin(1));
+            }
+            policy.add(&file.settings);
+        }
+    }
+    Ok(policy)
+}
+
+fn blocked(mut fault: Diagnosis) -> Diagnosis {
+    let file = fault
+        .origin
+        .as_ref()
+        .map(|origin| origin.path())
+        .unwrap_or_default();
+    fault.message = format!(
+        "nothing may connect, because the policy in `{file}` is unusable: {}",
+        fault.message
+    );
+    fault.hint = Some(format!(
+        "ask the administrator of this machine to mend `{file}`"
+    ));
+    fault
+}
+
+fn read_file(
+    system: &SystemDirectory,
+    path: &Path,
+    kind: FileKind,
+) -> Result<Option<RawFile>, Diagnosis> {
+    let source = Source::File(path.to_path_buf());
+    let text = match trusted_text(system, path) {
+        Ok(text) => text,
+        Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Diagnosis::error(format!("it {error}")).at(source.origin(1)));
+        }
+    };
+    raw::read(&text, &source, kind)
+        .map(Some)
+        .map_err(|mut fault| {
+            fault.message = format!("it {}", fault.message);
+            fault
+        })
+}
+
+fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadError> {
+    // Checked on the opened file itself, so that nobody can swap it in between.
+    let (file, facts) = open(path)?;
+    vet(&facts, system.owner).map_err(ReadError::Untrusted)?;
+    vet(&system.path.metadata()?, system.owner)
+        .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
+    text_of(file, &facts)
+}
+
+fn vet(facts: &Metadata, expected: u32) -> Result<(), Distrust> {
+    let owner = facts.uid();
+    if owner != 0 && owner != expected {
+        return Err(Distrust::Owner { owner, expected });
+    }
+    if facts.mode() & 0o022 != 0 {
+        return Err(Distrust::Writable {
+            mode: facts.mode() & 0o7777,
+        });
+    }
+    Ok(())
+}

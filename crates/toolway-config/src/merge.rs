@@ -1,0 +1,165 @@
+//! One winner per name, and one per signature among what nobody configured by hand.
+//!
+//! Owns: precedence and duplicates. A whole entry wins; entries are never mixed. What loses is
+//! kept with the reason, so that nothing vanishes silently.
+//! Does not own: whether the winner may connect (`policy`).
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use toolway_types::{Diagnosis, Origin, Scope};
+
+use crate::Environment;
+use crate::approval::{self, Approvals};
+use crate::env;
+use crate::load::{Consent, Layers, Place};
+use crate::plan::Shadow;
+use crate::raw::settings::Named;
+use crate::raw::{RawServer, Settings};
+
+mod duplicate;
+mod switch;
+
+pub use duplicate::signature;
+pub(crate) use switch::switched_off;
+
+/// Every server with its rank settled, and what decides about them.
+#[derive(Debug)]
+pub struct Config {
+    pub(crate) basis: Basis,
+    /// In order of name, then of precedence, the highest first.
+    pub(crate) servers: Vec<Candidate>,
+    pub(crate) diagnoses: Vec<Diagnosis>,
+    pub(crate) blocked: Option<Diagnosis>,
+    /// The file that excludes every other scope, when it exists.
+    pub(crate) exclusive: Option<Origin>,
+}
+
+/// What decisions about single servers rest on.
+#[derive(Debug)]
+pub(crate) struct Basis {
+    pub(crate) environment: Environment,
+    pub(crate) consent: Consent,
+    /// Lowest precedence first.
+    pub(crate) settings: Vec<(Scope, Settings)>,
+    pub(crate) approvals: Approvals,
+}
+
+impl Basis {
+    /// The first file that lists a name.
+    pub(crate) fn find(&self, list: fn(&Settings) -> &Vec<Named>, name: &str) -> Option<&Named> {
+        self.settings
+            .iter()
+            .flat_map(|(_, settings)| list(settings))
+            .find(|named| named.name == name)
+    }
+}
+
+/// One server in one layer.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) raw: RawServer,
+    pub(crate) scope: Scope,
+    pub(crate) order: u32,
+    /// The position in its file; a later one of the same name wins, as in any JSON reader.
+    pub(crate) position: u32,
+    pub(crate) place: Arc<Place>,
+    pub(crate) digest: String,
+    pub(crate) variables: Vec<String>,
+    pub(crate) lost: Option<Lost>,
+    pub(crate) shadows: Vec<Shadow>,
+}
+
+/// Why a server does not count.
+#[derive(Debug, Clone)]
+pub(crate) struct Lost {
+    pub(crate) to: Shadow,
+    pub(crate) reason: String,
+}
+
+impl Candidate {
+    pub(crate) fn shadow(&self) -> Shadow {
+        Shadow {
+            scope: self.scope,
+            origin: self.raw.origin.clone(),
+        }
+    }
+
+    /// The order of precedence: no two servers of one name have the same.
+    fn rank(&self) -> (bool, Scope, u32, u32) {
+        (self.raw.name_stands, self.scope, self.order, self.position)
+    }
+}
+
+/// Settles which entry of each name counts. The order of the layers does not matter.
+pub fn merge(layers: Layers) -> Config {
+    let exclusive = layers
+        .layers
+        .iter()
+        .find(|layer| layer.scope == Scope::Enterprise)
+        .map(|layer| Origin::File {
+            path: layer.place.file.clone().into(),
+            line: 1,
+        });
+    let mut servers = Vec::new();
+    let mut settings = Vec::new();
+    for layer in layers.layers {
+        for (position, raw) in (0..).zip(layer.servers) {
+            servers.push(Candidate {
+                scope: layer.scope,
+                order: layer.order,
+                position,
+                digest: approval::digest(&layer.place.file, layer.scope, &raw.definition),
+                variables: env::variables_of(&raw.definition),
+                place: Arc::clone(&layer.place),
+                lost: None,
+                shadows: Vec::new(),
+                raw,
+            });
+        }
+        settings.push((layer.scope, layer.settings));
+    }
+    settings.sort_by_key(|(scope, _)| *scope);
+    servers.sort_by(|a, b| {
+        a.raw
+            .name
+            .cmp(&b.raw.name)
+            .then_with(|| Reverse(a.rank()).cmp(&Reverse(b.rank())))
+    });
+    shadow_by_name(&mut servers);
+    let basis = Basis {
+        environment: layers.environment,
+        consent: layers.consent,
+        settings,
+        approvals: layers.approvals,
+    };
+    duplicate::shadow(&basis, &mut servers);
+    Config {
+        basis,
+        servers,
+        diagnoses: layers.diagnoses,
+        blocked: layers.blocked,
+        exclusive,
+    }
+}
+
+/// Within each run of one name the first wins; the list is sorted that way.
+fn shadow_by_name(servers: &mut [Candidate]) {
+    for group in servers.chunk_by_mut(|a, b| a.raw.name == b.raw.name) {
+        let Some((winner, others)) = group.split_first_mut() else {
+            continue;
+        };
+        // A name with hidden characters is invalid for itself and shadows nobody.
+        for other in others.iter_mut().filter(|other| other.raw.name_stands) {
+            winner.shadows.push(other.shadow());
+            let reason = "by precedence".to_owned();
+            other.lost = Some(Lost {
+                to: winner.shadow(),
+                reason,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! The same server under two names.
+//!
+//! Owns: the signature, and the rule that a server somebody configured by hand stands for the
+//! same one of a plugin or connector. Two configured by hand both stay: somebody wanted both.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use toolway_types::Scope;
+use url::Url;
+
+use super::{Basis, Candidate, Lost, switched_off};
+use crate::approval::{Standing, decide};
+
+/// What two definitions of one server have in common: for a process its command, arguments and
+/// environment; for a remote server its URL. As written: no variable is expanded for it.
+pub fn signature(definition: &Map<String, Value>) -> Option<String> {
+    if let Some(url) = definition.get("url").and_then(Value::as_str) {
+        return Some(format!("url {}", normalized(url)));
+    }
+    let command = definition.get("command").and_then(Value::as_str)?;
+    let mut env: Vec<_> = definition
+        .get("env")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .collect();
+    env.sort_unstable_by_key(|(name, _)| *name);
+    let none = Value::Array(Vec::new());
+    let args = definition.get("args").unwrap_or(&none);
+    serde_json::to_string(&(command, args, env)).ok()
+}
+
+/// The URL without what makes no difference: letter case of the host, a default port, a trailing
+/// slash, a fragment.
+fn normalized(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text) else {
+        return text.to_owned();
+    };
+    url.set_fragment(None);
+    let path = url.path().trim_end_matches('/').to_owned();
+    url.set_path(&path);
+    url.to_string()
+}
+
+/// Marks plugin and connector servers that another one already stands for.
+pub(super) fn shadow(basis: &Basis, servers: &mut [Candidate]) {
+    let is_automatic =
+        |candidate: &Candidate| matches!(candidate.scope, Scope::Plugin | Scope::Connector);
+    if !servers.iter().any(is_automatic) {
+        return;
+    }
+    let mut order: Vec<usize> = (0..servers.len())
+        .filter(|index| servers[*index].lost.is_none())
+        .collect();
+    // Configured by hand first, then plugins as loaded, then connectors.
+    order.sort_by_key(|index| {
+        let candidate = &servers[*index];
+        (
+            Reverse(candidate.scope),
+            Reverse(candidate.order),
+            candidate.position,
+        )
+    });
+    let mut standing: HashMap<String, usize> = HashMap::new();
+    for index in order {
+        let Some(signature) = signature(&servers[index].raw.definition) else {
+            continue;
+        };
+        match standing.get(&signature) {
+            Some(first) if is_automatic(&servers[index]) => {
+                let to = servers[*first].shadow();
+                let reason = format!("duplicate of `{}`", servers[*first].raw.name);
+                let shadow = servers[index].shadow();
+                servers[index].lost = Some(Lost { to, reason });
+                servers[*first].shadows.push(shadow);
+            }
+            Some(_) => {}
+            None if stands(basis, &servers[index]) => {
+                standing.insert(signature, index);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Whether a server is there to stand for another: one that is broken, switched off or not
+/// approved must not take a working one away (a repository could use that).
+fn stands(basis: &Basis, candidate: &Candidate) -> bool {
+    candidate.raw.fault().is_none()
+        && switched_off(basis, candidate).is_none()
+        && matches!(decide(basis, candidate), Standing::Approved { .. })
+}

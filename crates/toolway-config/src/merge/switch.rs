@@ -1,0 +1,40 @@
+//! Whether a server is switched off by its entry or by a person's settings.
+
+use serde_json::Value;
+use toolway_types::Scope;
+
+use super::{Basis, Candidate};
+
+/// Why a server is switched off, when it is.
+pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<String> {
+    let name = candidate.raw.name.as_str();
+    // What the organisation adds, people cannot take away.
+    if !matches!(candidate.scope, Scope::Managed | Scope::Enterprise) {
+        // The file nearest to the project decides; within one file, off beats on.
+        for (_, settings) in basis.settings.iter().rev() {
+            if let Some(said) = settings.disabled.iter().find(|said| said.name == name) {
+                return Some(format!(
+                    "`{name}` is in `disabledMcpServers` ({})",
+                    said.origin
+                ));
+            }
+            if settings.enabled.iter().any(|said| said.name == name) {
+                return None;
+            }
+        }
+    }
+    let definition = &candidate.raw.definition;
+    if definition.get("disabled") == Some(&Value::Bool(true)) {
+        return Some(format!(
+            "its entry says `\"disabled\": true` ({})",
+            candidate.raw.origin
+        ));
+    }
+    if definition.get("enabled") == Some(&Value::Bool(false)) {
+        return Some(format!(
+            "its entry says `\"enabled\": false` ({})",
+            candidate.raw.origin
+        ));
+    }
+    None
+}

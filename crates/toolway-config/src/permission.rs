@@ -1,0 +1,340 @@
+//! Permission: may this call run? Rules and mode, read from settings and asked per call.
+//!
+//! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
+//! `disableBypass`), the union of these over all scopes, and the decision. The syntax of one rule
+//! is in `permission/rule.rs`, the reading of the object in `permission/read.rs`, hooks are in
+//! `permission/hooks.rs`.
+//! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
+//! dispatch line lets through before it comes here.
+//!
+//! Invariants: deny beats ask beats allow, whatever the scope. No scope can take away a rule of
+//! another, so adding rules never removes a deny. What cannot be decided is never allowed.
+
+mod hooks;
+mod predicate;
+mod read;
+mod rule;
+mod spelling;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value};
+use toolway_types::{Diagnosis, Origin, Scope, ToolKey};
+
+pub use hooks::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Hooks};
+pub use predicate::Hints;
+
+use predicate::Truth;
+use rule::{Rule, Stance};
+use spelling::Spellings;
+
+/// What the rules say about one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It must not run.
+    Deny {
+        /// The rule as written.
+        rule: String,
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// A person must be asked.
+    Ask {
+        /// The rule that says so; none when the mode does.
+        rule: Option<(String, Origin)>,
+    },
+    /// It may run.
+    Allow {
+        /// The rule that says so; none when the mode does.
+        rule: Option<(String, Origin)>,
+    },
+}
+
+/// What happens to a call that no rule names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// A person is asked.
+    #[default]
+    Default,
+    /// A classifier decides; until one is configured, a person is asked.
+    Auto,
+    /// It runs.
+    Bypass,
+}
+
+impl Mode {
+    /// The word in a settings file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Default => "default",
+            Mode::Auto => "auto",
+            Mode::Bypass => "bypass",
+        }
+    }
+
+    /// Reads the word of a settings file, aliases included.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "default" => Some(Mode::Default),
+            "auto" => Some(Mode::Auto),
+            "bypass" | "bypassPermissions" => Some(Mode::Bypass),
+            _ => None,
+        }
+    }
+}
+
+/// The call that is judged: which tool, and what is known about this very call.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    target: Target<'a>,
+    shown_as: Option<&'a str>,
+    arguments: Option<&'a Map<String, Value>>,
+    hints: Option<Hints>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Target<'a> {
+    Tool(&'a ToolKey),
+    Builtin(&'a str),
+}
+
+impl<'a> Subject<'a> {
+    /// A server's tool, with nothing known about arguments or annotations yet.
+    pub fn tool(key: &'a ToolKey) -> Self {
+        Self {
+            target: Target::Tool(key),
+            shown_as: None,
+            arguments: None,
+            hints: None,
+        }
+    }
+
+    /// One of the host's own tools, e.g. `ToolSearch`.
+    pub fn builtin(name: &'a str) -> Self {
+        Self {
+            target: Target::Builtin(name),
+            shown_as: None,
+            arguments: None,
+            hints: None,
+        }
+    }
+
+    /// The name the catalogue shows it under, when that is not the exposed name (an alias, or a
+    /// server without prefix). The catalogue promises that it is unique.
+    #[must_use]
+    pub fn shown_as(mut self, name: &'a str) -> Self {
+        self.shown_as = Some(name);
+        self
+    }
+
+    /// The arguments it is called with.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: &'a Map<String, Value>) -> Self {
+        self.arguments = Some(arguments);
+        self
+    }
+
+    /// What the server claims about the tool.
+    #[must_use]
+    pub fn with_hints(mut self, hints: Hints) -> Self {
+        self.hints = Some(hints);
+        self
+    }
+}
+
+impl<'a> From<&'a ToolKey> for Subject<'a> {
+    fn from(key: &'a ToolKey) -> Self {
+        Subject::tool(key)
+    }
+}
+
+impl<'a> From<&Subject<'a>> for Subject<'a> {
+    fn from(subject: &Subject<'a>) -> Self {
+        *subject
+    }
+}
+
+/// The permission settings of one file, or of all of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Permissions {
+    deny: Vec<Rule>,
+    ask: Vec<Rule>,
+    allow: Vec<Rule>,
+    mode: Option<(Scope, Mode)>,
+    bypass_forbidden: Option<Origin>,
+}
+
+impl Permissions {
+    /// No rules, default mode.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Reads the value of `permissions` in a settings file. `source` is where the key stands.
+    ///
+    /// A file that comes with a repository, a plugin or a connector has no say here (SEC-03): its
+    /// whole object is ignored with a warning.
+    ///
+    /// A broken deny or ask rule fails to the safe side. When its name can be read, it holds for
+    /// everything it could mean (its name without the predicate). When not, it is diagnosed and
+    /// holds for nothing, except in managed settings, where it holds for everything (SEC-14).
+    pub fn parse(value: &Value, source: &Origin, scope: Scope) -> (Permissions, Vec<Diagnosis>) {
+        if !speaks_for_the_user(scope) {
+            return (
+                Permissions::empty(),
+                vec![not_here("permissions", source, scope)],
+            );
+        }
+        read::permissions(value, source, scope)
+    }
+
+    /// The union of all layers, in any order: every rule counts, the mode of the highest scope
+    /// that names one, and a ban on bypass from anywhere.
+    pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
+        let mut all = Permissions::empty();
+        for layer in layers {
+            all.deny.extend(layer.deny);
+            all.ask.extend(layer.ask);
+            all.allow.extend(layer.allow);
+            if layer.mode.map(|(scope, _)| scope) >= all.mode.map(|(scope, _)| scope) {
+                all.mode = layer.mode;
+            }
+            all.bypass_forbidden = all.bypass_forbidden.or(layer.bypass_forbidden);
+        }
+        // The highest scope is named first when several rules say the same: a person can change
+        // a user rule, but not the managed one behind it.
+        for rules in [&mut all.deny, &mut all.ask, &mut all.allow] {
+            rules.sort_by_key(|rule| std::cmp::Reverse(rule.scope));
+        }
+        all
+    }
+
+    /// Only what restricts: deny, ask and the ban on bypass. For a file that is not trusted to
+    /// widen anything.
+    #[must_use]
+    pub fn narrowing_only(self) -> Permissions {
+        Permissions {
+            allow: Vec::new(),
+            mode: None,
+            ..self
+        }
+    }
+
+    /// The mode in force: bypass counts as default where it is forbidden.
+    pub fn mode(&self) -> Mode {
+        match self.mode {
+            Some((_, Mode::Bypass)) if self.bypass_forbidden.is_some() => Mode::Default,
+            Some((_, mode)) => mode,
+            None => Mode::Default,
+        }
+    }
+
+    /// Where bypass is forbidden, when it is.
+    pub fn bypass_forbidden_by(&self) -> Option<&Origin> {
+        self.bypass_forbidden.as_ref()
+    }
+
+    /// Whether no rule stands here and no mode is set.
+    pub fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+
+    /// Decides by name alone; a rule about arguments or annotations then counts as undecided.
+    pub fn decide_tool(&self, key: &ToolKey) -> Decision {
+        self.decide(Subject::tool(key))
+    }
+
+    /// Decides a call: takes a [`Subject`], or a `&ToolKey` when nothing but the name is known.
+    ///
+    /// A deny rule whose predicate cannot be decided makes the call ask; an allow rule in the
+    /// same place does not match.
+    pub fn decide<'a>(&self, subject: impl Into<Subject<'a>>) -> Decision {
+        let subject = subject.into();
+        let mut ask = None;
+        if !(self.deny.is_empty() && self.ask.is_empty()) {
+            let spellings = Spellings::of(&subject);
+            for rule in self.deny.iter().filter(|rule| rule.restricts(&spellings)) {
+                match rule.holds(&subject, Stance::Restrict) {
+                    Truth::Yes => {
+                        let (rule, origin) = rule.cited();
+                        return Decision::Deny { rule, origin };
+                    }
+                    Truth::Unknown => ask = ask.or(Some(rule)),
+                    Truth::No => {}
+                }
+            }
+            ask = ask.or_else(|| {
+                self.ask.iter().find(|rule| {
+                    rule.restricts(&spellings)
+                        && rule.holds(&subject, Stance::Restrict) != Truth::No
+                })
+            });
+        }
+        if let Some(rule) = ask {
+            return Decision::Ask {
+                rule: Some(rule.cited()),
+            };
+        }
+        let allow = self.allow.iter().find(|rule| {
+            rule.permits(&subject) && rule.holds(&subject, Stance::Permit) == Truth::Yes
+        });
+        match (allow, self.mode()) {
+            (Some(rule), _) => Decision::Allow {
+                rule: Some(rule.cited()),
+            },
+            (None, Mode::Bypass) => Decision::Allow { rule: None },
+            (None, Mode::Default | Mode::Auto) => Decision::Ask { rule: None },
+        }
+    }
+}
+
+/// Whether settings of this scope were written by the person (or their organisation), and not by
+/// whoever wrote the repository or a plugin.
+fn speaks_for_the_user(scope: Scope) -> bool {
+    match scope {
+        Scope::Connector | Scope::Plugin | Scope::Project => false,
+        Scope::User | Scope::Local | Scope::Dynamic | Scope::Managed | Scope::Enterprise => true,
+    }
+}
+
+fn not_here(key: &str, source: &Origin, scope: Scope) -> Diagnosis {
+    Diagnosis::warning(format!("`{key}` is ignored in {scope} scope"))
+        .at(source.clone())
+        .hint(format!("move `{key}` to the user's `settings.json`"))
+}
+
+/// The word for a JSON value's kind, with its article.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The known word that a person most likely meant.
+fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    known
+        .iter()
+        .map(|name| {
+            (
+                strsim::damerau_levenshtein(&word, &name.to_lowercase()),
+                *name,
+            )
+        })
+        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+fn listed(words: &[&str]) -> String {
+    words
+        .iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

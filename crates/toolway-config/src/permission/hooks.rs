@@ -1,0 +1,253 @@
+//! Hooks: programs and tools that have a say in a call, as configured.
+//!
+//! Owns what a hook is and which hooks concern a tool; the reading of the `hooks` object is in
+//! `hooks/read.rs`. Running them is the dispatch line's work.
+//!
+//! Invariant: a hook that cannot be read is kept as [`HookAction::Broken`], never dropped, because
+//! it may have been the guard that says no. A matcher that cannot be read concerns every tool.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use regex_lite::Regex;
+use serde_json::{Map, Value};
+use toolway_types::{Diagnosis, Origin, Scope, ToolKey, text};
+
+use super::{not_here, speaks_for_the_user, spelling};
+
+/// How long a hook may take when it does not say.
+pub const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// When a hook runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HookEvent {
+    /// Before a call: may allow, ask, deny or rewrite.
+    PreToolUse,
+    /// After a call that gave a result.
+    PostToolUse,
+    /// After a call that failed.
+    PostToolUseFailure,
+    /// A server asks for input; the matcher is tried against the server's name.
+    Elicitation,
+    /// A person answered a server's question; matched like [`HookEvent::Elicitation`].
+    ElicitationResult,
+}
+
+impl HookEvent {
+    /// Every event.
+    pub const ALL: [HookEvent; 5] = [
+        HookEvent::PreToolUse,
+        HookEvent::PostToolUse,
+        HookEvent::PostToolUseFailure,
+        HookEvent::Elicitation,
+        HookEvent::ElicitationResult,
+    ];
+
+    /// The word in a settings file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            HookEvent::PreToolUse => "PreToolUse",
+            HookEvent::PostToolUse => "PostToolUse",
+            HookEvent::PostToolUseFailure => "PostToolUseFailure",
+            HookEvent::Elicitation => "Elicitation",
+            HookEvent::ElicitationResult => "ElicitationResult",
+        }
+    }
+
+    /// Reads the word of a settings file.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == text)
+    }
+}
+
+/// One configured hook.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hook {
+    /// When it runs.
+    pub event: HookEvent,
+    /// What it runs.
+    pub action: HookAction,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Where it stands.
+    pub origin: Origin,
+    /// The scope of that file.
+    pub scope: Scope,
+    matcher: Matcher,
+}
+
+/// What a hook runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookAction {
+    /// A program, with JSON on stdin and stdout.
+    Command {
+        /// The command line as written, or the program alone when `args` are given.
+        command: String,
+        /// The program's arguments, when they are written apart.
+        args: Option<Vec<String>>,
+    },
+    /// A tool of a configured server.
+    McpTool {
+        /// The server's name.
+        server: String,
+        /// The tool's own name.
+        tool: String,
+        /// Arguments to send along.
+        input: Map<String, Value>,
+    },
+    /// It could not be read. Where a hook can say no, this is a no with that reason.
+    Broken {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Hook {
+    /// Its matcher as written; empty for all.
+    pub fn matcher(&self) -> &str {
+        &self.matcher.text
+    }
+
+    /// What to call it in a message: the program, the tool, or why it is broken.
+    pub fn title(&self) -> String {
+        match &self.action {
+            HookAction::Command { command, .. } => text::clean_line(command).into_owned(),
+            HookAction::McpTool { server, tool, .. } => {
+                text::clean_line(&format!("{server}.{tool}")).into_owned()
+            }
+            HookAction::Broken { reason } => format!("broken hook: {reason}"),
+        }
+    }
+}
+
+/// The hooks of one file, or of all of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Hooks {
+    hooks: Vec<Hook>,
+}
+
+impl Hooks {
+    /// None.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Reads the value of `hooks` in a settings file. `source` is where the key stands.
+    ///
+    /// Hooks run programs, so those of a repository, plugin or connector are ignored with a
+    /// warning (SEC-03, SEC-15).
+    pub fn parse(value: &Value, source: &Origin, scope: Scope) -> (Hooks, Vec<Diagnosis>) {
+        if !speaks_for_the_user(scope) {
+            return (Hooks::empty(), vec![not_here("hooks", source, scope)]);
+        }
+        let (hooks, found) = read::hooks(value, source, scope);
+        (Hooks { hooks }, found)
+    }
+
+    /// The hooks of all layers, in their order.
+    pub fn merged(layers: impl IntoIterator<Item = Hooks>) -> Hooks {
+        Hooks {
+            hooks: layers.into_iter().flat_map(|layer| layer.hooks).collect(),
+        }
+    }
+
+    /// Every hook, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Hook> {
+        self.hooks.iter()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
+    /// The hooks for an event on a tool (or, for elicitation, a server) of that name, in order.
+    pub fn matching(&self, event: HookEvent, tool_name: &str) -> Vec<&Hook> {
+        self.concerning(event, |matcher| matcher.matches(tool_name))
+    }
+
+    /// As [`Hooks::matching`], for a server's tool under any of its spellings: a guard must not
+    /// be missed because the exposed name carries a digest.
+    pub fn matching_tool(&self, event: HookEvent, key: &ToolKey) -> Vec<&Hook> {
+        if self.hooks.is_empty() {
+            return Vec::new();
+        }
+        let names = spelling::unfolded(key);
+        self.concerning(event, |matcher| {
+            names.iter().any(|name| matcher.matches(name))
+        })
+    }
+
+    fn concerning(&self, event: HookEvent, matches: impl Fn(&Matcher) -> bool) -> Vec<&Hook> {
+        self.hooks
+            .iter()
+            .filter(|hook| hook.event == event && matches(&hook.matcher))
+            .collect()
+    }
+}
+
+/// Which names a hook concerns.
+#[derive(Debug, Clone)]
+struct Matcher {
+    text: String,
+    how: How,
+}
+
+#[derive(Debug, Clone)]
+enum How {
+    All,
+    OneOf(Vec<String>),
+    Pattern(Regex),
+}
+
+/// A compiled expression is a function of its text.
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Matcher {
+    fn all() -> Self {
+        Self {
+            text: String::new(),
+            how: How::All,
+        }
+    }
+
+    /// Empty or `*` is all; plain names and `|` lists of them are exact; anything else is a
+    /// regular expression for the whole name.
+    fn parse(text: &str) -> Result<Self, regex_lite::Error> {
+        let trimmed = text.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ' ');
+        let how = if trimmed.is_empty() || trimmed == "*" {
+            How::All
+        } else if trimmed.chars().all(plain) {
+            How::OneOf(
+                trimmed
+                    .split('|')
+                    .map(|name| name.trim().to_owned())
+                    .collect(),
+            )
+        } else {
+            // `(?s)` so that no line break in a hostile name slips through `.*`.
+            How::Pattern(Regex::new(&format!("(?s)\\A(?:{trimmed})\\z"))?)
+        };
+        Ok(Self {
+            text: trimmed.to_owned(),
+            how,
+        })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match &self.how {
+            How::All => true,
+            How::OneOf(names) => names.iter().any(|one| one == name),
+            // The text itself, too: `mcp__my server__get.item` is a name before it is a pattern.
+            How::Pattern(pattern) => self.text == name || pattern.is_match(name),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What of a `hooks` object is kept, and which hooks concern a tool.
+
+use serde_json::json;
+use toolway_types::{ServerName, Severity};
+
+use super::*;
+
+fn here() -> Origin {
+    Origin::File {
+        path: "/home/ada/.config/toolway/settings.json".into(),
+        line: 9,
+    }
+}
+
+fn parse(value: &Value) -> (Hooks, Vec<Diagnosis>) {
+    Hooks::parse(value, &here(), Scope::User)
+}
+
+fn with_matcher(matcher: &str) -> Hooks {
+    let hook = json!({ "type": "command", "command": "guard" });
+    let (hooks, found) = parse(&json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] }));
+    assert_eq!(found, [], "{matcher}");
+    hooks
+}
+
+fn concerns(matcher: &str, name: &str) -> bool {
+    !with_matcher(matcher)
+        .matching(HookEvent::PreToolUse, name)
+        .is_empty()
+}
+
+#[test]
+fn both_kinds_of_hook_are_read_in_order() {
+    let (hooks, found) = parse(&json!({
+        "PreToolUse": [{
+            "matcher": "mcp__.*|Foo",
+            "hooks": [
+                { "type": "command", "command": "guard --strict", "timeout": 2.5 },
+                { "type": "mcp_tool", "server": "audit", "tool": "check", "input": { "level": 2 } },
+            ],
+        }],
+        "PostToolUse": [{ "hooks": [{ "type": "command", "command": "log", "args": ["-v"] }] }],
+    }));
+    assert_eq!(found, []);
+    let before = hooks.matching(HookEvent::PreToolUse, "mcp__git__push");
+    assert_eq!(before.len(), 2);
+    assert_eq!(
+        before[0].action,
+        HookAction::Command {
+            command: "guard --strict".into(),
+            args: None
+        }
+    );
+    assert_eq!(before[0].timeout, Duration::from_millis(2500));
+    assert_eq!(before[1].title(), "audit.check");
+    assert_eq!(before[1].timeout, DEFAULT_HOOK_TIMEOUT);
+    assert_eq!(before[1].origin, here());
+    assert_eq!(hooks.matching(HookEvent::PreToolUse, "Foo").len(), 2);
+    assert_eq!(hooks.matching(HookEvent::PreToolUse, "Food").len(), 0);
+    let after = hooks.matching(HookEvent::PostToolUse, "anything");
+    assert_eq!(after[0].matcher(), "");
+    assert_eq!(
+        after[0].action,
+        HookAction::Command {
+            command: "log".into(),
+            args: Some(vec!["-v".into()])
+        }
+    );
+    assert!(
+        hooks
+            .matching(HookEvent::PostToolUseFailure, "anything")
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_matcher_is_all_exact_a_list_or_an_anchored_expression() {
+    for all in ["", "*", " "] {
+        assert!(concerns(all, "mcp__a__b"), "{all:?}");
+    }
+    assert!(concerns("mcp__a__b", "mcp__a__b"));
+    assert!(!concerns("mcp__a__b", "mcp__a__bc"));
+    assert!(concerns("Foo | mcp__a__b", "mcp__a__b"));
+    assert!(!concerns("Foo|Bar", "Foo|Bar"));
+    assert!(concerns("mcp__a__.*", "mcp__a__"));
+    assert!(!concerns("a__.*", "mcp__a__b"));
+    assert!(!concerns("mcp__a.?", "mcp__a__b"));
+    assert!(concerns("mcp__(a|b)__.*", "mcp__b__\nx"));
+    assert!(concerns(
+        "mcp__my server__get(item)",
+        "mcp__my server__get(item)"
+    ));
+}
+
+#[test]
+fn a_guard_finds_a_tool_under_any_of_its_spellings() {
+    let key = ToolKey::new(ServerName::new("my server").unwrap(), "get.item");
+    for matcher in [
+        "mcp__my_server__get_item",
+        "mcp__my server__get.item",
+        "mcp__my_server__.*",
+        &key.exposed(),
+    ] {
+        let hooks = with_matcher(matcher);
+        assert_eq!(
+            hooks.matching_tool(HookEvent::PreToolUse, &key).len(),
+            1,
+            "{matcher}"
+        );
+    }
+    assert!(
+        with_matcher("Foo")
+            .matching_tool(HookEvent::PreToolUse, &key)
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_broken_hook_is_diagnosed_and_kept_as_broken() {
+    let hook = |hook: Value| json!([{ "matcher": "Foo", "hooks": [hook] }]);
+    for groups in [
+        json!("guard"),
+        json!(["guard"]),
+        json!([{ "matcher": "Foo" }]),
+        json!([{ "matcher": "(", "hooks": [] }]),
+        json!([{ "matcher": "^(?!mcp__safe).*$", "hooks": [] }]),
+        json!([{ "matcher": 3, "hooks": [] }]),
+        hook(json!("guard")),
+        hook(json!({ "command": "guard" })),
+        hook(json!({ "type": "prompt", "prompt": "…" })),
+        hook(json!({ "type": "command" })),
+        hook(json!({ "type": "command", "command": " " })),
+        hook(json!({ "type": "command", "command": ["guard"] })),
+        hook(json!({ "type": "command", "command": "guard", "args": [1] })),
+        hook(json!({ "type": "mcp_tool", "server": "audit" })),
+        hook(json!({ "type": "mcp_tool", "server": "a", "tool": "b", "input": [] })),
+    ] {
+        let (hooks, found) = parse(&json!({ "PreToolUse": groups }));
+        assert_eq!(found.len(), 1, "{groups}: {found:?}");
+        assert_eq!(found[0].origin, Some(here()));
+        assert!(found[0].hint.is_some());
+        let kept = hooks.matching(HookEvent::PreToolUse, "Foo");
+        assert!(
+            matches!(&kept[..], [Hook { action: HookAction::Broken { reason }, .. }]
+                if *reason == found[0].message),
+            "{groups}: {kept:?}"
+        );
+    }
+}
+
+#[test]
+fn an_odd_timeout_is_diagnosed_and_the_hook_still_runs() {
+    for timeout in [json!(0), json!(-1), json!("10"), json!(1e300), json!(3601)] {
+        let hook = json!({ "type": "command", "command": "guard", "timeout": timeout });
+        let (hooks, found) = parse(&json!({ "PreToolUse": [{ "hooks": [hook] }] }));
+        assert_eq!(found.len(), 1, "{timeout}");
+        let kept = hooks.matching(HookEvent::PreToolUse, "x");
+        assert_eq!(kept[0].timeout, DEFAULT_HOOK_TIMEOUT);
+        assert_eq!(kept[0].title(), "guard");
+    }
+}
+
+#[test]
+fn an_unknown_event_is_named_with_its_near_miss() {
+    let (hooks, found) = parse(&json!({ "preToolUs": [], "SessionStart": [] }));
+    assert!(hooks.is_empty());
+    assert_eq!(found[0].hint.as_deref(), Some("did you mean `PreToolUse`?"));
+    assert_eq!(found[0].severity, Severity::Error);
+    assert_eq!(found[1].severity, Severity::Warning);
+    assert_eq!(parse(&json!([])).1.len(), 1);
+}
+
+#[test]
+fn sec_03_the_repositorys_own_hooks_are_ignored_with_a_warning() {
+    let value = json!({ "PreToolUse": [{ "hooks": [{ "type": "command", "command": "x" }] }] });
+    for scope in [Scope::Project, Scope::Plugin, Scope::Connector] {
+        let (hooks, found) = Hooks::parse(&value, &here(), scope);
+        assert!(hooks.is_empty());
+        assert_eq!(found[0].severity, Severity::Warning);
+    }
+    let (one, _) = parse(&value);
+    let merged = Hooks::merged([one.clone(), Hooks::empty(), one]);
+    assert_eq!(merged.iter().count(), 2);
+}

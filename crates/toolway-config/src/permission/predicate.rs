@@ -1,0 +1,267 @@
+//! Predicates: the part of a rule in parentheses.
+//!
+//! Owns their syntax and evaluation. `key:pattern` compares an argument as text, `@readOnly` and
+//! its like look at what the server claims about the tool, `&&` joins several.
+//! Does not own: any knowledge of what an argument means. A pattern is no path or URL check; an
+//! allow rule therefore takes nothing that climbs (`..`) or hides characters.
+
+use serde_json::{Map, Value};
+use toolway_types::text::{self, fold};
+
+use super::rule::{Glob, Stance};
+
+/// What a server claims about a tool (its annotations). Absent claims count as the protocol's
+/// defaults: not read-only, destructive, not idempotent, open world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hints {
+    /// `readOnlyHint`
+    pub read_only: Option<bool>,
+    /// `destructiveHint`
+    pub destructive: Option<bool>,
+    /// `idempotentHint`
+    pub idempotent: Option<bool>,
+    /// `openWorldHint`
+    pub open_world: Option<bool>,
+}
+
+/// The outcome of a predicate when not everything is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Truth {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl From<bool> for Truth {
+    fn from(value: bool) -> Self {
+        if value { Truth::Yes } else { Truth::No }
+    }
+}
+
+/// One condition on a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Predicate {
+    Argument {
+        key: String,
+        pattern: Glob,
+        folded: Glob,
+    },
+    Hint {
+        hint: Hint,
+        claimed: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Hint {
+    ReadOnly,
+    Destructive,
+    Idempotent,
+    OpenWorld,
+}
+
+impl Predicate {
+    /// Reads what stands between the parentheses; an error is the reason why not.
+    pub(super) fn parse_all(inside: &str) -> Result<Vec<Predicate>, String> {
+        if inside.trim() == "*" {
+            return Ok(Vec::new());
+        }
+        inside
+            .split(" && ")
+            .map(|part| Self::parse(part.trim()))
+            .collect()
+    }
+
+    fn parse(part: &str) -> Result<Predicate, String> {
+        let (claimed, word) = match part.strip_prefix('!') {
+            Some(rest) if rest.starts_with('@') => (false, rest),
+            _ => (true, part),
+        };
+        if let Some(word) = word.strip_prefix('@') {
+            let hint = match word.to_ascii_lowercase().trim_end_matches("hint") {
+                "readonly" => Hint::ReadOnly,
+                "destructive" => Hint::Destructive,
+                "idempotent" => Hint::Idempotent,
+                "openworld" => Hint::OpenWorld,
+                _ => return Err(format!("there is no annotation `@{word}`")),
+            };
+            return Ok(Predicate::Hint { hint, claimed });
+        }
+        let Some((key, pattern)) = part.split_once(':') else {
+            return Err(format!(
+                "`{part}` is neither `argument:pattern` nor `@annotation`"
+            ));
+        };
+        let (key, pattern) = (key.trim(), pattern.trim());
+        if key.is_empty() {
+            return Err(format!("`{part}` names no argument"));
+        }
+        Ok(Predicate::Argument {
+            key: key.to_owned(),
+            pattern: Glob::new(pattern),
+            folded: Glob::new(&fold(pattern)),
+        })
+    }
+
+    pub(super) fn is_about_hints(&self) -> bool {
+        matches!(self, Predicate::Hint { .. })
+    }
+
+    pub(super) fn holds(
+        &self,
+        arguments: Option<&Map<String, Value>>,
+        hints: Option<Hints>,
+        stance: Stance,
+    ) -> Truth {
+        match self {
+            Predicate::Hint { hint, claimed } => match hints {
+                Some(hints) => (hint.of(hints) == *claimed).into(),
+                None => Truth::Unknown,
+            },
+            Predicate::Argument {
+                key,
+                pattern,
+                folded,
+            } => match (arguments, stance) {
+                (None, _) => Truth::Unknown,
+                (Some(arguments), Stance::Restrict) => {
+                    let mut values = Vec::new();
+                    collect(arguments, key, &mut values);
+                    values
+                        .into_iter()
+                        .any(|value| any_leaf(value, folded))
+                        .into()
+                }
+                (Some(arguments), Stance::Permit) => {
+                    // A server may read `Repo` where the rule says `repo`, so every spelling of
+                    // the key that is there must fit, and the exact one must be there.
+                    let mut values = Vec::new();
+                    collect(arguments, key, &mut values);
+                    (exact(arguments, key).is_some()
+                        && values.into_iter().all(|value| is_within(value, pattern)))
+                    .into()
+                }
+            },
+        }
+    }
+}
+
+impl Hint {
+    fn of(self, hints: Hints) -> bool {
+        match self {
+            Hint::ReadOnly => hints.read_only == Some(true),
+            // The protocol gives the destructive hint a meaning only for tools that write.
+            Hint::Destructive => hints.read_only != Some(true) && hints.destructive.unwrap_or(true),
+            Hint::Idempotent => hints.idempotent == Some(true),
+            Hint::OpenWorld => hints.open_world.unwrap_or(true),
+        }
+    }
+}
+
+/// The argument itself, or the one that a dotted key leads to.
+fn exact<'a>(arguments: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    if let Some(value) = arguments.get(key) {
+        return Some(value);
+    }
+    let (first, rest) = key.split_once('.')?;
+    exact(arguments.get(first)?.as_object()?, rest)
+}
+
+/// Every argument that some reader could take for `key`: any case, hidden characters aside, and
+/// through objects and arrays for a dotted key.
+fn collect<'a>(arguments: &'a Map<String, Value>, key: &str, values: &mut Vec<&'a Value>) {
+    let wanted = fold(key);
+    for (name, value) in arguments {
+        let name = fold(&text::clean_line(name));
+        if name == wanted {
+            values.push(value);
+        } else if let Some(rest) = wanted
+            .strip_prefix(&name)
+            .and_then(|rest| rest.strip_prefix('.'))
+        {
+            match value {
+                Value::Object(members) => collect(members, rest, values),
+                Value::Array(items) => {
+                    for members in items.iter().filter_map(Value::as_object) {
+                        collect(members, rest, values);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether any scalar in the value fits: as given, as shown, or as the path it leads to.
+fn any_leaf(value: &Value, folded: &Glob) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| any_leaf(item, folded)),
+        Value::Object(members) => members.values().any(|member| any_leaf(member, folded)),
+        scalar => {
+            let given = scalar_text(scalar);
+            let shown = text::clean_line(&given);
+            [&given, shown.as_ref(), &resolved(&shown)]
+                .iter()
+                .any(|text| folded.matches(&fold(text)))
+        }
+    }
+}
+
+/// The text read as a path, without detours: `/tmp/..//./etc` is `/etc`. Only a deny looks at it,
+/// besides the text itself, so reading something else as a path does no harm.
+fn resolved(text: &str) -> String {
+    let decoded = decoded(text);
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in decoded.split(['/', '\\']) {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            name => segments.push(name),
+        }
+    }
+    let root = if decoded.starts_with(['/', '\\']) {
+        "/"
+    } else {
+        ""
+    };
+    format!("{root}{}", segments.join("/"))
+}
+
+/// Whether the value is a scalar, or a list of scalars, that fits entirely and hides nothing.
+fn is_within(value: &Value, pattern: &Glob) -> bool {
+    match value {
+        Value::Array(items) => {
+            !items.is_empty() && items.iter().all(|item| is_within(item, pattern))
+        }
+        Value::Object(_) => false,
+        scalar => {
+            let given = scalar_text(scalar);
+            pattern.matches(&given)
+                && (pattern.is_literal() || (text::clean(&given) == given && !climbs(&given)))
+        }
+    }
+}
+
+/// Whether a `..` stands as a path segment, also percent-encoded.
+fn climbs(text: &str) -> bool {
+    decoded(text)
+        .split(['/', '\\'])
+        .any(|segment| segment == "..")
+}
+
+/// The text in lower case with the characters of a path decoded.
+fn decoded(text: &str) -> String {
+    text.to_lowercase()
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "\\")
+}
+
+fn scalar_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,193 @@
+//! Reads one `permissions` object, collecting what is wrong with it.
+//!
+//! Owns the keys of the object and its diagnoses; what a rule's text means is `rule.rs`.
+
+use serde_json::Value;
+use toolway_types::{Diagnosis, Origin, Scope, text};
+
+use super::rule::{Broken, Rule, Stance};
+use super::{Mode, Permissions, kind, listed, nearest};
+
+pub(super) fn permissions(
+    value: &Value,
+    source: &Origin,
+    scope: Scope,
+) -> (Permissions, Vec<Diagnosis>) {
+    let mut reader = Reader {
+        source,
+        scope,
+        read: Permissions::empty(),
+        found: Vec::new(),
+    };
+    reader.object(value);
+    (reader.read, reader.found)
+}
+
+struct Reader<'a> {
+    source: &'a Origin,
+    scope: Scope,
+    read: Permissions,
+    found: Vec<Diagnosis>,
+}
+
+const KEYS: [&str; 6] = [
+    "allow",
+    "ask",
+    "deny",
+    "defaultMode",
+    "disableBypass",
+    "disableBypassPermissionsMode",
+];
+
+impl Reader<'_> {
+    fn object(&mut self, value: &Value) {
+        let Value::Object(members) = value else {
+            self.report(
+                &format!("`permissions` must be an object, not {}", kind(value)),
+                "write `\"permissions\": {\"allow\": [], \"ask\": [], \"deny\": []}`",
+            );
+            return;
+        };
+        for (key, member) in members {
+            match key.as_str() {
+                "allow" => self.rules(key, member, List::Allow),
+                "ask" => self.rules(key, member, List::Ask),
+                "deny" => self.rules(key, member, List::Deny),
+                "defaultMode" => self.mode(member),
+                "disableBypass" | "disableBypassPermissionsMode" => self.ban(key, member),
+                other => self.unknown(other),
+            }
+        }
+    }
+
+    fn rules(&mut self, key: &str, value: &Value, list: List) {
+        let entries = match value {
+            Value::Array(entries) => entries.as_slice(),
+            // A lone string is plainly meant as one rule. It is kept, so that a deny still holds.
+            Value::String(_) => {
+                self.report(
+                    &format!("`permissions.{key}` must be an array, not a string"),
+                    format!("write `\"{key}\": [{value}]`"),
+                );
+                std::slice::from_ref(value)
+            }
+            other => {
+                self.broken(key, value, list, &Broken::not_a_list(kind(other)));
+                return;
+            }
+        };
+        for entry in entries {
+            let parsed = match entry {
+                Value::String(text) => Rule::parse(text, list.stance(), self.source, self.scope),
+                other => Err(Broken::not_text(kind(other))),
+            };
+            match parsed {
+                Ok(rule) => self.keep(list, rule),
+                Err(broken) => self.broken(key, entry, list, &broken),
+            }
+        }
+    }
+
+    fn broken(&mut self, key: &str, entry: &Value, list: List, broken: &Broken) {
+        let text = entry
+            .as_str()
+            .map_or_else(|| entry.to_string(), str::to_owned);
+        let kept = (list != List::Allow)
+            .then(|| broken.fallback(&text, self.source, self.scope))
+            .flatten();
+        let consequence = match (&kept, list) {
+            (Some(rule), List::Deny) => format!("it denies everything of {}", rule.reach()),
+            (Some(rule), _) => format!("it asks for everything of {}", rule.reach()),
+            (None, _) => "it has no effect".to_owned(),
+        };
+        let shown = text::clean_line(&text).into_owned();
+        let message = format!(
+            "the rule `{shown}` in `permissions.{key}` cannot be read: {}; {consequence}",
+            broken.reason
+        );
+        self.report(&message, broken.hint);
+        if let Some(rule) = kept {
+            self.keep(list, rule);
+        }
+    }
+
+    fn keep(&mut self, list: List, rule: Rule) {
+        match list {
+            List::Allow => self.read.allow.push(rule),
+            List::Ask => self.read.ask.push(rule),
+            List::Deny => self.read.deny.push(rule),
+        }
+    }
+
+    fn mode(&mut self, value: &Value) {
+        match value.as_str().map(|word| (word, Mode::parse(word))) {
+            Some((_, Some(mode))) => self.read.mode = Some((self.scope, mode)),
+            Some((word, None)) => self.report(
+                &format!("`permissions.defaultMode` cannot be `{word}`"),
+                "use `default`, `auto` or `bypass`",
+            ),
+            None => self.report(
+                &format!(
+                    "`permissions.defaultMode` must be a string, not {}",
+                    kind(value)
+                ),
+                "use `default`, `auto` or `bypass`",
+            ),
+        }
+    }
+
+    fn ban(&mut self, key: &str, value: &Value) {
+        match value {
+            Value::Bool(false) => {}
+            Value::Bool(true) => self.read.bypass_forbidden = Some(self.source.clone()),
+            Value::String(word) if word == "disable" => {
+                self.read.bypass_forbidden = Some(self.source.clone());
+            }
+            // Whoever writes this key wants the ban; a value we cannot read must not lift it.
+            other => {
+                self.read.bypass_forbidden = Some(self.source.clone());
+                self.report(
+                    &format!("`permissions.{key}` cannot be {other}; bypass is forbidden"),
+                    "write `\"disableBypass\": true`",
+                );
+            }
+        }
+    }
+
+    fn unknown(&mut self, key: &str) {
+        let key = text::clean_line(key);
+        let message = format!("`permissions` has no key `{key}`");
+        match nearest(&key, &KEYS) {
+            Some(near) => self.report(&message, format!("did you mean `{near}`?")),
+            None => self.found.push(
+                Diagnosis::warning(message)
+                    .at(self.source.clone())
+                    .hint(format!("it reads {}", listed(&KEYS))),
+            ),
+        }
+    }
+
+    /// The local file may come with a hostile repository, so what it holds is cleaned here.
+    fn report(&mut self, message: &str, hint: impl AsRef<str>) {
+        let diagnosis = Diagnosis::error(text::clean_line(message))
+            .at(self.source.clone())
+            .hint(text::clean_line(hint.as_ref()));
+        self.found.push(diagnosis);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum List {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl List {
+    fn stance(self) -> Stance {
+        match self {
+            List::Allow => Stance::Permit,
+            List::Ask | List::Deny => Stance::Restrict,
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! One permission rule: its syntax, and which tools it names.
+//!
+//! Owns: `ToolName`, `mcp__server`, `mcp__server__*`, `mcp__server__tool`, `*` anywhere, names as
+//! the server gave them or normalised, and an optional predicate in parentheses.
+//!
+//! A rule is read in one of two ways (SEC-31). A rule that restricts (deny, ask) matches every
+//! spelling of a tool, in any case, and both readings of an unclear border: `mcp__a__b__c` is
+//! tool `b__c` of `a` and tool `c` of `a__b`, and `mcp__a__b` is also all of server `a__b`. A rule
+//! that permits names one identity: the exposed name exactly, or the names exactly as the server
+//! and the configuration give them, split at the first `__`. A spelling in which a character was
+//! replaced never permits.
+
+use toolway_types::text::{self, fold};
+use toolway_types::{Origin, Scope, name};
+use wildmatch::WildMatchPattern;
+
+use super::predicate::{Predicate, Truth};
+use super::spelling::Spellings;
+use super::{Subject, Target};
+
+const PREFIX: &str = "mcp__";
+
+/// Which way a rule leans, and so how widely it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stance {
+    /// allow
+    Permit,
+    /// ask, deny
+    Restrict,
+}
+
+/// A pattern in which `*` stands for any run of characters and everything else for itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Glob(WildMatchPattern<'*', '\0'>);
+
+impl Glob {
+    pub(super) fn new(pattern: &str) -> Self {
+        Self(WildMatchPattern::new(pattern))
+    }
+
+    pub(super) fn matches(&self, text: &str) -> bool {
+        self.0.matches(text)
+    }
+
+    pub(super) fn is_literal(&self) -> bool {
+        !self.0.pattern_chars().contains(&'*')
+    }
+}
+
+/// A rule, ready to match.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rule {
+    /// As written.
+    text: String,
+    origin: Origin,
+    pub(super) scope: Scope,
+    /// The name part, cleaned.
+    name: String,
+    /// The name part folded, against whole spellings.
+    whole: Vec<Glob>,
+    /// The part behind `mcp__`, folded, against spellings of the server.
+    server: Option<Glob>,
+    /// The same name read as one identity.
+    identity: Identity,
+    predicates: Vec<Predicate>,
+}
+
+/// What a permitting rule names.
+#[derive(Debug, Clone, PartialEq)]
+enum Identity {
+    /// `*`
+    Everything,
+    /// A name without `mcp__`: one of the host's own tools, or one the catalogue shows so.
+    Bare(Glob),
+    /// A name that can be an exposed one is nothing else.
+    Exposed(String),
+    /// Names as given by configuration and server.
+    Given { server: Glob, tool: Option<Glob> },
+}
+
+/// Why a rule cannot be read.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) reason: String,
+    pub(super) hint: &'static str,
+    fallback: Fallback,
+}
+
+/// What is kept of a broken deny or ask rule.
+///
+/// When the name can be read, the rule restricts everything it could mean: the name without its
+/// predicate. When not, it restricts nothing and is only diagnosed, since guessing would stop
+/// calls it never spoke of; but in managed settings, which are policy, it restricts everything
+/// (SEC-14: a policy that cannot be read denies).
+#[derive(Debug)]
+pub(super) enum Fallback {
+    /// The rule without the part that cannot be read.
+    Name(String),
+    /// Nothing could be read.
+    Nothing,
+}
+
+const SYNTAX: &str = "write `mcp__server`, `mcp__server__*`, `mcp__server__tool`, or \
+                      `mcp__server__tool(argument:pattern)`";
+
+impl Broken {
+    fn new(reason: impl Into<String>, fallback: Fallback) -> Self {
+        Self {
+            reason: reason.into(),
+            hint: SYNTAX,
+            fallback,
+        }
+    }
+
+    pub(super) fn not_text(kind: &str) -> Self {
+        Self::new(format!("it is {kind}, not a string"), Fallback::Nothing)
+    }
+
+    pub(super) fn not_a_list(kind: &str) -> Self {
+        Self {
+            hint: "write an array of rules: `[\"mcp__server__tool\"]`",
+            ..Self::new(format!("rules are an array, not {kind}"), Fallback::Nothing)
+        }
+    }
+
+    /// The rule that a deny or ask list keeps in place of the broken one.
+    pub(super) fn fallback(&self, text: &str, source: &Origin, scope: Scope) -> Option<Rule> {
+        let name = match (&self.fallback, scope) {
+            (Fallback::Name(name), _) => name.clone(),
+            (Fallback::Nothing, Scope::Managed | Scope::Enterprise) => "*".to_owned(),
+            (Fallback::Nothing, _) => return None,
+        };
+        let mut rule = Rule::named(text, name, Vec::new(), source, scope).ok()?;
+        // What stood in parentheses may have been part of a tool's own name.
+        rule.whole.push(Glob::new(&fold(&text::clean_line(text))));
+        Some(rule)
+    }
+}
+
+impl Rule {
+    pub(super) fn parse(
+        written: &str,
+        stance: Stance,
+        source: &Origin,
+        scope: Scope,
+    ) -> Result<Rule, Broken> {
+        let cleaned = text::clean_line(written);
+        let (name, inside) = split_predicate(&cleaned)?;
+        if written.trim() != cleaned {
+            let fallback = readable(name);
+            return Err(Broken::new("it has invisible characters", fallback));
+        }
+        let predicates = match inside {
+            None => Vec::new(),
+            Some(inside) => Predicate::parse_all(inside)
+                .map_err(|reason| Broken::new(reason, readable(name)))?,
+        };
+        let rule = Self::named(written, name.to_owned(), predicates, source, scope)?;
+        if stance == Stance::Permit {
+            rule.believes_one_server()?;
+        }
+        Ok(rule)
+    }
+
+    fn named(
+        written: &str,
+        name: String,
+        predicates: Vec<Predicate>,
+        source: &Origin,
+        scope: Scope,
+    ) -> Result<Rule, Broken> {
+        let identity = Identity::of(&name)?;
+        let folded = fold(&name);
+        Ok(Rule {
+            text: written.to_owned(),
+            origin: source.clone(),
+            scope,
+            whole: vec![Glob::new(&folded)],
+            server: folded.strip_prefix(PREFIX).map(Glob::new),
+            name,
+            identity,
+            predicates,
+        })
+    }
+
+    /// SEC-34: annotations are claims. A rule may believe those of a server it names in full, for
+    /// naming it is how a person says so; it cannot believe those of whichever server comes.
+    fn believes_one_server(&self) -> Result<(), Broken> {
+        let one_server = match &self.identity {
+            Identity::Exposed(_) => true,
+            Identity::Given { server, .. } => server.is_literal(),
+            Identity::Everything | Identity::Bare(_) => false,
+        };
+        if one_server || !self.predicates.iter().any(Predicate::is_about_hints) {
+            return Ok(());
+        }
+        Err(Broken {
+            reason: "an annotation is only a server's claim, and no server is named".to_owned(),
+            hint: "name the server whose annotations you believe: `mcp__server__*(@readOnly)`",
+            fallback: Fallback::Nothing,
+        })
+    }
+
+    /// Whether, as a restricting rule, it speaks of a tool with these spellings.
+    pub(super) fn restricts(&self, spellings: &Spellings) -> bool {
+        spellings
+            .whole
+            .iter()
+            .any(|name| self.whole.iter().any(|glob| glob.matches(name)))
+            || self
+                .server
+                .as_ref()
+                .is_some_and(|glob| spellings.server.iter().any(|name| glob.matches(name)))
+    }
+
+    /// Whether, as a permitting rule, it names exactly this tool.
+    pub(super) fn permits(&self, subject: &Subject<'_>) -> bool {
+        match (&self.identity, subject.target) {
+            (Identity::Everything, _) => true,
+            (Identity::Bare(glob), Target::Builtin(name)) => glob.matches(name),
+            (Identity::Bare(glob), Target::Tool(_)) => {
+                subject.shown_as.is_some_and(|name| glob.matches(name))
+            }
+            (Identity::Exposed(_) | Identity::Given { .. }, Target::Builtin(_)) => false,
+            (Identity::Exposed(name), Target::Tool(key)) => *name == key.exposed(),
+            (Identity::Given { server, tool }, Target::Tool(key)) => {
+                server.matches(key.server.as_str())
+                    && tool.as_ref().is_none_or(|glob| {
+                        glob.matches(&key.tool)
+                            && (glob.is_literal() || !key.tool.contains(text::is_hidden))
+                    })
+            }
+        }
+    }
+
+    /// Whether its predicates hold for this call.
+    pub(super) fn holds(&self, subject: &Subject<'_>, stance: Stance) -> Truth {
+        let mut all = Truth::Yes;
+        for predicate in &self.predicates {
+            match predicate.holds(subject.arguments, subject.hints, stance) {
+                Truth::No => return Truth::No,
+                Truth::Unknown => all = Truth::Unknown,
+                Truth::Yes => {}
+            }
+        }
+        all
+    }
+
+    pub(super) fn cited(&self) -> (String, Origin) {
+        (
+            text::clean_line(&self.text).into_owned(),
+            self.origin.clone(),
+        )
+    }
+
+    /// What it speaks of, for a message.
+    pub(super) fn reach(&self) -> String {
+        if self.name == "*" {
+            "every server".to_owned()
+        } else {
+            format!("`{}`", self.name)
+        }
+    }
+}
+
+impl Identity {
+    fn of(rule: &str) -> Result<Identity, Broken> {
+        let broken = |reason: &str, fallback| Err(Broken::new(reason, fallback));
+        if rule.is_empty() {
+            return broken("it is empty", Fallback::Nothing);
+        }
+        if rule.chars().all(|c| c == '*') {
+            return Ok(Identity::Everything);
+        }
+        let Some(rest) = rule.strip_prefix(PREFIX) else {
+            return Ok(Identity::Bare(Glob::new(rule)));
+        };
+        match rest.split_once("__") {
+            _ if rest.is_empty() => broken("it names no server", Fallback::Nothing),
+            None => Ok(Identity::Given {
+                server: Glob::new(rest),
+                tool: None,
+            }),
+            Some(("", _)) => broken("it names no server", Fallback::Nothing),
+            Some((server, "")) => broken(
+                "it names no tool",
+                Fallback::Name(format!("{PREFIX}{server}")),
+            ),
+            Some(_) if could_be_exposed(rule) => Ok(Identity::Exposed(rule.to_owned())),
+            Some((server, tool)) => Ok(Identity::Given {
+                server: Glob::new(server),
+                tool: Some(Glob::new(tool)),
+            }),
+        }
+    }
+}
+
+fn could_be_exposed(rule: &str) -> bool {
+    rule.len() <= name::MAX_EXPOSED_LEN && name::normalize(rule) == rule
+}
+
+/// The name, and what stands in parentheses behind it.
+fn split_predicate(rule: &str) -> Result<(&str, Option<&str>), Broken> {
+    match rule.split_once('(') {
+        None if rule.ends_with(')') => {
+            let name = rule.trim_end_matches(')').trim_end();
+            Err(Broken::new("a `)` has no `(`", readable(name)))
+        }
+        None => Ok((rule, None)),
+        Some((name, rest)) => match rest.strip_suffix(')') {
+            Some(inside) => Ok((name.trim_end(), Some(inside))),
+            None => Err(Broken::new(
+                "a `(` is not closed",
+                readable(name.trim_end()),
+            )),
+        },
+    }
+}
+
+fn readable(name: &str) -> Fallback {
+    match Identity::of(name) {
+        // What could mean everything names no server that we could read.
+        Ok(Identity::Everything) => Fallback::Nothing,
+        Ok(_) => Fallback::Name(name.to_owned()),
+        Err(broken) => broken.fallback,
+    }
+}

@@ -1,0 +1,366 @@
+//! What the rules decide, case by case and by property.
+
+use serde_json::{Value, json};
+use toolway_types::{Origin, Scope, ServerName, Severity, ToolKey};
+
+use super::*;
+
+mod predicates;
+mod properties;
+
+fn here() -> Origin {
+    Origin::File {
+        path: "/home/ada/.config/toolway/settings.json".into(),
+        line: 3,
+    }
+}
+
+fn key(server: &str, tool: &str) -> ToolKey {
+    ToolKey::new(ServerName::new(server).unwrap(), tool)
+}
+
+fn rules(value: &Value) -> Permissions {
+    let (permissions, found) = Permissions::parse(value, &here(), Scope::User);
+    assert_eq!(found, [], "{value}");
+    permissions
+}
+
+/// The word of a decision, and the rule behind it.
+fn verdict<'a>(permissions: &Permissions, subject: impl Into<Subject<'a>>) -> (char, String) {
+    match permissions.decide(subject) {
+        Decision::Deny { rule, .. } => ('d', rule),
+        Decision::Ask { rule } => ('?', rule.map(|(rule, _)| rule).unwrap_or_default()),
+        Decision::Allow { rule } => ('a', rule.map(|(rule, _)| rule).unwrap_or_default()),
+    }
+}
+
+fn denies(rule: &str, server: &str, tool: &str) -> bool {
+    verdict(&rules(&json!({ "deny": [rule] })), &key(server, tool)).0 == 'd'
+}
+
+fn allows(rule: &str, server: &str, tool: &str) -> bool {
+    verdict(&rules(&json!({ "allow": [rule] })), &key(server, tool)).0 == 'a'
+}
+
+fn errors(value: &Value, scope: Scope) -> (Permissions, Vec<String>) {
+    let (permissions, found) = Permissions::parse(value, &here(), scope);
+    for diagnosis in &found {
+        assert_eq!(diagnosis.origin, Some(here()));
+        assert!(diagnosis.hint.is_some(), "{diagnosis:?}");
+    }
+    (
+        permissions,
+        found.into_iter().map(|one| one.message).collect(),
+    )
+}
+
+#[test]
+fn deny_beats_ask_beats_allow_beats_the_mode() {
+    let permissions = rules(&json!({
+        "allow": ["mcp__git"],
+        "ask": ["mcp__git__push*"],
+        "deny": ["mcp__git__push_force"],
+        "defaultMode": "bypass",
+    }));
+    let said = |tool| verdict(&permissions, &key("git", tool));
+    assert_eq!(said("push_force"), ('d', "mcp__git__push_force".into()));
+    assert_eq!(said("push"), ('?', "mcp__git__push*".into()));
+    assert_eq!(said("status"), ('a', "mcp__git".into()));
+    assert_eq!(
+        verdict(&permissions, &key("db", "query")),
+        ('a', String::new())
+    );
+}
+
+#[test]
+fn without_a_rule_the_mode_decides() {
+    for (mode, expected) in [
+        ("default", '?'),
+        ("auto", '?'),
+        ("bypass", 'a'),
+        ("bypassPermissions", 'a'),
+    ] {
+        let permissions = rules(&json!({ "defaultMode": mode }));
+        assert_eq!(
+            verdict(&permissions, &key("a", "b")),
+            (expected, String::new()),
+            "{mode}"
+        );
+    }
+    assert_eq!(verdict(&Permissions::empty(), &key("a", "b")).0, '?');
+}
+
+#[test]
+fn every_form_of_rule_denies_what_it_names() {
+    for rule in [
+        "mcp__git",
+        "mcp__git__*",
+        "mcp__git__push",
+        "mcp__*",
+        "*",
+        "mcp__g*__p*",
+        "push",
+    ] {
+        assert!(denies(rule, "git", "push"), "{rule}");
+    }
+    for rule in [
+        "mcp__gi",
+        "mcp__git__pus",
+        "mcp__github",
+        "git",
+        "mcp__git__pull",
+        "mcp__g*__x*",
+    ] {
+        assert!(!denies(rule, "git", "push"), "{rule}");
+    }
+}
+
+#[test]
+fn every_form_of_rule_allows_what_it_names() {
+    for rule in [
+        "mcp__git",
+        "mcp__git__*",
+        "mcp__git__push",
+        "mcp__*",
+        "*",
+        "mcp__g*__p*",
+    ] {
+        assert!(allows(rule, "git", "push"), "{rule}");
+    }
+    for rule in [
+        "push",
+        "p*",
+        "mcp__GIT__push",
+        "mcp__git__Push",
+        "mcp__gi",
+        "git",
+        "*__push",
+    ] {
+        assert!(!allows(rule, "git", "push"), "{rule}");
+    }
+}
+
+#[test]
+fn sec_31_deny_matches_every_spelling_of_a_tool() {
+    let tool = key("my server", "Get.Item");
+    for rule in [
+        "mcp__my server__Get.Item",
+        "mcp__my_server__Get_Item",
+        "mcp__my server__Get_Item",
+        "mcp__MY_SERVER__get_item",
+        "mcp__my_server",
+        "mcp__my server",
+        "Get.Item",
+        &tool.exposed(),
+        &tool.exposed().to_uppercase(),
+    ] {
+        assert!(denies(rule, "my server", "Get.Item"), "{rule}");
+        let asking = rules(&json!({ "ask": [rule], "allow": ["*"] }));
+        assert_eq!(verdict(&asking, &tool).0, '?', "{rule}");
+    }
+    // A composed letter and its parts, a hidden character, a connector's folded name.
+    assert!(denies("mcp__caf\u{e9}__x", "cafe\u{301}", "x"));
+    assert!(denies("mcp__fs__delete", "fs", "de\u{200b}lete"));
+    assert!(denies("mcp__Drive_beta__x", "Drive (beta)", "x"));
+}
+
+#[test]
+fn sec_31_allow_matches_one_identity_only() {
+    let tool = key("my server", "get.item");
+    for rule in [
+        "mcp__my server__get.item",
+        "mcp__my server",
+        "mcp__my server__*",
+        &tool.exposed(),
+    ] {
+        assert!(allows(rule, "my server", "get.item"), "{rule}");
+    }
+    // The normalised spelling also belongs to `my.server`, so it permits neither.
+    for server in ["my server", "my.server"] {
+        assert!(!allows("mcp__my_server__get_item", server, "get.item"));
+        assert!(!allows("mcp__my_server", server, "get.item"));
+    }
+    assert!(allows("mcp__my_server__get_item", "my_server", "get_item"));
+    // A server cannot take a name that was allowed as another tool's exposed name.
+    let exposed = tool.exposed();
+    let copy = exposed.strip_prefix("mcp__my_server__").unwrap();
+    assert!(!allows(&exposed, "my_server", copy));
+    // A wildcard does not reach names that hide something.
+    assert!(!allows("mcp__fs__read*", "fs", "read\u{202e}x"));
+}
+
+#[test]
+fn sec_31_an_unclear_border_denies_both_readings_and_allows_one() {
+    for (server, tool) in [("a", "b__c"), ("a__b", "c")] {
+        assert!(denies("mcp__a__b__c", server, tool));
+        assert!(denies("mcp__a__b__*", server, tool));
+        let one = key(server, tool).exposed() == "mcp__a__b__c";
+        assert_eq!(allows("mcp__a__b__c", server, tool), one);
+    }
+    assert!(allows("mcp__a__b__c", "a", "b__c"));
+    assert!(!allows("mcp__a__b__*", "a__b", "c"));
+    assert!(denies("mcp__a__b", "a__b", "anything"));
+    assert!(!denies("mcp__a__b", "a", "b__c"));
+    // `acme_` + `status` against `acme` + `_status`.
+    assert!(denies("mcp__acme___status", "acme_", "status"));
+    assert!(denies("mcp__acme___status", "acme", "_status"));
+    assert!(!allows("mcp__acme___status", "acme_", "status"));
+    assert!(allows("mcp__acme___status", "acme", "_status"));
+}
+
+#[test]
+fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
+    let permissions =
+        rules(&json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
+    assert_eq!(verdict(&permissions, Subject::builtin("ToolSearch")).0, 'a');
+    assert_eq!(
+        verdict(&permissions, Subject::builtin("ReadMcpResource")).0,
+        'd'
+    );
+    assert_eq!(
+        verdict(&permissions, Subject::builtin("ListMcpResources")).0,
+        '?'
+    );
+    let tool = key("sdk", "greet");
+    assert_eq!(verdict(&permissions, &tool).0, '?');
+    assert_eq!(
+        verdict(&permissions, Subject::tool(&tool).shown_as("greet")).0,
+        'a'
+    );
+    let alias = rules(&json!({ "deny": ["hello"] }));
+    assert_eq!(
+        verdict(&alias, Subject::tool(&tool).shown_as("Hello")).0,
+        'd'
+    );
+}
+
+#[test]
+fn a_broken_restricting_rule_holds_for_all_it_could_mean() {
+    for rule in [
+        "mcp__fs__delete(",
+        "mcp__fs__delete(path)",
+        "mcp__fs__delete(@dangerous)",
+        "mcp__fs__delete()",
+        "mcp__fs__delete(:x)",
+        "mcp__fs__delete)",
+        "mcp__fs__del\u{200b}ete",
+        "mcp__fs__",
+    ] {
+        let (denying, said) = errors(&json!({ "deny": [rule] }), Scope::User);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("denies everything"), "{said:?}");
+        assert_eq!(verdict(&denying, &key("fs", "delete")).0, 'd', "{rule}");
+        assert_eq!(verdict(&denying, &key("git", "status")).0, '?', "{rule}");
+        let (asking, _) = errors(&json!({ "ask": [rule], "allow": ["*"] }), Scope::User);
+        assert_eq!(verdict(&asking, &key("fs", "delete")).0, '?', "{rule}");
+        let (allowing, said) = errors(&json!({ "allow": [rule] }), Scope::User);
+        assert!(said[0].contains("no effect"), "{said:?}");
+        assert_eq!(verdict(&allowing, &key("fs", "delete")).0, '?', "{rule}");
+    }
+    // Parentheses that were part of the tool's own name.
+    let (denying, _) = errors(&json!({ "deny": ["mcp__fs__get(x)"] }), Scope::User);
+    assert_eq!(verdict(&denying, &key("fs", "get(x)")).0, 'd');
+}
+
+#[test]
+fn sec_14_a_rule_without_a_readable_name_is_diagnosed_and_in_managed_settings_denies_all() {
+    for entry in [
+        json!(""),
+        json!("mcp__"),
+        json!("mcp____x"),
+        json!(7),
+        json!({}),
+        json!("*(x)"),
+    ] {
+        let value = json!({ "deny": [entry], "allow": ["*"] });
+        let (user, said) = errors(&value, Scope::User);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert_eq!(verdict(&user, &key("git", "status")).0, 'a', "{entry}");
+        let (managed, _) = errors(&value, Scope::Managed);
+        assert_eq!(verdict(&managed, &key("git", "status")).0, 'd', "{entry}");
+    }
+    let (managed, said) = errors(&json!({ "deny": { "mcp__git": true } }), Scope::Managed);
+    assert_eq!(said.len(), 1);
+    assert_eq!(verdict(&managed, &key("git", "status")).0, 'd');
+}
+
+#[test]
+fn wrong_types_and_near_misses_are_diagnosed_with_a_hint() {
+    let (permissions, said) = errors(
+        &json!({ "deny": "mcp__fs", "denied": [], "allow": 3, "defaultMode": "yolo", "theme": 1 }),
+        Scope::User,
+    );
+    assert_eq!(said.len(), 5, "{said:#?}");
+    assert_eq!(verdict(&permissions, &key("fs", "read")).0, 'd');
+    assert_eq!(permissions.mode(), Mode::Default);
+    let (_, found) = Permissions::parse(&json!({ "alow": [] }), &here(), Scope::User);
+    assert_eq!(found[0].hint.as_deref(), Some("did you mean `allow`?"));
+    assert_eq!(found[0].severity, Severity::Error);
+    assert_eq!(
+        errors(&json!([]), Scope::User).1,
+        ["`permissions` must be an object, not an array"]
+    );
+}
+
+#[test]
+fn sec_03_the_repositorys_own_permissions_are_ignored_with_a_warning() {
+    let value = json!({ "allow": ["*"], "defaultMode": "bypass" });
+    for scope in [Scope::Project, Scope::Plugin, Scope::Connector] {
+        let (permissions, found) = Permissions::parse(&value, &here(), scope);
+        assert!(permissions.is_empty());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].severity, Severity::Warning);
+    }
+    let local = rules(&json!({ "allow": ["*"], "deny": ["mcp__fs"], "defaultMode": "bypass" }));
+    let local = local.narrowing_only();
+    assert_eq!(verdict(&local, &key("fs", "x")).0, 'd');
+    assert_eq!(verdict(&local, &key("git", "x")).0, '?');
+}
+
+#[test]
+fn layers_add_up_and_the_highest_scope_sets_the_mode() {
+    let layer = |scope, value: Value| Permissions::parse(&value, &here(), scope).0;
+    let user = layer(
+        Scope::User,
+        json!({ "deny": ["mcp__fs"], "defaultMode": "bypass" }),
+    );
+    let managed = layer(
+        Scope::Managed,
+        json!({ "allow": ["mcp__fs"], "deny": ["mcp__f*"], "defaultMode": "auto" }),
+    );
+    for layers in [[user.clone(), managed.clone()], [managed, user.clone()]] {
+        let merged = Permissions::merged(layers);
+        assert_eq!(verdict(&merged, &key("fs", "x")), ('d', "mcp__f*".into()));
+        assert_eq!(merged.mode(), Mode::Auto);
+    }
+    for ban in [
+        json!({ "disableBypass": true }),
+        json!({ "disableBypassPermissionsMode": "disable" }),
+        json!({ "disableBypass": "yes" }),
+    ] {
+        let merged = Permissions::merged([user.clone(), layer(Scope::Managed, ban)]);
+        assert_eq!(merged.mode(), Mode::Default);
+        assert_eq!(merged.bypass_forbidden_by(), Some(&here()));
+        assert_eq!(verdict(&merged, &key("git", "x")).0, '?');
+    }
+    let free = Permissions::merged([
+        user,
+        layer(Scope::Managed, json!({ "disableBypass": false })),
+    ]);
+    assert_eq!(free.mode(), Mode::Bypass);
+}
+
+#[test]
+fn sec_35_a_diagnosis_shows_no_hidden_character_of_the_file() {
+    let bad = "\u{1b}[2Jx\u{202e}";
+    let value = json!({ "deny": [format!("mcp__{bad}(")], "defaultMode": bad, bad: 1 });
+    let (_, found) = Permissions::parse(&value, &here(), Scope::Local);
+    assert_eq!(found.len(), 3);
+    for said in found
+        .iter()
+        .flat_map(|one| [Some(&one.message), one.hint.as_ref()])
+        .flatten()
+    {
+        assert!(!said.contains(toolway_types::text::is_hidden), "{said:?}");
+    }
+}

@@ -1,0 +1,336 @@
+//! The plan: every server that was ever mentioned, and what becomes of it.
+//!
+//! Owns: the shape of the answer and the numbers that limit a run. The decisions themselves are
+//! made in `load`, `merge` and `policy`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolway_types::{
+    Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
+};
+
+use crate::load::{Flags, Place, load, read_policy};
+use crate::merge::merge;
+use crate::policy::admit;
+use crate::raw::keys::nearest;
+use crate::raw::settings::Named;
+use crate::raw::{self, Settings, Source};
+use crate::spec::Builder;
+use crate::{Environment, raw::json::kind_of};
+
+/// What should connect, what should not, and why.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// Everything ever mentioned, in order of name, then of precedence: the winner of a name
+    /// comes first.
+    pub servers: Vec<PlannedServer>,
+    /// Findings about files, flags and the environment. Those about one server stand with it;
+    /// [`Plan::all_diagnoses`] gives both.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Why nothing may connect: the policy cannot be read, understood or trusted.
+    pub blocked: Option<Diagnosis>,
+    /// The numbers that limit a run.
+    pub limits: Limits,
+    /// What a child process gets of the host's own environment.
+    pub inherited_env: BTreeMap<String, Secret>,
+}
+
+impl Plan {
+    /// The entry that counts for a name.
+    pub fn winner(&self, name: &str) -> Option<&PlannedServer> {
+        let first = self
+            .servers
+            .partition_point(|server| server.name.as_str() < name);
+        self.servers
+            .get(first)
+            .filter(|server| server.name.as_str() == name)
+    }
+
+    /// The servers that may connect.
+    pub fn admitted(&self) -> impl Iterator<Item = (&PlannedServer, &ServerSpec)> {
+        self.servers
+            .iter()
+            .filter_map(|server| match &server.verdict {
+                Verdict::Admitted(spec) => Some((server, spec.as_ref())),
+                _ => None,
+            })
+    }
+
+    /// A configured name that was probably meant.
+    pub fn suggest(&self, name: &str) -> Option<String> {
+        nearest(name, self.servers.iter().map(|server| server.name.as_str())).map(str::to_owned)
+    }
+
+    /// Every finding, those about single servers included.
+    pub fn all_diagnoses(&self) -> impl Iterator<Item = &Diagnosis> {
+        self.diagnoses
+            .iter()
+            .chain(self.servers.iter().flat_map(|server| &server.diagnoses))
+    }
+}
+
+/// One mention of one server.
+#[derive(Debug, Clone)]
+pub struct PlannedServer {
+    /// Its name.
+    pub name: ServerName,
+    /// The scope it was configured in.
+    pub scope: Scope,
+    /// Where it stands.
+    pub origin: Origin,
+    /// How it is reached, as far as its entry says.
+    pub transport: Option<TransportKind>,
+    /// The entry as written, with no variable expanded.
+    pub definition: Map<String, Value>,
+    /// What an approval of it is bound to: SHA-256, in hexadecimal digits.
+    pub digest: String,
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// What it took the place of.
+    pub shadows: Vec<Shadow>,
+    /// What is wrong with it.
+    pub diagnoses: Vec<Diagnosis>,
+    /// The names of the variables it reads.
+    pub variables: Vec<String>,
+}
+
+/// Another mention, by its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shadow {
+    /// The scope of the other one.
+    pub scope: Scope,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// What becomes of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may connect.
+    Admitted(Box<ServerSpec>),
+    /// The organisation's policy, or a rule of ours, says no.
+    Refused {
+        /// Which rule, and where it stands.
+        reason: String,
+    },
+    /// It comes from the project's folder and nobody approved it as it stands.
+    PendingApproval {
+        /// Why it waits.
+        reason: String,
+        /// A unified diff against what was approved, when something was.
+        changed: Option<String>,
+    },
+    /// A person said no.
+    Rejected {
+        /// Where that was said.
+        reason: String,
+    },
+    /// It is switched off.
+    Disabled {
+        /// Where that was said.
+        reason: String,
+    },
+    /// Another one stands in its place.
+    Shadowed {
+        /// Which one.
+        by: Shadow,
+        /// `by precedence`, or of which name it is a duplicate.
+        reason: String,
+    },
+    /// Its entry cannot be used.
+    Invalid {
+        /// The first error.
+        reason: String,
+    },
+}
+
+impl Verdict {
+    /// The word shown to people and in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Admitted(_) => "admitted",
+            Verdict::Refused { .. } => "refused",
+            Verdict::PendingApproval { .. } => "pending-approval",
+            Verdict::Rejected { .. } => "rejected",
+            Verdict::Disabled { .. } => "disabled",
+            Verdict::Shadowed { .. } => "shadowed",
+            Verdict::Invalid { .. } => "invalid",
+        }
+    }
+
+    /// Why it may not connect.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Verdict::Admitted(_) => None,
+            Verdict::Refused { reason }
+            | Verdict::PendingApproval { reason, .. }
+            | Verdict::Rejected { reason }
+            | Verdict::Disabled { reason }
+            | Verdict::Shadowed { reason, .. }
+            | Verdict::Invalid { reason } => Some(reason),
+        }
+    }
+}
+
+/// The numbers that limit a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// `MCP_TIMEOUT`: the longest a handshake may take.
+    pub connect_timeout: Duration,
+    /// `MCP_TOOL_TIMEOUT`: the longest a call may take, where its server says nothing.
+    pub tool_timeout: Duration,
+    /// `MCP_SERVER_CONNECTION_BATCH_SIZE`: local servers that connect at a time.
+    pub local_batch: usize,
+    /// `MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE`: remote servers that connect at a time.
+    pub remote_batch: usize,
+    /// `MAX_MCP_OUTPUT_TOKENS`: the longest result that passes whole.
+    pub max_output_tokens: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(30),
+            tool_timeout: Duration::from_millis(100_000_000),
+            local_batch: 3,
+            remote_batch: 20,
+            max_output_tokens: 25_000,
+        }
+    }
+}
+
+/// The variables managed settings may set without anybody being asked.
+const MANAGED: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
+
+impl Limits {
+    /// Reads them from the environment and from managed settings, which win.
+    pub(crate) fn read(
+        environment: &Environment,
+        managed: &[(Named, Value)],
+        diagnoses: &mut Vec<Diagnosis>,
+    ) -> Self {
+        let mut limits = Self::default();
+        for name in [
+            "MCP_TIMEOUT",
+            "MCP_TOOL_TIMEOUT",
+            "MCP_SERVER_CONNECTION_BATCH_SIZE",
+            "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE",
+            "MAX_MCP_OUTPUT_TOKENS",
+        ] {
+            if let Some(text) = environment.var(name).filter(|text| !text.trim().is_empty())
+                && !limits.set(name, text)
+            {
+                diagnoses.push(not_a_number(name));
+            }
+        }
+        for (named, value) in managed {
+            let name = named.name.as_str();
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                other => {
+                    let message = format!("`env.{name}` must be a string, not {}", kind_of(other));
+                    diagnoses.push(Diagnosis::error(message).at(named.origin.clone()));
+                    continue;
+                }
+            };
+            if !MANAGED.contains(&name) {
+                let message = format!(
+                    "`env.{name}` is not applied: besides {} a person has to confirm it first",
+                    MANAGED.map(|name| format!("`{name}`")).join(", ")
+                );
+                diagnoses.push(Diagnosis::warning(message).at(named.origin.clone()));
+            } else if !limits.set(name, &text) {
+                diagnoses.push(not_a_number(name).at(named.origin.clone()));
+            }
+        }
+        limits
+    }
+
+    /// Sets one of them; false when the text is no positive number.
+    fn set(&mut self, name: &str, text: &str) -> bool {
+        let Some(number) = text.trim().parse::<u64>().ok().filter(|number| *number > 0) else {
+            return false;
+        };
+        let count = usize::try_from(number).unwrap_or(usize::MAX);
+        match name {
+            "MCP_TIMEOUT" => self.connect_timeout = Duration::from_millis(number),
+            "MCP_TOOL_TIMEOUT" => self.tool_timeout = Duration::from_millis(number),
+            "MCP_SERVER_CONNECTION_BATCH_SIZE" => self.local_batch = count,
+            "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE" => self.remote_batch = count,
+            "MAX_MCP_OUTPUT_TOKENS" => self.max_output_tokens = count,
+            _ => {}
+        }
+        true
+    }
+}
+
+fn not_a_number(name: &str) -> Diagnosis {
+    Diagnosis::warning(format!(
+        "`{name}` is not a whole number above zero; the default is kept"
+    ))
+}
+
+/// Reads everything and decides everything.
+pub fn plan(environment: &Environment, flags: &Flags) -> Plan {
+    admit(merge(load(environment, flags)))
+}
+
+/// A server that a person typed on the command line: checked, expanded and held against the
+/// policy. It needs no approval, for typing it was one.
+pub fn adhoc(
+    environment: &Environment,
+    plan: &Plan,
+    name: &str,
+    definition: Map<String, Value>,
+) -> Result<ServerSpec, Diagnosis> {
+    if let Some(blocked) = &plan.blocked {
+        return Err(blocked.clone());
+    }
+    let policy = read_policy(environment)?;
+    let file = raw::single(name.to_owned(), definition, &Source::Program);
+    let Some(server) = file.servers.into_iter().next() else {
+        return Err(Diagnosis::error(format!("`{name}` cannot name a server")));
+    };
+    let first_error = |found: Vec<Diagnosis>| {
+        found
+            .into_iter()
+            .find(|diagnosis| diagnosis.severity == Severity::Error)
+    };
+    let Some(kind) = server.kind.filter(|_| server.fault().is_none()) else {
+        let fault = first_error(server.diagnoses);
+        return Err(fault.unwrap_or_else(|| Diagnosis::error("has no transport")));
+    };
+    let place = Place {
+        directory: environment.cwd().to_path_buf(),
+        ..Place::default()
+    };
+    let spec = Builder {
+        name: &server.name,
+        kind,
+        definition: &server.definition,
+        spot: &server.spot,
+        source: Source::Program,
+        place: &place,
+        environment,
+        inherited: &plan.inherited_env,
+    }
+    .build()
+    .map_err(|faults| {
+        first_error(faults).unwrap_or_else(|| Diagnosis::error("cannot be connected to"))
+    })?;
+    policy
+        .check(environment, &spec, Scope::Dynamic)
+        .map_err(|reason| Diagnosis::error(reason).of(&server.name))?;
+    Ok(spec)
+}
+
+/// The settings of one scope that other modules read whole.
+pub(crate) fn managed_env(settings: &[(Scope, Settings)]) -> Vec<(Named, Value)> {
+    settings
+        .iter()
+        .flat_map(|(_, settings)| settings.env.clone())
+        .collect()
+}

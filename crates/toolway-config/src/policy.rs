@@ -1,0 +1,338 @@
+//! Who may connect.
+//!
+//! Owns: the organisation's lists and how they combine (deny beats allow; across files denials
+//! add up and permissions narrow), and the verdict on every server. The order of the questions
+//! matters: nothing of a project's definition is expanded before a person approved it.
+//! Does not own: whether a single call may run (`permission`).
+
+use std::path::{Path, PathBuf};
+
+use toolway_types::{Diagnosis, Origin, Scope, ServerSpec, StdioSpec, TransportSpec};
+
+use crate::Environment;
+use crate::approval::{Standing, decide};
+use crate::env;
+use crate::merge::{Basis, Candidate, Config, switched_off};
+use crate::plan::{Limits, Plan, PlannedServer, Verdict, managed_env};
+use crate::raw::{Settings, Source};
+use crate::spec::Builder;
+
+pub(crate) mod pattern;
+pub(crate) mod rule;
+pub(crate) mod url;
+
+use rule::{Rule, RuleList, Subject, Target};
+use url::Reading;
+
+/// The lists of every policy file.
+#[derive(Debug, Default)]
+pub(crate) struct Policy {
+    allowed: Vec<RuleList>,
+    denied: Vec<Rule>,
+    /// The file that excludes every other scope.
+    pub(crate) exclusive: Option<Origin>,
+}
+
+impl Policy {
+    /// Adds the lists of one file.
+    pub(crate) fn add(&mut self, settings: &Settings) {
+        self.allowed.extend(settings.allowed.clone());
+        self.denied
+            .extend(settings.denied.iter().flat_map(|list| list.rules.clone()));
+    }
+
+    fn of(config: &Config) -> Self {
+        let mut policy = Self {
+            exclusive: config.exclusive.clone(),
+            ..Self::default()
+        };
+        for (_, settings) in &config.basis.settings {
+            policy.add(settings);
+        }
+        policy
+    }
+
+    /// Whether a definition, expanded, may connect; the reason when not.
+    pub(crate) fn check(
+        &self,
+        environment: &Environment,
+        spec: &ServerSpec,
+        scope: Scope,
+    ) -> Result<(), String> {
+        let target = match &spec.transport {
+            TransportSpec::Stdio(stdio) => self.command_target(environment, stdio),
+            TransportSpec::Http(remote)
+            | TransportSpec::Sse(remote)
+            | TransportSpec::Ws(remote)
+            | TransportSpec::SseIde(remote)
+            | TransportSpec::WsIde(remote)
+            | TransportSpec::Connector(remote) => Target::Remote(&remote.url),
+            TransportSpec::Sdk => Target::Nothing,
+        };
+        let subject = Subject {
+            name: spec.name.as_str(),
+            target,
+        };
+        self.denies(&subject)?;
+        self.excludes(scope)?;
+        // What the organisation itself adds for everyone needs no place in its own list.
+        if scope == Scope::Managed {
+            return Ok(());
+        }
+        match self.allowed.iter().find(|list| !allows(list, &subject)) {
+            Some(list) => Err(format!("not in `allowedMcpServers` ({})", list.origin)),
+            None => Ok(()),
+        }
+    }
+
+    fn denies(&self, subject: &Subject<'_>) -> Result<(), String> {
+        match self
+            .denied
+            .iter()
+            .find(|rule| rule.matches(subject, Reading::Wide))
+        {
+            Some(rule) => Err(format!(
+                "denied by `{}` in `deniedMcpServers` ({})",
+                rule.text, rule.origin
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn excludes(&self, scope: Scope) -> Result<(), String> {
+        match &self.exclusive {
+            Some(origin) if scope != Scope::Enterprise => Err(format!(
+                "`{}` excludes every server that it does not name itself",
+                origin.path()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn command_target<'a>(&self, environment: &Environment, stdio: &'a StdioSpec) -> Target<'a> {
+        let words = std::iter::once(&stdio.command)
+            .chain(&stdio.args)
+            .map(String::as_str);
+        // Looking for the program costs time that nobody without rules should pay.
+        let has_rules = !self.denied.is_empty() || !self.allowed.is_empty();
+        let program = has_rules
+            .then(|| find_program(environment, stdio))
+            .flatten();
+        Target::Command {
+            words: words.collect(),
+            program,
+        }
+    }
+}
+
+fn allows(list: &RuleList, subject: &Subject<'_>) -> bool {
+    // People choose names, so where the list knows URLs (or commands) at all, a remote server (or
+    // a process) has to match one of those; its name is not enough.
+    let precise = list.rules.iter().any(|rule| rule.is_about(&subject.target));
+    list.rules.iter().any(|rule| {
+        (!precise || rule.is_about(&subject.target)) && rule.matches(subject, Reading::Narrow)
+    })
+}
+
+/// Where the program really lies, links followed.
+fn find_program(environment: &Environment, stdio: &StdioSpec) -> Option<PathBuf> {
+    let command = Path::new(&stdio.command);
+    if stdio.command.contains('/') {
+        let base = stdio.cwd.as_deref().unwrap_or(environment.cwd());
+        return base.join(command).canonicalize().ok();
+    }
+    let path = stdio.env.get("PATH")?;
+    std::env::split_paths(path.expose())
+        .map(|directory| directory.join(command))
+        .find(|candidate| candidate.is_file())
+        .and_then(|candidate| candidate.canonicalize().ok())
+}
+
+/// Gives every server its verdict.
+pub fn admit(config: Config) -> Plan {
+    let policy = Policy::of(&config);
+    let Config {
+        basis,
+        servers,
+        mut diagnoses,
+        blocked,
+        ..
+    } = config;
+    let limits = Limits::read(
+        &basis.environment,
+        &managed_env(&basis.settings),
+        &mut diagnoses,
+    );
+    let inherited_env = basis.environment.inherited();
+    let judge = Judge {
+        basis: &basis,
+        policy: &policy,
+        blocked: blocked.as_ref(),
+        inherited: &inherited_env,
+    };
+    let servers = servers
+        .into_iter()
+        .map(|candidate| judge.plan(candidate))
+        .collect();
+    Plan {
+        servers,
+        diagnoses,
+        blocked,
+        limits,
+        inherited_env,
+    }
+}
+
+struct Judge<'a> {
+    basis: &'a Basis,
+    policy: &'a Policy,
+    blocked: Option<&'a Diagnosis>,
+    inherited: &'a std::collections::BTreeMap<String, toolway_types::Secret>,
+}
+
+impl Judge<'_> {
+    fn plan(&self, mut candidate: Candidate) -> PlannedServer {
+        let mut found = Vec::new();
+        let verdict = self.verdict(&candidate, &mut found);
+        candidate.raw.diagnoses.append(&mut found);
+        PlannedServer {
+            name: candidate.raw.name,
+            scope: candidate.scope,
+            origin: candidate.raw.origin,
+            transport: candidate.raw.kind,
+            definition: candidate.raw.definition,
+            digest: candidate.digest,
+            verdict,
+            shadows: candidate.shadows,
+            diagnoses: candidate.raw.diagnoses,
+            variables: candidate.variables,
+        }
+    }
+
+    fn verdict(&self, candidate: &Candidate, found: &mut Vec<Diagnosis>) -> Verdict {
+        let refused = |reason: String| Verdict::Refused { reason };
+        if let Some(blocked) = self.blocked {
+            return refused(blocked.message.clone());
+        }
+        if let Some(lost) = &candidate.lost {
+            return Verdict::Shadowed {
+                by: lost.to.clone(),
+                reason: lost.reason.clone(),
+            };
+        }
+        if let Some(fault) = candidate.raw.fault() {
+            return Verdict::Invalid {
+                reason: fault.message.clone(),
+            };
+        }
+        let name = Subject {
+            name: candidate.raw.name.as_str(),
+            target: Target::Nothing,
+        };
+        if let Err(reason) = self
+            .policy
+            .denies(&name)
+            .and_then(|()| self.policy.excludes(candidate.scope))
+        {
+            return refused(reason);
+        }
+        // Without variables the definition is final as written, so the policy can speak first.
+        if candidate.variables.is_empty()
+            && let Ok(spec) = self.build(candidate)
+            && let Err(reason) = self
+                .policy
+                .check(&self.basis.environment, &spec, candidate.scope)
+        {
+            return refused(reason);
+        }
+        if let Some(reason) = switched_off(self.basis, candidate) {
+            return Verdict::Disabled { reason };
+        }
+        let allow_env = match decide(self.basis, candidate) {
+            Standing::Approved { allow_env } => allow_env,
+            Standing::Rejected { reason } => return Verdict::Rejected { reason },
+            Standing::Pending { reason, changed } => {
+                return Verdict::PendingApproval { reason, changed };
+            }
+        };
+        if candidate.scope == Scope::Project
+            && let Err(diagnosis) = self.readable(candidate, allow_env)
+        {
+            let reason = diagnosis.message.clone();
+            found.push(diagnosis);
+            return refused(reason);
+        }
+        match self.build(candidate) {
+            Ok(spec) => match self
+                .policy
+                .check(&self.basis.environment, &spec, candidate.scope)
+            {
+                Ok(()) => Verdict::Admitted(Box::new(spec)),
+                Err(reason) => refused(reason),
+            },
+            Err(faults) => {
+                found.extend(faults);
+                let reason = found
+                    .last()
+                    .map(|fault| fault.message.clone())
+                    .unwrap_or_default();
+                Verdict::Invalid { reason }
+            }
+        }
+    }
+
+    /// Whether a project's server reads only what it may (SEC-40).
+    fn readable(&self, candidate: &Candidate, mut allowed: Vec<String>) -> Result<(), Diagnosis> {
+        let general = self
+            .basis
+            .settings
+            .iter()
+            .flat_map(|(_, s)| &s.project_variables);
+        allowed.extend(general.map(|named| named.name.clone()));
+        let forbidden = env::not_allowed(&candidate.variables, &allowed);
+        if forbidden.is_empty() {
+            return Ok(());
+        }
+        let names = forbidden
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let flags = forbidden
+            .iter()
+            .map(|name| format!(" --allow-env {name}"))
+            .collect::<String>();
+        let server = &candidate.raw.name;
+        Err(Diagnosis::error(format!(
+            "a project's file may not read {names} from your environment without your word"
+        ))
+        .of(server)
+        .at(candidate.raw.origin.clone())
+        .hint(format!("run `toolway approve {server}{flags}`")))
+    }
+
+    fn build(&self, candidate: &Candidate) -> Result<ServerSpec, Vec<Diagnosis>> {
+        let raw = &candidate.raw;
+        let Some(kind) = raw.kind else {
+            return Err(vec![
+                Diagnosis::error("its transport is unknown").of(&raw.name),
+            ]);
+        };
+        let source = match &raw.origin {
+            Origin::File { path, .. } => Source::File(path.clone()),
+            Origin::Flag { flag, .. } => Source::Flag(flag),
+            Origin::Program => Source::Program,
+        };
+        Builder {
+            name: &raw.name,
+            kind,
+            definition: &raw.definition,
+            spot: &raw.spot,
+            source,
+            place: &candidate.place,
+            environment: &self.basis.environment,
+            inherited: self.inherited,
+        }
+        .build()
+    }
+}

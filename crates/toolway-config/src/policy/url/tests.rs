@@ -1,0 +1,254 @@
+//! URL rules against the tricks that beat string comparison, and against a naive reference.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn matches(pattern: &str, url: &str, reading: Reading) -> bool {
+    UrlPattern::parse(pattern)
+        .unwrap()
+        .matches(&Url::parse(url).unwrap(), reading)
+}
+
+#[test]
+fn sec_13_look_alikes_of_an_allowed_host_do_not_match() {
+    let pattern = "https://trusted.com/*";
+    for url in [
+        "https://trusted.com.evil.com/mcp",
+        "https://trusted.com@evil.com/mcp",
+        "https://trusted.com%2f@evil.com/mcp",
+        "https://user:trusted.com@evil.com/",
+        "https://eviltrusted.com/",
+        "https://evil.com/trusted.com/",
+        "https://evil.com/?https://trusted.com/",
+        "https://evil.com/#trusted.com/",
+        "https://evil.com\\@trusted.com/",
+        "http://trusted.com/mcp",
+        "wss://trusted.com/mcp",
+        "https://trusted.com:8443/mcp",
+        "https://sub.trusted.com/",
+        "https://trustеd.com/", // a Cyrillic е
+    ] {
+        assert!(!matches(pattern, url, Reading::Narrow), "{url}");
+    }
+    for url in [
+        "https://trusted.com/mcp",
+        "https://TRUSTED.com/mcp",
+        "https://trusted.com./mcp",
+        "https://trusted.com:443/mcp",
+        "https://user@trusted.com/mcp",
+        "https://trusted.com",
+        "https://trusted。com/",
+    ] {
+        assert!(matches(pattern, url, Reading::Narrow), "{url}");
+    }
+}
+
+#[test]
+fn sec_13_no_spelling_of_a_denied_url_escapes() {
+    for url in [
+        "https://evil.com/mcp",
+        "https://EVIL.com/mcp",
+        "https://evil.com./mcp",
+        "https://evil.com:8443/mcp",
+        "https://good.com@evil.com/mcp",
+        "https://evil.com/%6dcp",
+        "https://evil.com/x/../mcp",
+        "https://evil.com/%2e%2e/mcp",
+        "https://evil.com//mcp",
+        "https://evil.com/MCP",
+        "https://evil.com/mcp/",
+        "https://evil.com/mcp?x=1#y",
+    ] {
+        assert!(matches("https://evil.com/mcp", url, Reading::Wide), "{url}");
+    }
+    assert!(matches(
+        "https://evil.com",
+        "https://evil.com/any",
+        Reading::Wide
+    ));
+    assert!(matches(
+        "https://127.0.0.1/*",
+        "https://0x7f.1/",
+        Reading::Wide
+    ));
+    assert!(matches(
+        "https://bücher.example/*",
+        "https://xn--bcher-kva.example/",
+        Reading::Wide
+    ));
+}
+
+#[test]
+fn a_leading_wildcard_stops_at_a_dot() {
+    let pattern = "https://*.example.com/*";
+    assert!(matches(pattern, "https://a.example.com/", Reading::Narrow));
+    assert!(matches(
+        pattern,
+        "https://a.b.example.com/x/y",
+        Reading::Narrow
+    ));
+    assert!(!matches(pattern, "https://example.com/", Reading::Narrow));
+    assert!(!matches(
+        pattern,
+        "https://evilexample.com/",
+        Reading::Narrow
+    ));
+    assert!(!matches(
+        "https://api-*.example.com/*",
+        "https://api-x.evil.example.com/",
+        Reading::Narrow
+    ));
+    assert!(matches(
+        "https://api-*.example.com/*",
+        "https://api-x.example.com/",
+        Reading::Narrow
+    ));
+}
+
+#[test]
+fn schemes_ports_and_paths_are_parts_of_their_own() {
+    assert!(matches("*", "ws://any.host:1/x", Reading::Narrow));
+    assert!(matches(
+        "*://localhost:*/*",
+        "http://localhost:3000/mcp",
+        Reading::Narrow
+    ));
+    assert!(matches(
+        "localhost:3000/*",
+        "http://localhost:3000/mcp",
+        Reading::Narrow
+    ));
+    assert!(matches(
+        "https://[::1]:8080/mcp",
+        "https://[0:0::1]:8080/mcp",
+        Reading::Narrow
+    ));
+    assert!(!matches(
+        "https://a.com/mcp",
+        "https://a.com/mcp/other",
+        Reading::Narrow
+    ));
+    assert!(!matches(
+        "https://a.com",
+        "https://a.com/mcp",
+        Reading::Narrow
+    ));
+    assert!(matches(
+        "https://a.com/mcp",
+        "https://a.com/mcp?token=1",
+        Reading::Narrow
+    ));
+    assert!(!matches(
+        "https://a.com/mcp?v=1",
+        "https://a.com/mcp?v=2",
+        Reading::Narrow
+    ));
+}
+
+#[test]
+fn a_pattern_that_cannot_match_is_refused() {
+    for pattern in [
+        "",
+        "https://",
+        "https://a b/",
+        "ftp://a/",
+        "https://u@a/",
+        "https://a:x/",
+        "https://a\\b/",
+    ] {
+        assert!(UrlPattern::parse(pattern).is_err(), "{pattern}");
+    }
+}
+
+/// The same rules over strings that were never a URL: parts in, answer out.
+#[derive(Debug, Clone)]
+struct Parts {
+    scheme: &'static str,
+    labels: Vec<&'static str>,
+    port: Option<u16>,
+    path: Vec<&'static str>,
+}
+
+fn naive_glob(pattern: &[u8], text: &[u8]) -> bool {
+    match pattern.split_first() {
+        None => text.is_empty(),
+        Some((b'*', rest)) => (0..=text.len()).any(|skip| naive_glob(rest, &text[skip..])),
+        Some((byte, rest)) => text.first() == Some(byte) && naive_glob(rest, &text[1..]),
+    }
+}
+
+fn naive(pattern: &Parts, url: &Parts) -> bool {
+    let default = if url.scheme == "https" { 443 } else { 80 };
+    let port = match pattern.port {
+        Some(port) => url.port.unwrap_or(default) == port,
+        None => url.port.unwrap_or(default) == default,
+    };
+    let host = if pattern.labels == ["*"] {
+        true
+    } else if pattern.labels[0] == "*" && !pattern.labels[1..].contains(&"*") {
+        let parent = &pattern.labels[1..];
+        url.labels.len() > parent.len() && url.labels.ends_with(parent)
+    } else {
+        pattern.labels.len() == url.labels.len()
+            && pattern
+                .labels
+                .iter()
+                .zip(&url.labels)
+                .all(|(pattern, label)| naive_glob(pattern.as_bytes(), label.as_bytes()))
+    };
+    let text = |path: &[&str]| format!("/{}", path.join("/"));
+    let (wanted, path) = (text(&pattern.path), text(&url.path));
+    let path = naive_glob(wanted.as_bytes(), path.as_bytes())
+        || wanted.trim_end_matches('/') == path.trim_end_matches('/');
+    pattern.scheme == url.scheme && port && host && path
+}
+
+fn parts(words: &'static [&'static str]) -> impl Strategy<Value = Parts> {
+    (
+        prop::sample::select(vec!["http", "https"]),
+        prop::collection::vec(prop::sample::select(words), 1..4),
+        prop::sample::select(vec![None, Some(80), Some(443), Some(8080)]),
+        prop::collection::vec(prop::sample::select(words), 0..3),
+    )
+        .prop_map(|(scheme, labels, port, path)| Parts {
+            scheme,
+            labels,
+            port,
+            path,
+        })
+}
+
+fn written(parts: &Parts) -> String {
+    let port = parts
+        .port
+        .map_or_else(String::new, |port| format!(":{port}"));
+    format!(
+        "{}://{}{port}/{}",
+        parts.scheme,
+        parts.labels.join("."),
+        parts.path.join("/")
+    )
+}
+
+proptest! {
+    #[test]
+    fn url_rules_agree_with_a_naive_reference(
+        pattern in parts(&["a", "ab", "*", "a*"]),
+        url in parts(&["a", "ab", "b"]),
+    ) {
+        let found = matches(&written(&pattern), &written(&url), Reading::Narrow);
+        prop_assert_eq!(found, naive(&pattern, &url), "{} {}", written(&pattern), written(&url));
+    }
+
+    #[test]
+    fn a_wide_reading_matches_whatever_a_narrow_one_does(
+        pattern in parts(&["a", "ab", "*", "a*"]),
+        url in parts(&["a", "ab", "b"]),
+    ) {
+        let (pattern, url) = (written(&pattern), written(&url));
+        if matches(&pattern, &url, Reading::Narrow) {
+            prop_assert!(matches(&pattern, &url, Reading::Wide));
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Files as written: text to entries and settings, each with its line, every fault named.
+//!
+//! Owns: the shape of `.mcp.json`, settings, plugin and managed files. It never stops at a fault
+//! inside a readable file, so one bad entry never hides the others.
+//! Does not own: which file is read (`load`), what wins (`merge`), what may run (`policy`).
+//! Nothing here expands a variable (SEC-01).
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind};
+
+pub(crate) mod entry;
+pub(crate) mod json;
+pub(crate) mod keys;
+pub(crate) mod settings;
+
+use json::{Content, Member, Root, RootMember, Spot};
+pub(crate) use settings::Settings;
+
+/// The text a definition stands in.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// A file.
+    File(PathBuf),
+    /// The value of a flag.
+    Flag(&'static str),
+    /// The embedding program.
+    Program,
+}
+
+impl Source {
+    pub(crate) fn origin(&self, line: u32) -> Origin {
+        match self {
+            Source::File(path) => Origin::File {
+                path: path.clone(),
+                line,
+            },
+            Source::Flag(flag) => Origin::Flag { flag, line },
+            Source::Program => Origin::Program,
+        }
+    }
+}
+
+/// Which keys a file may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// `settings.json` of the person.
+    User,
+    /// `.toolway/settings.local.json`.
+    Local,
+    /// `.mcp.json`: servers only. What it says about trust is ignored aloud (SEC-03).
+    Project,
+    /// `.toolway/settings.json`, which a repository may ship and nobody uses.
+    Repository,
+    /// A file or text given by `--mcp-config`: servers only.
+    Flag,
+    /// A plugin's `.mcp.json`, which may be a bare map of servers.
+    Plugin,
+    /// A plugin's manifest, of which only `mcpServers` concerns us.
+    PluginManifest,
+    /// `managed-settings.json`.
+    Managed,
+    /// `managed-mcp.json`.
+    Enterprise,
+}
+
+/// One server as one file writes it.
+#[derive(Debug, Clone)]
+pub(crate) struct RawServer {
+    pub(crate) name: ServerName,
+    /// Whether the name stands as written; a name with hidden characters never competes with the
+    /// clean one.
+    pub(crate) name_stands: bool,
+    pub(crate) origin: Origin,
+    pub(crate) definition: Map<String, Value>,
+    pub(crate) spot: Spot,
+    pub(crate) kind: Option<TransportKind>,
+    pub(crate) diagnoses: Vec<Diagnosis>,
+}
+
+impl RawServer {
+    /// The first error, when the entry cannot be used.
+    pub(crate) fn fault(&self) -> Option<&Diagnosis> {
+        self.diagnoses
+            .iter()
+            .find(|diagnosis| diagnosis.severity == Severity::Error)
+    }
+}
+
+/// What one file said.
+#[derive(Debug, Default)]
+pub(crate) struct RawFile {
+    pub(crate) servers: Vec<RawServer>,
+    pub(crate) settings: Settings,
+    pub(crate) diagnoses: Vec<Diagnosis>,
+}
+
+/// Reads one text. An error means that nothing of it could be read.
+pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFile, Diagnosis> {
+    let mut file = RawFile::default();
+    let members = match json::parse(text, source)? {
+        Root::Empty if matches!(kind, FileKind::Managed | FileKind::Enterprise) => {
+            return Err(Diagnosis::error("is empty").at(source.origin(1)));
+        }
+        Root::Empty => return Ok(file),
+        Root::Object(members) => members,
+    };
+    if kind == FileKind::Plugin && !members.iter().any(|member| member.key == "mcpServers") {
+        for member in members {
+            let key = member.key.clone();
+            let (value, spot, doubled) = member.into_value();
+            file.add_server(
+                source,
+                Member {
+                    key,
+                    value,
+                    spot,
+                    doubled,
+                },
+            );
+        }
+        return Ok(file);
+    }
+    let has_servers = members.iter().any(|member| member.key == "mcpServers");
+    let mut seen: Vec<(String, u32)> = Vec::new();
+    for member in members {
+        if let Some((_, first)) = seen.iter().find(|(key, _)| *key == member.key) {
+            let diagnosis = Diagnosis::error(format!(
+                "`{}` stands twice, on lines {first} and {}",
+                member.key, member.line
+            ));
+            file.fault(
+                kind,
+                diagnosis
+                    .at(source.origin(member.line))
+                    .hint("make them one"),
+            );
+        } else {
+            seen.push((member.key.clone(), member.line));
+        }
+        file.add_root(source, kind, member);
+    }
+    if !has_servers && matches!(kind, FileKind::Project | FileKind::Flag) {
+        file.missing_servers(source, kind, &seen);
+    }
+    Ok(file)
+}
+
+impl RawFile {
+    /// Notes a fault that leaves it open what the file means. In a policy file that is no
+    /// detail: the key could be the one that denies.
+    fn fault(&mut self, kind: FileKind, diagnosis: Diagnosis) {
+        if matches!(kind, FileKind::Managed | FileKind::Enterprise) {
+            self.settings.policy_fault.get_or_insert(diagnosis);
+        } else {
+            self.diagnoses.push(diagnosis);
+        }
+    }
+
+    fn add_root(&mut self, source: &Source, kind: FileKind, member: RootMember) {
+        if member.key == "mcpServers" {
+            self.add_servers(source, member);
+        } else if kind == FileKind::PluginManifest {
+            // A manifest has its own keys, which are the plugin system's business.
+        } else if keys::FOREIGN_ROOTS.contains(&member.key.as_str()) {
+            self.diagnoses.push(
+                Diagnosis::error(format!(
+                    "`{}` is another program's key; its servers are not loaded",
+                    member.key
+                ))
+                .at(source.origin(member.line))
+                .hint(format!(
+                    "rename `{}` to `mcpServers`, or run `toolway import`",
+                    member.key
+                )),
+            );
+        } else if let Some(seen) = keys::visible(&member.key) {
+            let diagnosis = Diagnosis::error(format!(
+                "the key `{}` has hidden characters and is not read",
+                keys::spelled_out(&member.key)
+            ));
+            let diagnosis = diagnosis.at(source.origin(member.line));
+            self.fault(kind, diagnosis.hint(format!("write it as `{seen}`")));
+        } else if keys::SETTINGS.contains(&member.key.as_str()) {
+            let (line, key) = (member.line, member.key.clone());
+            let (value, spot, doubled) = member.into_value();
+            for double in doubled {
+                let message = format!("`{}` stands twice inside `{key}`", double.key);
+                self.fault(
+                    kind,
+                    Diagnosis::error(message).at(source.origin(double.second)),
+                );
+            }
+            self.settings
+                .add(source, kind, &key, line, value, &spot, &mut self.diagnoses);
+        } else if let Some(meant) = keys::nearest(
+            &member.key,
+            keys::SETTINGS.into_iter().chain(["mcpServers"]),
+        ) {
+            let message = format!("`{}` is not a key Toolway reads", member.key);
+            let diagnosis = Diagnosis::warning(message)
+                .at(source.origin(member.line))
+                .hint(format!("did you mean `{meant}`?"));
+            if matches!(meant, "allowedMcpServers" | "deniedMcpServers") {
+                self.fault(kind, diagnosis);
+            } else {
+                self.diagnoses.push(diagnosis);
+            }
+        }
+    }
+
+    fn add_servers(&mut self, source: &Source, member: RootMember) {
+        let line = member.line;
+        match member.content {
+            Content::Object(members) => {
+                for member in members {
+                    self.add_server(source, member);
+                }
+            }
+            Content::Other(value, ..) => self.diagnoses.push(
+                Diagnosis::error(format!(
+                    "`mcpServers` must be an object, not {}",
+                    json::kind_of(&value)
+                ))
+                .at(source.origin(line))
+                .hint("write `\"mcpServers\": {\"name\": {\"command\": \"…\"}}`"),
+            ),
+        }
+    }
+
+    fn add_server(&mut self, source: &Source, member: Member) {
+        let Member {
+            key,
+            value,
+            spot,
+            doubled,
+        } = member;
+        let origin = source.origin(spot.line);
+        let mut found = Vec::new();
+        let (name, name_stands) = match ServerName::new(key.clone()) {
+            Ok(name) => (name, true),
+            Err(error) => {
+                let seen = keys::visible(&key).filter(|seen| !seen.is_empty());
+                let mut diagnosis = Diagnosis::error(error.to_string()).at(origin.clone());
+                if let Some(seen) = &seen {
+                    diagnosis = diagnosis.hint(format!("write it as `{seen}`"));
+                }
+                found.push(diagnosis);
+                let Ok(name) = ServerName::new(seen.unwrap_or_else(|| "(unnamed)".to_owned()))
+                else {
+                    return;
+                };
+                (name, false)
+            }
+        };
+        for earlier in self
+            .servers
+            .iter()
+            .filter(|earlier| earlier.name.as_str() == key)
+        {
+            found.push(
+                Diagnosis::warning(format!(
+                    "`{key}` stands twice in this file; the one on line {} is not used",
+                    earlier.origin.line().unwrap_or_default()
+                ))
+                .at(origin.clone()),
+            );
+        }
+        for double in doubled {
+            found.push(
+                Diagnosis::error(format!(
+                    "`{}` stands twice in this entry, on lines {} and {}",
+                    double.key, double.first, double.second
+                ))
+                .at(source.origin(double.second))
+                .hint("keep one of them"),
+            );
+        }
+        let (definition, kind) = match value {
+            Value::Object(definition) => {
+                let checked = entry::check(&definition, &spot, source);
+                found.extend(checked.diagnoses);
+                (definition, checked.kind)
+            }
+            other => {
+                found.push(
+                    Diagnosis::error(format!(
+                        "a server must be an object, not {}",
+                        json::kind_of(&other)
+                    ))
+                    .at(origin.clone())
+                    .hint("write `{\"command\": \"…\", \"args\": []}` or `{\"type\": \"http\", \"url\": \"https://…\"}`"),
+                );
+                (Map::new(), None)
+            }
+        };
+        let diagnoses = found
+            .into_iter()
+            .map(|diagnosis| diagnosis.of(&name))
+            .collect();
+        self.servers.push(RawServer {
+            name,
+            name_stands,
+            origin,
+            definition,
+            spot,
+            kind,
+            diagnoses,
+        });
+    }
+
+    fn missing_servers(&mut self, source: &Source, kind: FileKind, seen: &[(String, u32)]) {
+        let foreign = |(key, _): &(String, u32)| {
+            keys::FOREIGN_ROOTS.contains(&key.as_str()) || keys::visible(key).is_some()
+        };
+        if seen.iter().any(foreign) {
+            return; // That diagnosis already says what to do.
+        }
+        let message = match kind {
+            FileKind::Flag => "has no `mcpServers`, so it brings no server",
+            _ => "has no `mcpServers`",
+        };
+        self.diagnoses.push(
+            Diagnosis::warning(message)
+                .at(source.origin(1))
+                .hint("put the servers below `\"mcpServers\": {…}`"),
+        );
+    }
+}
+
+/// One server that stands in no file.
+pub(crate) fn single(name: String, definition: Map<String, Value>, source: &Source) -> RawFile {
+    let mut file = RawFile::default();
+    let spot = Spot {
+        line: 1,
+        ..Spot::default()
+    };
+    let value = Value::Object(definition);
+    file.add_server(
+        source,
+        Member {
+            key: name,
+            value,
+            spot,
+            doubled: Vec::new(),
+        },
+    );
+    file
+}
+
+/// Checks a definition that stands in no file yet, such as one about to be written.
+pub fn validate(name: &ServerName, definition: &Map<String, Value>) -> Vec<Diagnosis> {
+    let checked = entry::check(definition, &Spot::default(), &Source::Program);
+    checked
+        .diagnoses
+        .into_iter()
+        .map(|diagnosis| diagnosis.of(name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,452 @@
+//! One server's entry, checked by hand: one clear diagnosis per fault, with its line.
+//!
+//! Owns: what an entry may say. A key it does not know is kept and left alone.
+//! Does not own: values that variables complete; those are checked again once they are expanded
+//! (`spec`).
+
+use serde_json::{Map, Value};
+use toolway_types::{Diagnosis, ProtocolMode, TransportKind};
+use url::Url;
+
+use super::Source;
+use super::json::{Spot, kind_of};
+use super::keys::{self, Shape};
+use crate::env;
+
+/// The shortest `timeout`; anything less was meant in seconds.
+const MIN_TIMEOUT: u64 = 1_000;
+
+/// What checking an entry found.
+pub(crate) struct Checked {
+    pub(crate) kind: Option<TransportKind>,
+    pub(crate) diagnoses: Vec<Diagnosis>,
+}
+
+/// Checks an entry as written.
+pub(crate) fn check(definition: &Map<String, Value>, spot: &Spot, source: &Source) -> Checked {
+    let mut checker = Checker {
+        definition,
+        spot,
+        source,
+        found: Vec::new(),
+    };
+    for (key, value) in definition {
+        match keys::ENTRY.iter().find(|(known, _)| known == key) {
+            Some((_, shape)) => checker.value(key, *shape, value),
+            None => checker.unknown_key(key),
+        }
+    }
+    let kind = checker.transport();
+    checker.limits();
+    Checked {
+        kind,
+        diagnoses: checker.found,
+    }
+}
+
+struct Checker<'a> {
+    definition: &'a Map<String, Value>,
+    spot: &'a Spot,
+    source: &'a Source,
+    found: Vec<Diagnosis>,
+}
+
+impl Checker<'_> {
+    fn error(&mut self, key: &str, message: String, hint: Option<String>) {
+        let mut diagnosis = Diagnosis::error(message).at(self.origin(key));
+        diagnosis.hint = hint;
+        self.found.push(diagnosis);
+    }
+
+    fn warning(&mut self, key: &str, message: String, hint: String) {
+        self.found
+            .push(Diagnosis::warning(message).at(self.origin(key)).hint(hint));
+    }
+
+    /// The line of a key; `a.b` means the member `b` of `a`.
+    fn origin(&self, key: &str) -> toolway_types::Origin {
+        let (outer, inner) = key
+            .split_once('.')
+            .map_or((key, None), |(a, b)| (a, Some(b)));
+        let line = match (self.spot.member(self.definition, outer), inner) {
+            (Some(spot), Some(inner)) => match self.definition.get(outer) {
+                Some(Value::Object(object)) => spot.line_of(object, inner),
+                Some(Value::Array(_)) => inner.parse().map_or(spot.line, |i| spot.line_at(i)),
+                _ => spot.line,
+            },
+            (Some(spot), None) => spot.line,
+            (None, _) => self.spot.line,
+        };
+        self.source.origin(line)
+    }
+
+    fn unknown_key(&mut self, key: &str) {
+        let known = || keys::ENTRY.iter().map(|(known, _)| *known);
+        if let Some(seen) = keys::visible(key) {
+            let message = format!("the key `{}` has hidden characters", keys::spelled_out(key));
+            self.error(key, message, Some(format!("write it as `{seen}`")));
+        } else if let Some(meant) = keys::meant(key, known()) {
+            let message = format!("`{key}` is not a key Toolway reads");
+            self.warning(key, message, format!("did you mean `{meant}`?"));
+        }
+    }
+
+    fn value(&mut self, key: &str, shape: Shape, value: &Value) {
+        match (shape, value) {
+            (Shape::Text | Shape::Scopes, Value::String(text)) => self.text(key, text),
+            (Shape::Word, Value::String(_))
+            | (Shape::Switch, Value::Bool(_))
+            | (Shape::Milliseconds, _) => {}
+            (Shape::Texts | Shape::Scopes, Value::Array(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    if is_plain(item) {
+                        continue; // Nearly all are, and a name for each costs time.
+                    }
+                    self.item(&format!("{key}.{index}"), &format!("{key}[{index}]"), item);
+                }
+            }
+            (Shape::TextMap, Value::Object(map)) => {
+                for (name, item) in map {
+                    if !is_plain(item) || key == "headers" {
+                        self.item(&format!("{key}.{name}"), &format!("{key}.{name}"), item);
+                    }
+                    self.member_name(key, name);
+                }
+            }
+            (Shape::Oauth, Value::Object(map)) => self.oauth(map),
+            (Shape::Port, Value::Number(number))
+                if number
+                    .as_u64()
+                    .is_some_and(|port| (1..=65_535).contains(&port)) => {}
+            _ => {
+                let message = format!(
+                    "`{key}` must be {}, not {}",
+                    shape.expected(),
+                    kind_of(value)
+                );
+                self.error(key, message, None);
+            }
+        }
+    }
+
+    fn text(&mut self, key: &str, text: &str) {
+        // An empty `command` or `url` is reported as missing, with the better hint.
+        if text.contains('\0') {
+            self.error(key, format!("`{key}` has a NUL character"), None);
+        } else if text.trim().is_empty() && !matches!(key, "command" | "url") {
+            self.error(key, format!("`{key}` must not be empty"), None);
+        }
+    }
+
+    fn item(&mut self, place: &str, shown: &str, item: &Value) {
+        match item {
+            Value::String(text) if text.contains('\0') => {
+                self.error(place, format!("`{shown}` has a NUL character"), None);
+            }
+            Value::String(text) if place.starts_with("headers.") => {
+                if let Err(why) = header_value(text) {
+                    self.error(place, format!("`{shown}` {why}"), None);
+                }
+            }
+            Value::String(_) => {}
+            Value::Number(_) | Value::Bool(_) => {
+                let message = format!("`{shown}` must be a string, not {}", kind_of(item));
+                self.error(
+                    place,
+                    message,
+                    Some(format!("write it in quotes: `\"{item}\"`")),
+                );
+            }
+            other => {
+                let message = format!("`{shown}` must be a string, not {}", kind_of(other));
+                self.error(place, message, None);
+            }
+        }
+    }
+
+    fn member_name(&mut self, key: &str, name: &str) {
+        if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            return;
+        }
+        let place = format!("{key}.{name}");
+        let shown = keys::spelled_out(name);
+        if let Some(seen) = keys::visible(name) {
+            let message = format!("`{shown}` in `{key}` has hidden characters");
+            self.error(&place, message, Some(format!("write it as `{seen}`")));
+        } else if key == "headers" && !is_header_name(name) {
+            self.error(
+                &place,
+                format!("`{shown}` is not a valid header name"),
+                None,
+            );
+        } else if key == "env" && (name.is_empty() || name.contains('=')) {
+            self.error(
+                &place,
+                format!("`{shown}` is not a valid variable name"),
+                None,
+            );
+        }
+    }
+
+    fn oauth(&mut self, map: &Map<String, Value>) {
+        for (key, value) in map {
+            let place = format!("oauth.{key}");
+            match keys::OAUTH.iter().find(|(known, _)| known == key) {
+                Some((_, shape)) => self.value(&place, *shape, value),
+                None => {
+                    if let Some(meant) =
+                        keys::meant(key, keys::OAUTH.iter().map(|(known, _)| *known))
+                    {
+                        let message = format!("`{place}` is not a key Toolway reads");
+                        self.warning(&place, message, format!("did you mean `oauth.{meant}`?"));
+                    }
+                }
+            }
+        }
+        if let Some(Value::String(text)) = map.get("authServerMetadataUrl")
+            && !env::mentions_variable(text)
+            && let Err(why) = parse_url(text, &["https", "http"])
+        {
+            let key = "oauth.authServerMetadataUrl";
+            self.error(key, format!("`{key}` {why}"), None);
+        }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        match self.definition.get(key) {
+            Some(Value::String(text)) => !text.trim().is_empty(),
+            Some(Value::Null) | None => false,
+            // A wrong type has its own diagnosis; it is not missing as well.
+            Some(_) => true,
+        }
+    }
+
+    /// Settles the transport from `type`, `command` and `url`.
+    fn transport(&mut self) -> Option<TransportKind> {
+        let (command, url) = (self.has("command"), self.has("url"));
+        let kind = match self.definition.get("type") {
+            Some(Value::String(word)) => match TransportKind::parse(word) {
+                Some(kind) => Some(kind),
+                None => {
+                    self.unknown_type(word);
+                    return None;
+                }
+            },
+            Some(_) => return None,
+            None => None,
+        };
+        if command && url {
+            let message = "`command` and `url` are both given; a server has one of them";
+            self.error(
+                "url",
+                message.to_owned(),
+                Some("remove one of them".to_owned()),
+            );
+            return kind;
+        }
+        match kind {
+            Some(kind) => self.needs(kind, command, url),
+            None if url => return Some(self.inferred()),
+            None if command => return self.stdio(),
+            None => {
+                let message = "neither `command` nor `url` is given";
+                let hint = "add `\"command\": \"…\"`, or `\"type\": \"http\"` and `\"url\": \"https://…\"`";
+                self.error("command", message.to_owned(), Some(hint.to_owned()));
+            }
+        }
+        kind
+    }
+
+    fn needs(&mut self, kind: TransportKind, command: bool, url: bool) {
+        let word = kind.as_str();
+        match kind {
+            TransportKind::Stdio if !command => {
+                let hint = if url {
+                    "set `type` to `http`"
+                } else {
+                    "add `\"command\": \"…\"`"
+                };
+                let message = format!("`type` is `{word}`, but `command` is missing");
+                self.error("type", message, Some(hint.to_owned()));
+            }
+            TransportKind::Stdio => {
+                self.stdio();
+            }
+            TransportKind::Sdk => {}
+            _ if !url => {
+                let hint = if command {
+                    "set `type` to `stdio`, or leave it out".to_owned()
+                } else {
+                    format!("add `\"url\": \"{}://…\"`", schemes(kind)[0])
+                };
+                let message = format!("`type` is `{word}`, but `url` is missing");
+                self.error("type", message, Some(hint));
+            }
+            _ => self.url(kind),
+        }
+    }
+
+    fn stdio(&mut self) -> Option<TransportKind> {
+        if let Some(command) = self.definition.get("command").and_then(Value::as_str)
+            && !self.definition.contains_key("args")
+            && command.contains(char::is_whitespace)
+            && !command.contains(['/', '\\'])
+        {
+            let message = "`command` has a space in it, and no shell will split it".to_owned();
+            self.warning("command", message, "put the rest into `args`".to_owned());
+        }
+        Some(TransportKind::Stdio)
+    }
+
+    fn inferred(&mut self) -> TransportKind {
+        let text = self
+            .definition
+            .get("url")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let is_socket = text.starts_with("ws://") || text.starts_with("wss://");
+        let kind = if is_socket {
+            TransportKind::Ws
+        } else {
+            TransportKind::Http
+        };
+        let message = format!("`url` without `type`: taken as `{}`", kind.as_str());
+        self.warning(
+            "url",
+            message,
+            format!("add `\"type\": \"{}\"`", kind.as_str()),
+        );
+        self.url(kind);
+        kind
+    }
+
+    fn url(&mut self, kind: TransportKind) {
+        if let Some(Value::String(text)) = self.definition.get("url")
+            && !env::mentions_variable(text)
+            && let Err(why) = parse_url(text, schemes(kind))
+        {
+            self.error("url", format!("`url` {why}"), None);
+        }
+    }
+
+    fn unknown_type(&mut self, word: &str) {
+        let known: Vec<_> = TransportKind::ALL
+            .iter()
+            .map(|kind| kind.as_str())
+            .collect();
+        let list = known
+            .iter()
+            .map(|kind| format!("`{kind}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let familiar = match word.to_lowercase().as_str() {
+            "streamable_http" | "streamablehttp" | "https" | "remote" => Some("http"),
+            "websocket" | "wss" => Some("ws"),
+            "local" | "command" | "process" => Some("stdio"),
+            _ => None,
+        };
+        let hint = match familiar.or_else(|| keys::nearest(word, known)) {
+            Some(meant) => format!("did you mean `{meant}`? The types are {list}"),
+            None => format!("the types are {list}"),
+        };
+        self.error(
+            "type",
+            format!("unknown `type` `{}`", keys::spelled_out(word)),
+            Some(hint),
+        );
+    }
+
+    /// The values with a range: `timeout` and `protocol`.
+    fn limits(&mut self) {
+        if let Some(value) = self.definition.get("timeout") {
+            match value.as_u64() {
+                Some(timeout) if timeout >= MIN_TIMEOUT => {}
+                Some(short) => {
+                    let message = format!("`timeout` is {short} ms; the least is {MIN_TIMEOUT}");
+                    let hint = format!(
+                        "it counts milliseconds: for {short} seconds write {}",
+                        short.max(1).saturating_mul(1_000)
+                    );
+                    self.error("timeout", message, Some(hint));
+                }
+                None => {
+                    let message = format!(
+                        "`timeout` must be {}, not {}",
+                        Shape::Milliseconds.expected(),
+                        if value.is_number() {
+                            value.to_string()
+                        } else {
+                            kind_of(value).to_owned()
+                        },
+                    );
+                    self.error("timeout", message, None);
+                }
+            }
+        }
+        if let Some(Value::String(word)) = self.definition.get("protocol")
+            && ProtocolMode::parse(word).is_none()
+        {
+            let message = format!("unknown `protocol` `{}`", keys::spelled_out(word));
+            let hint = "use `auto`, `legacy` or `2026-07-28`".to_owned();
+            self.error("protocol", message, Some(hint));
+        }
+    }
+}
+
+/// A string that needs no second look.
+fn is_plain(item: &Value) -> bool {
+    item.as_str().is_some_and(|text| !text.contains('\0'))
+}
+
+/// The URL schemes a transport speaks.
+pub(crate) fn schemes(kind: TransportKind) -> &'static [&'static str] {
+    match kind {
+        TransportKind::Ws | TransportKind::WsIde => &["wss", "ws"],
+        _ => &["https", "http"],
+    }
+}
+
+/// Reads a URL. The reason never repeats the text, which may hold a secret.
+pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, String> {
+    let wanted = || {
+        schemes
+            .iter()
+            .rev()
+            .map(|scheme| format!("`{scheme}://`"))
+            .collect::<Vec<_>>()
+            .join(" or ")
+    };
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(url::ParseError::RelativeUrlWithoutBase) => {
+            return Err(format!("must begin with {}", wanted()));
+        }
+        Err(error) => return Err(format!("is not a URL: {error}")),
+    };
+    if !schemes.contains(&url.scheme()) {
+        return Err(format!(
+            "must begin with {}, not `{}:`",
+            wanted(),
+            url.scheme()
+        ));
+    }
+    Ok(url)
+}
+
+/// Whether a header value can be sent without becoming two headers.
+pub(crate) fn header_value(text: &str) -> Result<(), &'static str> {
+    if text.contains(['\r', '\n']) {
+        Err("has a line break, which would start another header")
+    } else if text.chars().any(|c| c.is_control() && c != '\t') {
+        Err("has a control character")
+    } else {
+        Ok(())
+    }
+}
+
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}

@@ -1,0 +1,292 @@
+//! JSON with comments to values that remember their lines.
+//!
+//! Owns: what counts as JSON here (comments, trailing commas and a byte order mark yes; every
+//! other looseness no), and the positions. Does not own: what any key means.
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Number, Value};
+use toolway_types::Diagnosis;
+
+use super::Source;
+
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Where a value stands: the line of its key (or of itself, in an array), and the same for what
+/// it holds, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spot {
+    pub(crate) line: u32,
+    pub(super) inside: Vec<Spot>,
+}
+
+impl Spot {
+    /// The line of a member of the object that stands here; this spot's own when unknown.
+    pub(crate) fn line_of(&self, object: &Map<String, Value>, key: &str) -> u32 {
+        self.member(object, key).map_or(self.line, |spot| spot.line)
+    }
+
+    /// The spot of a member of the object that stands here.
+    pub(crate) fn member(&self, object: &Map<String, Value>, key: &str) -> Option<&Spot> {
+        self.inside.get(object.keys().position(|name| name == key)?)
+    }
+
+    /// The line of an element of the array that stands here.
+    pub(crate) fn line_at(&self, index: usize) -> u32 {
+        self.inside.get(index).map_or(self.line, |spot| spot.line)
+    }
+}
+
+/// A member of an object, in the order of the file. A key may occur more than once.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) key: String,
+    pub(crate) value: Value,
+    pub(crate) spot: Spot,
+    /// Keys that stand twice inside the value.
+    pub(crate) doubled: Vec<Doubled>,
+}
+
+/// A key that stands twice in one object.
+#[derive(Debug)]
+pub(crate) struct Doubled {
+    pub(crate) key: String,
+    pub(crate) first: u32,
+    pub(crate) second: u32,
+}
+
+/// The text's root object, two levels of it as members so that a doubled server is seen.
+#[derive(Debug)]
+pub(crate) enum Root {
+    /// Nothing but white space and comments.
+    Empty,
+    /// An object.
+    Object(Vec<RootMember>),
+}
+
+/// A member of the root.
+#[derive(Debug)]
+pub(crate) struct RootMember {
+    pub(crate) key: String,
+    pub(crate) line: u32,
+    pub(crate) content: Content,
+}
+
+/// What a root member holds: objects stay open, because a doubled key in one is a finding.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Object(Vec<Member>),
+    Other(Value, Spot, Vec<Doubled>),
+}
+
+impl RootMember {
+    /// The value as a whole, with its spot and the keys doubled anywhere in it.
+    pub(crate) fn into_value(self) -> (Value, Spot, Vec<Doubled>) {
+        match self.content {
+            Content::Other(value, spot, doubled) => (value, spot, doubled),
+            Content::Object(members) => {
+                let mut builder = ObjectBuilder::default();
+                for member in members {
+                    builder.doubled.extend(member.doubled);
+                    builder.insert(member.key, member.value, member.spot);
+                }
+                let spot = Spot {
+                    line: self.line,
+                    inside: builder.spots,
+                };
+                (Value::Object(builder.map), spot, builder.doubled)
+            }
+        }
+    }
+}
+
+/// Parses a text. The error has its line and column.
+pub(crate) fn parse(text: &str, source: &Source) -> Result<Root, Diagnosis> {
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
+        let line = u32::try_from(error.line_display()).unwrap_or(u32::MAX);
+        let column = u32::try_from(error.column_display()).unwrap_or(u32::MAX);
+        let kind = error.kind().to_string();
+        Diagnosis::error(format!("is not valid JSON: {}", lower_first(&kind)))
+            .at(source.origin(line))
+            .column(column)
+            .hint("mend the file at that place; nothing in it is read until then")
+    })?;
+    let lines = Lines::new(text);
+    match parsed.value {
+        None => Ok(Root::Empty),
+        Some(ast::Value::Object(object)) => Ok(Root::Object(root_members(object, &lines))),
+        Some(other) => Err(Diagnosis::error(format!(
+            "must hold an object at its root, not {}",
+            kind_of_ast(&other)
+        ))
+        .at(source.origin(lines.line(other.start())))
+        .hint("write `{\"mcpServers\": {}}`")),
+    }
+}
+
+fn root_members(object: ast::Object<'_>, lines: &Lines) -> Vec<RootMember> {
+    object
+        .properties
+        .into_iter()
+        .map(|property| {
+            let line = lines.line(property.name.start());
+            let content = match property.value {
+                ast::Value::Object(inner) => Content::Object(
+                    inner
+                        .properties
+                        .into_iter()
+                        .map(|property| member(property, lines))
+                        .collect(),
+                ),
+                other => {
+                    let mut doubled = Vec::new();
+                    let (value, mut spot) = convert(other, lines, &mut doubled);
+                    spot.line = line;
+                    Content::Other(value, spot, doubled)
+                }
+            };
+            RootMember {
+                key: property.name.into_string(),
+                line,
+                content,
+            }
+        })
+        .collect()
+}
+
+fn member(property: ast::ObjectProp<'_>, lines: &Lines) -> Member {
+    let line = lines.line(property.name.start());
+    let mut doubled = Vec::new();
+    let (value, mut spot) = convert(property.value, lines, &mut doubled);
+    spot.line = line;
+    Member {
+        key: property.name.into_string(),
+        value,
+        spot,
+        doubled,
+    }
+}
+
+#[derive(Default)]
+struct ObjectBuilder {
+    map: Map<String, Value>,
+    spots: Vec<Spot>,
+    doubled: Vec<Doubled>,
+}
+
+impl ObjectBuilder {
+    fn insert(&mut self, key: String, value: Value, spot: Spot) {
+        if self.map.contains_key(&key)
+            && let Some(index) = self.map.keys().position(|name| *name == key)
+        {
+            let first = self.spots[index].line;
+            self.doubled.push(Doubled {
+                key: key.clone(),
+                first,
+                second: spot.line,
+            });
+            self.spots[index] = spot;
+        } else {
+            self.spots.push(spot);
+        }
+        self.map.insert(key, value);
+    }
+}
+
+fn convert(value: ast::Value<'_>, lines: &Lines, doubled: &mut Vec<Doubled>) -> (Value, Spot) {
+    let line = lines.line(value.start());
+    let mut inside = Vec::new();
+    let value = match value {
+        ast::Value::StringLit(text) => Value::String(text.value.into_owned()),
+        ast::Value::BooleanLit(word) => Value::Bool(word.value),
+        ast::Value::NullKeyword(_) => Value::Null,
+        // A number outside the double's range stays text, so that it is found and named.
+        ast::Value::NumberLit(number) => number
+            .value
+            .parse::<Number>()
+            .map_or_else(|_| Value::String(number.value.to_owned()), Value::Number),
+        ast::Value::Array(array) => {
+            let mut values = Vec::with_capacity(array.elements.len());
+            for element in array.elements {
+                let (value, spot) = convert(element, lines, doubled);
+                values.push(value);
+                inside.push(spot);
+            }
+            Value::Array(values)
+        }
+        ast::Value::Object(object) => {
+            let mut builder = ObjectBuilder::default();
+            for property in object.properties {
+                let member = member(property, lines);
+                doubled.extend(member.doubled);
+                builder.insert(member.key, member.value, member.spot);
+            }
+            doubled.append(&mut builder.doubled);
+            inside = builder.spots;
+            Value::Object(builder.map)
+        }
+    };
+    (value, Spot { line, inside })
+}
+
+/// The starts of a text's lines.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn new(text: &str) -> Self {
+        Self(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, byte)| *byte == b'\n')
+                .map(|(i, _)| i)
+                .collect(),
+        )
+    }
+
+    fn line(&self, offset: usize) -> u32 {
+        u32::try_from(self.0.partition_point(|end| *end < offset) + 1).unwrap_or(u32::MAX)
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect::<String>()
+    })
+}
+
+fn kind_of_ast(value: &ast::Value<'_>) -> &'static str {
+    match value {
+        ast::Value::StringLit(_) => "a string",
+        ast::Value::NumberLit(_) => "a number",
+        ast::Value::BooleanLit(_) => "a boolean",
+        ast::Value::Object(_) => "an object",
+        ast::Value::Array(_) => "an array",
+        ast::Value::NullKeyword(_) => "null",
+    }
+}
+
+/// What a value is, in words for a message.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,174 @@
+//! The keys of an entry and of a settings file, and the mistakes people make with them.
+//!
+//! Owns the tables that the checks and the schema both read, so that they cannot drift apart.
+
+use toolway_types::text::is_hidden;
+
+/// What a key's value must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A string that is not empty.
+    Text,
+    /// A string among fixed ones.
+    Word,
+    /// An array of strings.
+    Texts,
+    /// An object whose values are strings.
+    TextMap,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number of milliseconds, at least 1,000.
+    Milliseconds,
+    /// The `oauth` object.
+    Oauth,
+    /// A TCP port.
+    Port,
+    /// A string of scopes separated by spaces, or an array of them.
+    Scopes,
+}
+
+impl Shape {
+    /// What a message says was expected.
+    pub(crate) fn expected(self) -> &'static str {
+        match self {
+            Shape::Text | Shape::Word => "a string",
+            Shape::Texts => "an array of strings",
+            Shape::TextMap => "an object with string values",
+            Shape::Switch => "`true` or `false`",
+            Shape::Milliseconds => "a whole number of milliseconds",
+            Shape::Oauth => "an object",
+            Shape::Port => "a port number from 1 to 65535",
+            Shape::Scopes => "a string or an array of strings",
+        }
+    }
+}
+
+/// The keys of a server's entry.
+pub(crate) const ENTRY: [(&str, Shape); 17] = [
+    ("type", Shape::Word),
+    ("command", Shape::Text),
+    ("args", Shape::Texts),
+    ("env", Shape::TextMap),
+    ("cwd", Shape::Text),
+    ("url", Shape::Text),
+    ("headers", Shape::TextMap),
+    ("headersHelper", Shape::Text),
+    ("oauth", Shape::Oauth),
+    ("timeout", Shape::Milliseconds),
+    ("protocol", Shape::Word),
+    ("disabled", Shape::Switch),
+    ("enabled", Shape::Switch),
+    ("alwaysLoad", Shape::Switch),
+    ("includeTools", Shape::Texts),
+    ("excludeTools", Shape::Texts),
+    ("alias", Shape::Text),
+];
+
+/// The keys of `oauth`.
+pub(crate) const OAUTH: [(&str, Shape); 5] = [
+    ("clientId", Shape::Text),
+    ("callbackPort", Shape::Port),
+    ("authServerMetadataUrl", Shape::Text),
+    ("scopes", Shape::Scopes),
+    ("xaa", Shape::Switch),
+];
+
+/// The keys of a settings file that this crate understands, besides `mcpServers`.
+pub(crate) const SETTINGS: [&str; 12] = [
+    "enabledMcpjsonServers",
+    "disabledMcpjsonServers",
+    "enableAllProjectMcpServers",
+    "enabledMcpServers",
+    "disabledMcpServers",
+    "enabledPlugins",
+    "projectVariables",
+    "permissions",
+    "hooks",
+    "allowedMcpServers",
+    "deniedMcpServers",
+    "env",
+];
+
+/// Keys under which other programs keep their servers.
+pub(crate) const FOREIGN_ROOTS: [&str; 6] = [
+    "servers",
+    "mcp",
+    "context_servers",
+    "mcp_servers",
+    "mcpservers",
+    "mcpServer",
+];
+
+/// Spellings that people bring from elsewhere, too far from ours for a distance to find.
+const FAMILIAR: [(&str, &str); 14] = [
+    ("cmd", "command"),
+    ("arg", "args"),
+    ("arguments", "args"),
+    ("argv", "args"),
+    ("environment", "env"),
+    ("envs", "env"),
+    ("httpUrl", "url"),
+    ("serverUrl", "url"),
+    ("uri", "url"),
+    ("endpoint", "url"),
+    ("transport", "type"),
+    ("transportType", "type"),
+    ("workingDirectory", "cwd"),
+    ("http_headers", "headers"),
+];
+
+/// The known key an unknown one was probably meant to be.
+pub(crate) fn meant(
+    key: &str,
+    known: impl IntoIterator<Item = &'static str>,
+) -> Option<&'static str> {
+    let known: Vec<_> = known.into_iter().collect();
+    let familiar = FAMILIAR
+        .iter()
+        .find(|(wrong, _)| *wrong == key)
+        .map(|(_, right)| *right);
+    familiar
+        .filter(|right| known.contains(right))
+        .or_else(|| nearest(key, known))
+}
+
+/// The nearest of some words, when it is near enough to be a slip.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = word.to_lowercase();
+    let reach = match word.chars().count() {
+        0..=2 => 0,
+        3..=5 => 1,
+        _ => 2,
+    };
+    known
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::osa_distance(&folded, &candidate.to_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|(distance, _)| *distance <= reach)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The key as its writer sees it, when what they see is not what stands there.
+pub(crate) fn visible(key: &str) -> Option<String> {
+    let seen: String = key.chars().filter(|c| !is_hidden(*c)).collect();
+    let seen = seen.trim();
+    (seen != key).then(|| seen.to_owned())
+}
+
+/// A text for a message, with everything invisible spelled out.
+pub(crate) fn spelled_out(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if is_hidden(c) {
+                format!("\\u{{{:04X}}}", c as u32)
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
+}

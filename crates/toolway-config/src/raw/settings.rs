@@ -1,0 +1,300 @@
+//! The keys of a settings file beside its servers, and which file may say what.
+//!
+//! Owns: their shapes, and the rule that a file only counts for the keys its author may decide
+//! (SEC-03). Does not own: what they lead to (`approval`, `policy`, `permission`).
+
+use serde_json::{Map, Value};
+use toolway_types::{Diagnosis, Origin};
+
+use super::json::{Spot, kind_of};
+use super::{FileKind, Source};
+use crate::policy::rule::{Rule, RuleList};
+
+/// What one file says beside its servers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) enabled_project: Vec<Named>,
+    pub(crate) disabled_project: Vec<Named>,
+    pub(crate) enable_all_project: Option<Origin>,
+    pub(crate) enabled: Vec<Named>,
+    pub(crate) disabled: Vec<Named>,
+    pub(crate) plugins_off: Vec<Named>,
+    pub(crate) project_variables: Vec<Named>,
+    pub(crate) permissions: Option<Placed>,
+    pub(crate) hooks: Option<Placed>,
+    pub(crate) allowed: Option<RuleList>,
+    pub(crate) denied: Option<RuleList>,
+    pub(crate) env: Vec<(Named, Value)>,
+    /// A policy list that cannot be understood: nothing may connect.
+    pub(crate) policy_fault: Option<Diagnosis>,
+    /// The keys that widen what may happen, as written; what `localSettings` vouches for.
+    pub(crate) widening: Map<String, Value>,
+}
+
+/// A name and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
+}
+
+/// A value that another module reads, and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed {
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+}
+
+/// Which files a key counts in.
+fn counts(key: &str, kind: FileKind) -> bool {
+    match key {
+        "allowedMcpServers" | "deniedMcpServers" => {
+            matches!(kind, FileKind::Managed | FileKind::Enterprise)
+        }
+        "env" => kind == FileKind::Managed,
+        // A repository must not name the variables it may read (SEC-40).
+        "projectVariables" => matches!(kind, FileKind::User | FileKind::Managed),
+        "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
+        _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
+    }
+}
+
+/// Where a key would count, in words for a hint.
+fn home_of(key: &str) -> &'static str {
+    match key {
+        "allowedMcpServers" | "deniedMcpServers" | "env" => {
+            "it counts only in the system directory's `managed-settings.json`"
+        }
+        _ => "it counts only in your own settings (`settings.json` in the config home)",
+    }
+}
+
+impl Settings {
+    /// Takes one key.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call, which hands over one parsed key"
+    )]
+    pub(crate) fn add(
+        &mut self,
+        source: &Source,
+        kind: FileKind,
+        key: &str,
+        line: u32,
+        value: Value,
+        spot: &Spot,
+        diagnoses: &mut Vec<Diagnosis>,
+    ) {
+        let origin = source.origin(line);
+        if !counts(key, kind) {
+            let from = match kind {
+                FileKind::Project | FileKind::Repository => "a project's own file cannot set it",
+                FileKind::Plugin | FileKind::PluginManifest => "a plugin cannot set it",
+                _ => "it does not count in this file",
+            };
+            diagnoses.push(
+                Diagnosis::warning(format!("`{key}` is ignored: {from}"))
+                    .at(origin)
+                    .hint(home_of(key)),
+            );
+            return;
+        }
+        let mut reader = Reader {
+            source,
+            key,
+            line,
+            spot,
+            diagnoses,
+        };
+        match key {
+            "enabledMcpjsonServers" => self.enabled_project = reader.names(&value),
+            "disabledMcpjsonServers" => self.disabled_project = reader.names(&value),
+            "enabledMcpServers" => self.enabled = reader.names(&value),
+            "disabledMcpServers" => self.disabled = reader.names(&value),
+            "projectVariables" => self.project_variables = reader.names(&value),
+            "enableAllProjectMcpServers" => match value {
+                Value::Bool(true) => self.enable_all_project = Some(origin),
+                Value::Bool(false) => {}
+                ref other => reader.wrong("`true` or `false`", other),
+            },
+            "enabledPlugins" => self.plugins_off = reader.switched_off(&value),
+            "env" => self.env = reader.variables(&value),
+            "permissions" => {
+                self.permissions = Some(Placed {
+                    value: value.clone(),
+                    origin,
+                })
+            }
+            "hooks" => {
+                self.hooks = Some(Placed {
+                    value: value.clone(),
+                    origin,
+                })
+            }
+            "allowedMcpServers" => {
+                let list = reader.rules(&value);
+                self.allowed = self.policy_list(list);
+            }
+            "deniedMcpServers" => {
+                let list = reader.rules(&value);
+                self.denied = self.policy_list(list);
+            }
+            _ => {}
+        }
+        self.note_widening(key, value);
+    }
+
+    fn policy_list(&mut self, list: Result<RuleList, Diagnosis>) -> Option<RuleList> {
+        list.map_err(|fault| self.policy_fault.get_or_insert(fault).clone())
+            .ok()
+    }
+
+    fn note_widening(&mut self, key: &str, value: Value) {
+        match (key, value) {
+            (
+                "enabledMcpjsonServers"
+                | "enableAllProjectMcpServers"
+                | "enabledMcpServers"
+                | "hooks",
+                value,
+            ) => {
+                self.widening.insert(key.to_owned(), value);
+            }
+            ("permissions", Value::Object(permissions)) => {
+                for (name, value) in permissions {
+                    // What narrows always counts and needs nobody's word.
+                    if !matches!(name.as_str(), "deny" | "ask") {
+                        self.widening.insert(format!("permissions.{name}"), value);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Drops everything that widens: what is left may come from a file nobody vouched for.
+    pub(crate) fn narrow(&mut self) {
+        self.enabled_project.clear();
+        self.enable_all_project = None;
+        self.enabled.clear();
+        self.hooks = None;
+        if let Some(Placed {
+            value: Value::Object(permissions),
+            ..
+        }) = &mut self.permissions
+        {
+            permissions.retain(|name, _| matches!(name.as_str(), "deny" | "ask"));
+        }
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Source,
+    key: &'a str,
+    line: u32,
+    spot: &'a Spot,
+    diagnoses: &'a mut Vec<Diagnosis>,
+}
+
+impl Reader<'_> {
+    fn wrong(&mut self, expected: &str, found: &Value) {
+        let message = format!("`{}` must be {expected}, not {}", self.key, kind_of(found));
+        self.diagnoses
+            .push(Diagnosis::error(message).at(self.source.origin(self.line)));
+    }
+
+    fn names(&mut self, value: &Value) -> Vec<Named> {
+        let Value::Array(items) = value else {
+            self.wrong("an array of strings", value);
+            return Vec::new();
+        };
+        let mut names = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let origin = self.source.origin(self.spot.line_at(index));
+            if let Value::String(name) = item {
+                names.push(Named {
+                    name: name.clone(),
+                    origin,
+                });
+            } else {
+                let message = format!(
+                    "`{}[{index}]` must be a string, not {}",
+                    self.key,
+                    kind_of(item)
+                );
+                self.diagnoses.push(Diagnosis::error(message).at(origin));
+            }
+        }
+        names
+    }
+
+    fn switched_off(&mut self, value: &Value) -> Vec<Named> {
+        let Value::Object(map) = value else {
+            self.wrong("an object of plugin names with `true` or `false`", value);
+            return Vec::new();
+        };
+        let mut off = Vec::new();
+        for (name, switch) in map {
+            let origin = self.source.origin(self.spot.line_of(map, name));
+            match switch {
+                Value::Bool(false) => off.push(Named {
+                    name: name.clone(),
+                    origin,
+                }),
+                Value::Bool(true) => {}
+                other => {
+                    let message = format!(
+                        "`{}.{name}` must be `true` or `false`, not {}",
+                        self.key,
+                        kind_of(other)
+                    );
+                    self.diagnoses.push(Diagnosis::error(message).at(origin));
+                }
+            }
+        }
+        off
+    }
+
+    fn variables(&mut self, value: &Value) -> Vec<(Named, Value)> {
+        let Value::Object(map) = value else {
+            self.wrong("an object with string values", value);
+            return Vec::new();
+        };
+        map.iter()
+            .map(|(name, value)| {
+                let origin = self.source.origin(self.spot.line_of(map, name));
+                (
+                    Named {
+                        name: name.clone(),
+                        origin,
+                    },
+                    value.clone(),
+                )
+            })
+            .collect()
+    }
+
+    fn rules(&mut self, value: &Value) -> Result<RuleList, Diagnosis> {
+        let origin = self.source.origin(self.line);
+        let Value::Array(items) = value else {
+            let message = format!(
+                "`{}` must be an array of rules, not {}",
+                self.key,
+                kind_of(value)
+            );
+            return Err(Diagnosis::error(message).at(origin));
+        };
+        let mut rules = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let origin = self.source.origin(self.spot.line_at(index));
+            let rule = Rule::parse(item, origin.clone()).map_err(|why| {
+                Diagnosis::error(format!("`{}[{index}]` {why}", self.key)).at(origin).hint(
+                    "a rule is one of `{\"serverName\": \"…\"}`, `{\"serverUrl\": \"https://…\"}` \
+                     and `{\"serverCommand\": [\"…\"]}`",
+                )
+            })?;
+            rules.push(rule);
+        }
+        Ok(RuleList { origin, rules })
+    }
+}

@@ -1,0 +1,188 @@
+//! The JSON Schema of `.mcp.json` and the settings files.
+//!
+//! Owns the description for editors. What is checked is `raw`'s business; the two share the
+//! tables in `raw::keys`, and a test keeps every key of those in here.
+
+use serde_json::{Value, json};
+use toolway_types::{ProtocolMode, TransportKind};
+
+use crate::raw::keys::{ENTRY, OAUTH, Shape};
+
+/// The schema (draft 2020-12) of every file that holds servers or settings.
+pub fn schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://toolway.dev/config.schema.json",
+        "title": "Toolway configuration",
+        "description": "`.mcp.json`, `settings.json`, `settings.local.json`, `managed-settings.json` and `managed-mcp.json`. Comments and trailing commas are allowed.",
+        "type": "object",
+        "properties": settings(),
+        "$defs": {
+            "server": server(),
+            "oauth": oauth(),
+            "policyRule": policy_rule(),
+        },
+    })
+}
+
+fn settings() -> Value {
+    let names =
+        |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});
+    let rules = |about: &str| json!({"type": "array", "items": {"$ref": "#/$defs/policyRule"}, "description": about});
+    json!({
+        "$schema": {"type": "string"},
+        "mcpServers": {
+            "type": "object",
+            "description": "Servers by name.",
+            "additionalProperties": {"$ref": "#/$defs/server"},
+        },
+        "enabledMcpjsonServers": names("Servers of a project's `.mcp.json` that need no approval record. Ignored in the project's own files."),
+        "disabledMcpjsonServers": names("Servers of a project's `.mcp.json` that never connect."),
+        "enableAllProjectMcpServers": {"type": "boolean", "description": "Every server of a project's `.mcp.json` needs no approval record."},
+        "enabledMcpServers": names("Servers that are on although their entry says off."),
+        "disabledMcpServers": names("Servers that are off."),
+        "enabledPlugins": {"type": "object", "additionalProperties": {"type": "boolean"}, "description": "`false` switches a plugin's servers off."},
+        "projectVariables": names("Variables that a project's `.mcp.json` may read; `*` stands for any characters."),
+        "permissions": {
+            "type": "object",
+            "description": "Which calls may run: deny beats ask beats allow.",
+            "properties": {
+                "allow": names("Calls that run without asking."),
+                "ask": names("Calls that always ask."),
+                "deny": names("Calls that never run."),
+                "defaultMode": {"enum": ["default", "auto", "bypass"], "description": "What happens without a rule."},
+            },
+        },
+        "hooks": {"type": "object", "description": "Programs that run around calls, by event."},
+        "allowedMcpServers": rules("Managed files only: the servers that may connect."),
+        "deniedMcpServers": rules("Managed files only: the servers that may not."),
+        "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Managed settings only: `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS`."},
+    })
+}
+
+fn server() -> Value {
+    let mut properties = serde_json::Map::new();
+    for (key, shape) in ENTRY {
+        properties.insert(key.to_owned(), described(shape, key));
+    }
+    json!({
+        "type": "object",
+        "description": "One server: a process (`command`) or a remote one (`url`).",
+        "properties": properties,
+        "not": {"required": ["command", "url"]},
+    })
+}
+
+fn oauth() -> Value {
+    let mut properties = serde_json::Map::new();
+    for (key, shape) in OAUTH {
+        properties.insert(key.to_owned(), described(shape, key));
+    }
+    json!({"type": "object", "description": "How to log in.", "properties": properties})
+}
+
+fn policy_rule() -> Value {
+    json!({
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": false,
+        "properties": {
+            "serverName": {"type": "string", "description": "A name; `*` stands for any characters."},
+            "serverUrl": {"type": "string", "description": "A URL pattern such as `https://*.example.com/*`."},
+            "serverCommand": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The command and its arguments, each with `*`; a last `**` stands for any further arguments."},
+        },
+    })
+}
+
+fn described(shape: Shape, key: &str) -> Value {
+    let mut value = match (shape, key) {
+        (Shape::Word, "type") => {
+            let mut words: Vec<_> = TransportKind::ALL
+                .iter()
+                .map(|kind| kind.as_str())
+                .collect();
+            words.extend(["streamable-http", "claudeai-proxy"]);
+            json!({"enum": words})
+        }
+        (Shape::Word, _) => {
+            let modes = [
+                ProtocolMode::Auto,
+                ProtocolMode::Legacy,
+                ProtocolMode::Modern,
+            ];
+            json!({"enum": modes.map(ProtocolMode::as_str)})
+        }
+        (Shape::Text, _) => json!({"type": "string", "minLength": 1}),
+        (Shape::Texts, _) => json!({"type": "array", "items": {"type": "string"}}),
+        (Shape::TextMap, _) => {
+            json!({"type": "object", "additionalProperties": {"type": "string"}})
+        }
+        (Shape::Switch, _) => json!({"type": "boolean"}),
+        (Shape::Milliseconds, _) => json!({"type": "integer", "minimum": 1000}),
+        (Shape::Oauth, _) => json!({"$ref": "#/$defs/oauth"}),
+        (Shape::Port, _) => json!({"type": "integer", "minimum": 1, "maximum": 65535}),
+        (Shape::Scopes, _) => {
+            json!({"type": ["string", "array"], "items": {"type": "string"}})
+        }
+    };
+    if let Some(object) = value.as_object_mut() {
+        object.insert("description".to_owned(), json!(about(key)));
+    }
+    value
+}
+
+fn about(key: &str) -> &'static str {
+    match key {
+        "type" => "The transport; `stdio` when there is a `command`.",
+        "command" => "The program to start. No shell is involved.",
+        "args" => "Its arguments.",
+        "env" => "Its environment, beyond a short list that is inherited.",
+        "cwd" => "Its working directory.",
+        "url" => "The endpoint of a remote server.",
+        "headers" => "Headers sent with every request.",
+        "headersHelper" => "A program that prints a JSON object of headers.",
+        "oauth" => "How to log in.",
+        "timeout" => "The longest a call may take, in milliseconds.",
+        "protocol" => "Which era of the protocol to speak.",
+        "disabled" => "`true` switches the server off.",
+        "enabled" => "`false` switches the server off.",
+        "alwaysLoad" => "Its tools are never deferred.",
+        "includeTools" => "Only these of its tools are offered.",
+        "excludeTools" => "These of its tools are not offered.",
+        "alias" => "A shorter name for its tools.",
+        "clientId" => "A client id registered beforehand.",
+        "callbackPort" => "The fixed port of the login callback.",
+        "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
+        "scopes" => "The scopes to ask for.",
+        "xaa" => "Log in by cross-app access.",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::keys::SETTINGS;
+
+    #[test]
+    fn every_key_the_parser_knows_is_in_the_schema_and_explained() {
+        let schema = schema();
+        for key in SETTINGS.into_iter().chain(["mcpServers"]) {
+            assert!(schema["properties"][key].is_object(), "{key}");
+        }
+        for (definition, keys) in [("server", &ENTRY[..]), ("oauth", &OAUTH[..])] {
+            for (key, _) in keys {
+                let described = &schema["$defs"][definition]["properties"][*key];
+                assert_ne!(described["description"], "", "{key}");
+                assert!(described.is_object(), "{key}");
+            }
+        }
+        for key in ["serverName", "serverUrl", "serverCommand"] {
+            assert!(
+                schema["$defs"]["policyRule"]["properties"][key].is_object(),
+                "{key}"
+            );
+        }
+    }
+}

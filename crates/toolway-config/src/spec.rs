@@ -1,0 +1,306 @@
+//! A checked entry to a definition that can be connected to.
+//!
+//! Owns: expansion of an entry and the checks that only the expanded value allows. It runs only
+//! for servers that a person or the organisation vouched for.
+//! Does not own: the shape of an entry (`raw::entry`). No message here repeats an expanded value:
+//! it may be a secret.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolway_types::{
+    Diagnosis, HeadersHelper, OauthSpec, ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec,
+    StdioSpec, TransportKind, TransportSpec,
+};
+use url::Url;
+
+use crate::Environment;
+use crate::env::Variables;
+use crate::load::Place;
+use crate::raw::Source;
+use crate::raw::entry::{header_value, parse_url, schemes};
+use crate::raw::json::Spot;
+
+/// What building a definition needs.
+pub(crate) struct Builder<'a> {
+    pub(crate) name: &'a ServerName,
+    pub(crate) kind: TransportKind,
+    pub(crate) definition: &'a Map<String, Value>,
+    pub(crate) spot: &'a Spot,
+    pub(crate) source: Source,
+    pub(crate) place: &'a Place,
+    pub(crate) environment: &'a Environment,
+    pub(crate) inherited: &'a BTreeMap<String, Secret>,
+}
+
+impl Builder<'_> {
+    /// Expands and types the entry, or says every reason why not.
+    pub(crate) fn build(&self) -> Result<ServerSpec, Vec<Diagnosis>> {
+        let mut work = Work {
+            builder: self,
+            variables: Variables {
+                environment: self.environment,
+                plugin_root: self.place.plugin_root.as_deref(),
+            },
+            missing: BTreeSet::new(),
+            faults: Vec::new(),
+        };
+        let transport = work.transport();
+        work.report_missing();
+        match transport {
+            Some(transport) if work.faults.is_empty() => Ok(ServerSpec {
+                name: self.name.clone(),
+                transport,
+                timeout: self
+                    .definition
+                    .get("timeout")
+                    .and_then(Value::as_u64)
+                    .map(Duration::from_millis),
+                protocol: self
+                    .definition
+                    .get("protocol")
+                    .and_then(Value::as_str)
+                    .and_then(ProtocolMode::parse)
+                    .unwrap_or_default(),
+            }),
+            _ => Err(work.faults),
+        }
+    }
+}
+
+struct Work<'a> {
+    builder: &'a Builder<'a>,
+    variables: Variables<'a>,
+    missing: BTreeSet<String>,
+    faults: Vec<Diagnosis>,
+}
+
+impl Work<'_> {
+    fn fault(&mut self, key: &str, message: String) {
+        let line = self.builder.spot.line_of(self.builder.definition, key);
+        let origin = self.builder.source.origin(line);
+        self.faults
+            .push(Diagnosis::error(message).of(self.builder.name).at(origin));
+    }
+
+    fn report_missing(&mut self) {
+        if self.missing.is_empty() {
+            return;
+        }
+        let names: Vec<_> = self
+            .missing
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let (what, first) = match names.as_slice() {
+            [one] => (format!("the variable {one} is not set"), &names[0]),
+            _ => (
+                format!("the variables {} are not set", names.join(", ")),
+                &names[0],
+            ),
+        };
+        let first = first.trim_matches('`');
+        let key = self.key_mentioning(first);
+        let hint = format!("set it, or give it a default: `${{{first}:-value}}`");
+        // What came of the empty places is no news.
+        self.faults.clear();
+        self.fault(&key, what);
+        if let Some(diagnosis) = self.faults.last_mut() {
+            diagnosis.hint = Some(hint);
+        }
+    }
+
+    fn key_mentioning(&self, name: &str) -> String {
+        let needle = format!("${{{name}");
+        let found = self
+            .builder
+            .definition
+            .iter()
+            .find(|(_, value)| holds(value, &needle));
+        found.map(|(key, _)| key.clone()).unwrap_or_default()
+    }
+
+    fn expand(&mut self, text: &str) -> String {
+        self.variables.expand(text, &mut self.missing)
+    }
+
+    fn text(&mut self, key: &str) -> Option<String> {
+        let text = self.builder.definition.get(key).and_then(Value::as_str)?;
+        let text = self.expand(text);
+        self.without_nul(key, &text);
+        Some(text)
+    }
+
+    fn without_nul(&mut self, key: &str, text: &str) {
+        if text.contains('\0') {
+            self.fault(
+                key,
+                format!("`{key}` has a NUL character once its variables are expanded"),
+            );
+        }
+    }
+
+    fn transport(&mut self) -> Option<TransportSpec> {
+        let kind = self.builder.kind;
+        match kind {
+            TransportKind::Stdio => self.stdio().map(TransportSpec::Stdio),
+            TransportKind::Sdk => Some(TransportSpec::Sdk),
+            TransportKind::Http => self.remote().map(TransportSpec::Http),
+            TransportKind::Sse => self.remote().map(TransportSpec::Sse),
+            TransportKind::Ws => self.remote().map(TransportSpec::Ws),
+            TransportKind::SseIde => self.remote().map(TransportSpec::SseIde),
+            TransportKind::WsIde => self.remote().map(TransportSpec::WsIde),
+            TransportKind::Connector => self.remote().map(TransportSpec::Connector),
+        }
+    }
+
+    fn stdio(&mut self) -> Option<StdioSpec> {
+        let definition = self.builder.definition;
+        let command = self.text("command").unwrap_or_default();
+        if command.trim().is_empty() && self.missing.is_empty() {
+            self.fault(
+                "command",
+                "`command` is empty once its variables are expanded".to_owned(),
+            );
+            return None;
+        }
+        let mut args = Vec::new();
+        for word in definition
+            .get("args")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let word = self.expand(word.as_str().unwrap_or_default());
+            self.without_nul("args", &word);
+            args.push(word);
+        }
+        let mut env = self.builder.inherited.clone();
+        let mut set = |name: &str, value: &str| env.insert(name.to_owned(), Secret::new(value));
+        set(
+            "TOOLWAY_PROJECT_DIR",
+            &self.builder.environment.project_root().to_string_lossy(),
+        );
+        if let Some(root) = &self.builder.place.plugin_root {
+            set("TOOLWAY_PLUGIN_ROOT", root);
+            set("CLAUDE_PLUGIN_ROOT", root);
+        }
+        for (name, value) in definition
+            .get("env")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            let value = self.expand(value.as_str().unwrap_or_default());
+            self.without_nul("env", &value);
+            env.insert(name.clone(), Secret::new(value));
+        }
+        let cwd = self
+            .text("cwd")
+            .map(|cwd| self.builder.place.directory.join(PathBuf::from(cwd)));
+        Some(StdioSpec {
+            command,
+            args,
+            env,
+            cwd,
+        })
+    }
+
+    fn remote(&mut self) -> Option<RemoteSpec> {
+        let url = self.url("url", schemes(self.builder.kind));
+        let headers = self.headers();
+        let headers_helper = self
+            .text("headersHelper")
+            .map(|command| HeadersHelper { command });
+        let oauth = self.oauth();
+        Some(RemoteSpec {
+            url: url?,
+            headers,
+            headers_helper,
+            oauth,
+        })
+    }
+
+    fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {
+        let text = self.text(key)?;
+        match parse_url(&text, schemes) {
+            Ok(url) => Some(url),
+            Err(why) => {
+                self.fault(key, format!("`{key}` {why}"));
+                None
+            }
+        }
+    }
+
+    fn headers(&mut self) -> Vec<(String, Secret)> {
+        let headers = self
+            .builder
+            .definition
+            .get("headers")
+            .and_then(Value::as_object);
+        let mut expanded = Vec::new();
+        for (name, value) in headers.into_iter().flatten() {
+            let value = self.expand(value.as_str().unwrap_or_default());
+            if let Err(why) = header_value(&value) {
+                self.fault("headers", format!("`headers.{name}` {why}"));
+            }
+            expanded.push((name.clone(), Secret::new(value)));
+        }
+        expanded
+    }
+
+    fn oauth(&mut self) -> Option<OauthSpec> {
+        let oauth = self
+            .builder
+            .definition
+            .get("oauth")
+            .and_then(Value::as_object)?;
+        let text = |key: &str| oauth.get(key).and_then(Value::as_str);
+        let client_id = text("clientId").map(|id| self.expand(id));
+        let auth_server_metadata_url = text("authServerMetadataUrl").and_then(|url| {
+            let url = self.expand(url);
+            parse_url(&url, &["https", "http"])
+                .map_err(|why| self.fault("oauth", format!("`oauth.authServerMetadataUrl` {why}")))
+                .ok()
+        });
+        let scopes = oauth.get("scopes").map(|scopes| match scopes {
+            Value::String(list) => self
+                .expand(list)
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
+            Value::Array(list) => list
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|scope| self.expand(scope))
+                .collect(),
+            _ => Vec::new(),
+        });
+        let callback_port = oauth
+            .get("callbackPort")
+            .and_then(Value::as_u64)
+            .and_then(|p| u16::try_from(p).ok());
+        let xaa = oauth
+            .get("xaa")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
+        Some(OauthSpec {
+            client_id,
+            callback_port,
+            auth_server_metadata_url,
+            scopes,
+            xaa,
+        })
+    }
+}
+
+fn holds(value: &Value, needle: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(needle),
+        Value::Array(items) => items.iter().any(|item| holds(item, needle)),
+        Value::Object(map) => map.values().any(|item| holds(item, needle)),
+        _ => false,
+    }
+}

@@ -1,0 +1,185 @@
+//! The words of one call: what is asked for, under which conditions, and what comes back.
+//!
+//! Owns the values that front-ends hand in and get out. Does not own the way between them: that
+//! is `dispatch.rs`; nor why there is no answer: that is `call/error.rs`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
+use toolway_wire::view;
+
+mod error;
+
+use error::brief;
+
+pub use error::{CallError, Oversize, Problem, RefusedBy};
+
+/// A wish to run a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolRequest {
+    /// Which tool.
+    pub target: ToolTarget,
+    /// Its arguments, by name.
+    pub arguments: Map<String, Value>,
+}
+
+/// The ways to say which tool is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolTarget {
+    /// The name models see; the plain `mcp__server__tool` spelling is taken too where only one
+    /// tool answers to it.
+    Exposed(String),
+    /// Server and tool, each as the server and its entry spell it, or normalised.
+    Key(ToolKey),
+}
+
+impl ToolTarget {
+    /// The plain `mcp__server__tool` spelling of what was asked for.
+    pub fn spelled(&self) -> String {
+        match self {
+            ToolTarget::Exposed(name) => name.clone(),
+            ToolTarget::Key(key) => key.spelled(),
+        }
+    }
+}
+
+impl fmt::Display for ToolTarget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ToolTarget::Exposed(name) => formatter.write_str(&brief(&Untrusted::new(name))),
+            ToolTarget::Key(key) => write!(
+                formatter,
+                "{}.{}",
+                key.server,
+                brief(&Untrusted::new(&key.tool))
+            ),
+        }
+    }
+}
+
+/// The conditions of one call.
+#[derive(Clone)]
+pub struct CallOptions {
+    /// Who says yes when a rule or the mode wants a person asked.
+    pub consent: Consent,
+    /// The longest it may take; the server's entry and then the general limit decide otherwise.
+    pub timeout: Option<Duration>,
+    /// Where news of a long call goes.
+    pub progress: Option<ProgressSink>,
+}
+
+impl CallOptions {
+    /// The server's own time limit, and nobody listening to progress.
+    pub fn new(consent: Consent) -> Self {
+        Self {
+            consent,
+            timeout: None,
+            progress: None,
+        }
+    }
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CallOptions")
+            .field("consent", &self.consent)
+            .field("timeout", &self.timeout)
+            .field("progress", &self.progress.is_some())
+            .finish()
+    }
+}
+
+/// Who answers for a call that has to be asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// A person typed this very call, which is that person's yes. A deny rule still refuses.
+    Typed,
+    /// The [`Prompter`] is asked; without one the answer is no.
+    Prompt,
+}
+
+/// Takes the progress of one call, in the order the server sent it. It must not block.
+pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// How far a long call has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    /// A number that grows.
+    pub progress: f64,
+    /// What it grows towards, where the server knows.
+    pub total: Option<f64>,
+    /// What the server says it is doing.
+    pub message: Option<Untrusted>,
+}
+
+/// Asks a person whether a call may run. The front-end supplies it.
+pub trait Prompter: Send + Sync {
+    /// Puts one question and waits for the answer.
+    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer>;
+}
+
+/// What a person must see to decide: the real server and the arguments as they will be sent,
+/// because a title or a hint is only the server's word about itself (SEC-34).
+#[derive(Debug, Clone)]
+pub struct Question<'a> {
+    /// The server and the tool's own name.
+    pub key: &'a ToolKey,
+    /// The name models see.
+    pub name: &'a str,
+    /// The server's title for the tool, cleaned.
+    pub title: Option<&'a str>,
+    /// The arguments as they will be sent.
+    pub arguments: &'a Map<String, Value>,
+    /// Whether the server itself calls the tool destructive.
+    pub destructive: Option<bool>,
+    /// The rule that wants a person asked, and where it stands; none when the mode does.
+    pub rule: Option<(&'a str, &'a Origin)>,
+}
+
+/// A person's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Run it.
+    Yes,
+    /// Do not.
+    No,
+}
+
+/// What a tool answered. An error that the tool itself reports is an answer like any other.
+#[derive(Debug)]
+pub struct ToolOutcome {
+    /// The whole MCP result, byte for byte as the server sent it.
+    pub raw: Box<RawValue>,
+    /// The same, read.
+    pub result: view::ToolResult,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+    /// The server that answered.
+    pub server: ServerName,
+    /// The tool's own name.
+    pub tool: String,
+    /// Media of the result, saved as files.
+    pub saved: Vec<SavedFile>,
+    /// What a person should know about this call and cannot see in the result.
+    pub warnings: Vec<String>,
+}
+
+/// A part of a result that was saved to a private file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedFile {
+    /// The file, in the private directory and under a name of our own making.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// What it holds: one of the types we know, or `application/octet-stream`.
+    pub mime_type: &'static str,
+    /// Which block of the result's `content` it was, counted from 0.
+    pub block: usize,
+}

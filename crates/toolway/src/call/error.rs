@@ -1,0 +1,292 @@
+//! Why a call has no answer.
+//!
+//! Owns the one closed list of reasons. A tool that answers `isError` is not among them: that is
+//! an answer. Each edge maps these variants once; nobody reads the messages.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use toolway_types::{ConnectionState, Origin, ServerName, ToolKey, Untrusted, text};
+
+use super::ToolTarget;
+
+/// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No server offers such a tool.
+    #[error("no tool `{target}`{}", Suggest(.suggestion.as_deref()))]
+    Unknown {
+        /// What was asked for.
+        target: ToolTarget,
+        /// The nearest name there is, as models see it.
+        suggestion: Option<String>,
+    },
+    /// More than one tool answers to the name.
+    #[error("`{target}` could be any of {}", Names(.candidates))]
+    Ambiguous {
+        /// What was asked for.
+        target: ToolTarget,
+        /// The exposed names of all that match, each of which is unambiguous.
+        candidates: Vec<String>,
+    },
+    /// The arguments do not fit the tool's schema.
+    #[error("the arguments do not fit `{}` of server `{server}`: {}", brief(.tool), Problems(.problems))]
+    Invalid {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// What is wrong, and where.
+        problems: Vec<Problem>,
+    },
+    /// Somebody or something said no.
+    #[error("`{}` of server `{server}` was refused {by}", brief(.tool))]
+    Refused {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// Who.
+        by: RefusedBy,
+    },
+    /// The server has no open connection.
+    #[error("server `{server}` is {}", State(.state))]
+    Unavailable {
+        /// The server.
+        server: ServerName,
+        /// What it has instead.
+        state: ConnectionState,
+    },
+    /// The server wants a login first.
+    #[error("server `{server}` needs a login")]
+    NeedsAuth {
+        /// The server.
+        server: ServerName,
+    },
+    /// No answer in time; the server was told to stop.
+    #[error("`{}` of server `{server}` did not answer within {after:?}", brief(.tool))]
+    TimedOut {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// The time it had.
+        after: Duration,
+    },
+    /// The host ended the connection while the call ran.
+    #[error("the call of `{}` of server `{server}` was cancelled", brief(.tool))]
+    Cancelled {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+    },
+    /// The server answered with a JSON-RPC error.
+    #[error("server `{server}` answered `{}` with error {code}: {}", brief(.tool), brief(.message))]
+    Protocol {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// The code.
+        code: i64,
+        /// The server's words.
+        message: Untrusted,
+        /// What it added.
+        data: Option<Box<RawValue>>,
+    },
+    /// The server answered something that is not a tool's result.
+    #[error("server `{server}` answered `{}` with {}", brief(.tool), brief(.what))]
+    Malformed {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// What it was.
+        what: Untrusted,
+    },
+    /// The answer did not get through.
+    #[error("the call of `{}` of server `{server}` did not get through: {}", brief(.tool), brief(.message))]
+    Transport {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// Why.
+        message: Untrusted,
+    },
+    /// Arguments or answer are larger than we carry.
+    #[error("the {what} of `{}` of server `{server}` is over {limit} bytes", brief(.tool))]
+    TooLarge {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// Which of the two.
+        what: Oversize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+}
+
+impl CallError {
+    /// The server concerned, where one is known.
+    pub fn server(&self) -> Option<&ServerName> {
+        match self {
+            CallError::Unknown { target, .. } | CallError::Ambiguous { target, .. } => match target
+            {
+                ToolTarget::Exposed(_) => None,
+                ToolTarget::Key(ToolKey { server, .. }) => Some(server),
+            },
+            CallError::Invalid { server, .. }
+            | CallError::Refused { server, .. }
+            | CallError::Unavailable { server, .. }
+            | CallError::NeedsAuth { server }
+            | CallError::TimedOut { server, .. }
+            | CallError::Cancelled { server, .. }
+            | CallError::Protocol { server, .. }
+            | CallError::Malformed { server, .. }
+            | CallError::Transport { server, .. }
+            | CallError::TooLarge { server, .. } => Some(server),
+        }
+    }
+}
+
+/// One way in which arguments do not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where, as a JSON pointer into the arguments; empty for the arguments as a whole.
+    pub path: String,
+    /// What was expected there.
+    pub message: String,
+}
+
+/// Who refused a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// A deny rule.
+    Rule {
+        /// The rule as written.
+        rule: String,
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// A hook is configured for this tool, and this build does not run hooks. It might have
+    /// said no, so nothing runs without it.
+    Hook {
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// The person who was asked.
+    Person,
+    /// A person had to be asked, and there is none.
+    NobodyToAsk {
+        /// The rule that wants a person asked, and where it stands; none when the mode does.
+        rule: Option<(String, Origin)>,
+    },
+}
+
+impl fmt::Display for RefusedBy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RefusedBy::Rule { rule, origin } => {
+                write!(formatter, "by the rule `{rule}` in {origin}")
+            }
+            RefusedBy::Hook { origin } => write!(
+                formatter,
+                "because of the hook in {origin}, which this version cannot run"
+            ),
+            RefusedBy::Person => formatter.write_str("by the person asked"),
+            RefusedBy::NobodyToAsk { rule: None } => {
+                formatter.write_str("because a person must be asked and there is none")
+            }
+            RefusedBy::NobodyToAsk {
+                rule: Some((rule, origin)),
+            } => write!(
+                formatter,
+                "because the rule `{rule}` in {origin} wants a person asked and there is none"
+            ),
+        }
+    }
+}
+
+/// Which side of a call is too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oversize {
+    /// What was to be sent.
+    Arguments,
+    /// What came back.
+    Answer,
+}
+
+impl fmt::Display for Oversize {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Oversize::Arguments => "arguments",
+            Oversize::Answer => "answer",
+        })
+    }
+}
+
+/// The longest piece of a server's words in a message, in characters.
+const MAX_BRIEF: usize = 500;
+
+/// A server's words for a message: one line, so that they cannot pass for lines of ours.
+pub(super) fn brief(text: &Untrusted) -> String {
+    text::cut(&text.line(), MAX_BRIEF).into_owned()
+}
+
+struct State<'a>(&'a ConnectionState);
+
+impl fmt::Display for State<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.0.as_str();
+        match self.0 {
+            ConnectionState::Failed(failure) => write!(formatter, "{word}: {}", failure.message),
+            ConnectionState::Disabled { reason } => write!(formatter, "{word}: {reason}"),
+            ConnectionState::Pending { .. }
+            | ConnectionState::Connected(_)
+            | ConnectionState::NeedsAuth { .. } => formatter.write_str(word),
+        }
+    }
+}
+
+struct Suggest<'a>(Option<&'a str>);
+
+impl fmt::Display for Suggest<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(name) => write!(formatter, "; did you mean `{name}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct Names<'a>(&'a [String]);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, name) in self.0.iter().enumerate() {
+            write!(formatter, "{}`{name}`", if index == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+struct Problems<'a>(&'a [Problem]);
+
+impl fmt::Display for Problems<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            let path = if problem.path.is_empty() {
+                "/"
+            } else {
+                &problem.path
+            };
+            let lead = if index == 0 { "" } else { "; " };
+            write!(formatter, "{lead}`{path}`: {}", problem.message)?;
+        }
+        Ok(())
+    }
+}

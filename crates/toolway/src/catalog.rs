@@ -1,0 +1,184 @@
+//! The catalogue: everything the connected servers offer, cleaned, named and bounded.
+//!
+//! Owns one immutable value with a revision: unique names, a fixed order, and the two indices by
+//! which a tool is found. Does not own fetching the lists (the session's) nor deciding whether a
+//! tool may run (`dispatch`'s).
+//!
+//! Invariants: every exposed name stands for exactly one tool; what was left out is named in
+//! [`Catalog::warnings`]; no text in here holds a character that hides or steers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use toolway_types::{ServerName, ToolKey};
+use toolway_wire::view;
+
+use crate::call::{CallError, ToolTarget};
+
+mod names;
+pub mod prompts;
+pub mod resources;
+pub mod sanitize;
+pub mod tools;
+
+#[cfg(test)]
+mod tests;
+
+pub use prompts::CatalogPrompt;
+pub use resources::{CatalogResource, CatalogTemplate};
+pub use tools::{CatalogTool, Hints};
+
+/// What one connected server offers, as its lists were read.
+#[derive(Debug, Clone)]
+pub struct ServerOffer {
+    /// The server.
+    pub server: ServerName,
+    /// Its tools, all pages.
+    pub tools: Vec<view::Tool>,
+    /// Its resources.
+    pub resources: Vec<view::Resource>,
+    /// Its resource templates.
+    pub resource_templates: Vec<view::ResourceTemplate>,
+    /// Its prompts.
+    pub prompts: Vec<view::Prompt>,
+}
+
+impl ServerOffer {
+    /// A server that offers nothing yet.
+    pub fn new(server: ServerName) -> Self {
+        Self {
+            server,
+            tools: Vec::new(),
+            resources: Vec::new(),
+            resource_templates: Vec::new(),
+            prompts: Vec::new(),
+        }
+    }
+}
+
+/// Everything on offer at one moment.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// Grows with every catalogue of a host.
+    pub revision: u64,
+    /// Every tool, by server and then by the tool's own name.
+    pub tools: Vec<CatalogTool>,
+    /// Every resource, by server and then by URI.
+    pub resources: Vec<CatalogResource>,
+    /// Every resource template, by server and then by template.
+    pub templates: Vec<CatalogTemplate>,
+    /// Every prompt, by server and then by the prompt's own name.
+    pub prompts: Vec<CatalogPrompt>,
+    /// What was left out or changed, and why.
+    pub warnings: Vec<CatalogWarning>,
+    by_name: HashMap<String, usize>,
+    by_key: HashMap<ToolKey, usize>,
+    by_spelling: HashMap<String, Vec<usize>>,
+}
+
+/// Something a server offered that is not in the catalogue as it was offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatalogWarning {
+    /// The server.
+    pub server: ServerName,
+    /// One sentence, lower case, safe to print.
+    pub message: String,
+}
+
+impl CatalogWarning {
+    pub(crate) fn new(server: &ServerName, message: String) -> Self {
+        Self {
+            server: server.clone(),
+            message,
+        }
+    }
+}
+
+impl Catalog {
+    /// Builds the catalogue of what these servers offer. The order of the offers is of no matter.
+    pub fn build(revision: u64, offers: impl IntoIterator<Item = ServerOffer>) -> Arc<Catalog> {
+        let mut catalog = Catalog {
+            revision,
+            ..Catalog::default()
+        };
+        let mut offers: Vec<ServerOffer> = offers.into_iter().collect();
+        offers.sort_by(|one, other| one.server.cmp(&other.server));
+        for offer in offers {
+            let warnings = &mut catalog.warnings;
+            catalog
+                .tools
+                .extend(tools::admit(&offer.server, offer.tools, warnings));
+            catalog
+                .resources
+                .extend(resources::admit(&offer.server, offer.resources, warnings));
+            catalog.templates.extend(resources::admit_templates(
+                &offer.server,
+                offer.resource_templates,
+                warnings,
+            ));
+            catalog
+                .prompts
+                .extend(prompts::admit(&offer.server, offer.prompts, warnings));
+        }
+        names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
+        names::hide_collisions(&mut catalog.prompts, &mut catalog.warnings);
+        for (index, tool) in catalog.tools.iter().enumerate() {
+            catalog.by_name.insert(tool.name.clone(), index);
+            catalog.by_key.insert(tool.key.clone(), index);
+            catalog
+                .by_spelling
+                .entry(tool.key.spelled())
+                .or_default()
+                .push(index);
+        }
+        Arc::new(catalog)
+    }
+
+    /// Finds a tool: by its exposed name, by the plain `mcp__server__tool` spelling where only
+    /// one tool answers to it, or by server and tool, original or normalised.
+    pub fn find(&self, target: &ToolTarget) -> Result<&CatalogTool, CallError> {
+        let index = self.position(target)?;
+        Ok(&self.tools[index])
+    }
+
+    /// As [`Catalog::find`], giving the place in [`Catalog::tools`].
+    pub(crate) fn position(&self, target: &ToolTarget) -> Result<usize, CallError> {
+        let exact = match target {
+            ToolTarget::Exposed(name) => self.by_name.get(name),
+            ToolTarget::Key(key) => self.by_key.get(key),
+        };
+        if let Some(index) = exact {
+            return Ok(*index);
+        }
+        let alike = self
+            .by_spelling
+            .get(&target.spelled())
+            .map_or(&[][..], Vec::as_slice);
+        let matching: Vec<usize> = alike
+            .iter()
+            .copied()
+            .filter(|index| names::answers(&self.tools[*index].key, target))
+            .collect();
+        match names::closest(&self.tools, &matching, target) {
+            Some(index) => Ok(index),
+            None if matching.is_empty() => Err(CallError::Unknown {
+                target: target.clone(),
+                suggestion: names::suggest(&self.tools, target),
+            }),
+            None => Err(CallError::Ambiguous {
+                target: target.clone(),
+                candidates: matching
+                    .iter()
+                    .map(|index| self.tools[*index].name.clone())
+                    .collect(),
+            }),
+        }
+    }
+
+    /// The tools of one server.
+    pub fn tools_of(&self, server: &ServerName) -> &[CatalogTool] {
+        let start = self.tools.partition_point(|tool| tool.key.server < *server);
+        let count = self.tools[start..].partition_point(|tool| tool.key.server == *server);
+        &self.tools[start..start + count]
+    }
+}

@@ -1,0 +1,141 @@
+//! Resources and resource templates in the catalogue.
+//!
+//! Owns their cleaned shape. A URI is an address and is sent back as it came, so one that hides
+//! characters is left out instead of changed.
+
+use toolway_types::ServerName;
+use toolway_types::text::is_hidden;
+use toolway_wire::view;
+
+use super::{CatalogWarning, sanitize};
+
+/// The most resources, and the most templates, of one server.
+pub const MAX_RESOURCES: usize = 10_000;
+
+/// A resource as people and models see it.
+#[derive(Debug, Clone)]
+pub struct CatalogResource {
+    /// The server that has it.
+    pub server: ServerName,
+    /// Its address, as the server wrote it.
+    pub uri: String,
+    /// Its name, cleaned.
+    pub name: String,
+    /// Its title, cleaned.
+    pub title: Option<String>,
+    /// Its description, cleaned and cut; empty when there is none.
+    pub description: String,
+    /// Its media type, cleaned.
+    pub mime_type: Option<String>,
+    /// Its size in bytes, where the server says.
+    pub size: Option<u64>,
+}
+
+/// A family of resources as people and models see it.
+#[derive(Debug, Clone)]
+pub struct CatalogTemplate {
+    /// The server that has it.
+    pub server: ServerName,
+    /// The URI with variables, as the server wrote it.
+    pub uri_template: String,
+    /// Its name, cleaned.
+    pub name: String,
+    /// Its title, cleaned.
+    pub title: Option<String>,
+    /// Its description, cleaned and cut; empty when there is none.
+    pub description: String,
+    /// The media type of its resources, cleaned.
+    pub mime_type: Option<String>,
+}
+
+/// Takes in one server's resources, ordered by URI.
+pub(super) fn admit(
+    server: &ServerName,
+    resources: Vec<view::Resource>,
+    warnings: &mut Vec<CatalogWarning>,
+) -> Vec<CatalogResource> {
+    let mut admitted: Vec<CatalogResource> = bounded(server, "resource", resources, warnings)
+        .filter_map(|resource| {
+            let uri = usable(server, "resource", resource.uri, warnings)?;
+            Some(CatalogResource {
+                server: server.clone(),
+                uri,
+                name: sanitize::line(&resource.name),
+                title: resource.title.as_deref().map(sanitize::line),
+                description: sanitize::description(resource.description.as_deref().unwrap_or("")),
+                mime_type: resource.mime_type.as_deref().map(sanitize::line),
+                size: resource.size,
+            })
+        })
+        .collect();
+    admitted.sort_by(|one, other| one.uri.cmp(&other.uri));
+    admitted
+}
+
+/// Takes in one server's templates, ordered by template.
+pub(super) fn admit_templates(
+    server: &ServerName,
+    templates: Vec<view::ResourceTemplate>,
+    warnings: &mut Vec<CatalogWarning>,
+) -> Vec<CatalogTemplate> {
+    let mut admitted: Vec<CatalogTemplate> =
+        bounded(server, "resource template", templates, warnings)
+            .filter_map(|template| {
+                let uri_template =
+                    usable(server, "resource template", template.uri_template, warnings)?;
+                Some(CatalogTemplate {
+                    server: server.clone(),
+                    uri_template,
+                    name: sanitize::line(&template.name),
+                    title: template.title.as_deref().map(sanitize::line),
+                    description: sanitize::description(
+                        template.description.as_deref().unwrap_or(""),
+                    ),
+                    mime_type: template.mime_type.as_deref().map(sanitize::line),
+                })
+            })
+            .collect();
+    admitted.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
+    admitted
+}
+
+fn bounded<T>(
+    server: &ServerName,
+    what: &str,
+    items: Vec<T>,
+    warnings: &mut Vec<CatalogWarning>,
+) -> std::iter::Take<std::vec::IntoIter<T>> {
+    if items.len() > MAX_RESOURCES {
+        let message = format!(
+            "the server offers {} {what}s; only the first {MAX_RESOURCES} it lists are used",
+            items.len()
+        );
+        warnings.push(CatalogWarning::new(server, message));
+    }
+    items.into_iter().take(MAX_RESOURCES)
+}
+
+fn usable(
+    server: &ServerName,
+    what: &str,
+    uri: String,
+    warnings: &mut Vec<CatalogWarning>,
+) -> Option<String> {
+    let reason = if uri.len() > sanitize::MAX_NAME {
+        format!(
+            "its URI has {} bytes, over the limit of {}",
+            uri.len(),
+            sanitize::MAX_NAME
+        )
+    } else if let Some(hidden) = uri.chars().find(|c| is_hidden(*c)) {
+        format!(
+            "its URI has an invisible character (U+{:04X})",
+            hidden as u32
+        )
+    } else {
+        return Some(uri);
+    };
+    let message = format!("{what} `{}` is skipped: {reason}", sanitize::line(&uri));
+    warnings.push(CatalogWarning::new(server, message));
+    None
+}

@@ -1,0 +1,209 @@
+//! Tools in the catalogue: from what a server lists to what people and models see.
+//!
+//! Owns the shape of a catalogue tool and the rules by which one enters. A tool that does not
+//! enter leaves a warning; it never takes the others with it.
+
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+pub use toolway_config::permission::Hints;
+use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_wire::{headers, view};
+
+use super::names::Named;
+use super::{CatalogWarning, sanitize};
+use crate::dispatch::validate::Checker;
+
+/// The most tools of one server.
+pub const MAX_TOOLS: usize = 512;
+
+/// A tool as people and models see it.
+#[derive(Debug)]
+pub struct CatalogTool {
+    /// The exposed name: unique, at most 64 characters of `[A-Za-z0-9_-]`.
+    pub name: String,
+    /// Its identity: the server, and the name that server gave it, byte for byte.
+    pub key: ToolKey,
+    /// The tool's own name, cleaned for showing.
+    pub shown: String,
+    /// Its title, cleaned.
+    pub title: Option<String>,
+    /// Its description, cleaned and cut; empty when there is none.
+    pub description: String,
+    /// What it takes: the server's JSON Schema, cleaned, never converted.
+    pub input_schema: Box<RawValue>,
+    /// What it gives, where the server says so.
+    pub output_schema: Option<Box<RawValue>>,
+    /// Its annotations, cleaned.
+    pub annotations: Option<Box<RawValue>>,
+    /// The same, read. A server's word about itself: nothing is allowed because of it (SEC-34).
+    pub hints: Hints,
+    /// Words to find it by, from `_meta`.
+    pub search_hint: Option<String>,
+    /// Whether the server wants it always in the list.
+    pub always_load: bool,
+    /// Whether it stays out of the default list until someone searches for it.
+    pub deferred: bool,
+    /// As the server sent it; its schema may ask for headers.
+    received: view::Tool,
+    /// Compiled on first use, and kept as long as this catalogue.
+    checker: OnceLock<Checker>,
+}
+
+impl CatalogTool {
+    /// The tool as its server sent it, for the wire only: nothing in it is cleaned.
+    pub fn received(&self) -> &view::Tool {
+        &self.received
+    }
+
+    /// What checks arguments against the schema.
+    pub(crate) fn checker(&self) -> &Checker {
+        self.checker
+            .get_or_init(|| Checker::compile(&self.input_schema))
+    }
+}
+
+impl Named for CatalogTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn key(&self) -> &ToolKey {
+        &self.key
+    }
+}
+
+/// `_meta` as far as the catalogue understands it; anything of another type counts as absent.
+#[derive(Default)]
+struct MetaHints {
+    search_hint: Option<String>,
+    always_load: bool,
+    defer_loading: bool,
+}
+
+impl MetaHints {
+    fn read(meta: Option<&RawValue>) -> Self {
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            #[serde(borrow, rename = "anthropic/searchHint")]
+            search_hint: Option<&'a RawValue>,
+            #[serde(borrow, rename = "anthropic/alwaysLoad")]
+            always_load: Option<&'a RawValue>,
+            #[serde(borrow, rename = "anthropic/deferLoading")]
+            defer_loading: Option<&'a RawValue>,
+        }
+        let Some(Ok(wire)) = meta.map(|meta| serde_json::from_str::<Wire<'_>>(meta.get())) else {
+            return Self::default();
+        };
+        let is_true = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get() == "true");
+        Self {
+            search_hint: wire
+                .search_hint
+                .and_then(|raw| serde_json::from_str::<String>(raw.get()).ok())
+                .map(|hint| sanitize::words(&hint))
+                .filter(|hint| !hint.is_empty()),
+            always_load: is_true(wire.always_load),
+            defer_loading: is_true(wire.defer_loading),
+        }
+    }
+}
+
+/// Takes in one server's tools, ordered by name.
+pub(super) fn admit(
+    server: &ServerName,
+    tools: Vec<view::Tool>,
+    warnings: &mut Vec<CatalogWarning>,
+) -> Vec<CatalogTool> {
+    let mut warn = |message: String| warnings.push(CatalogWarning::new(server, message));
+    let offered = tools.len();
+    if offered > MAX_TOOLS {
+        warn(format!(
+            "the server offers {offered} tools; only the first {MAX_TOOLS} it lists are used"
+        ));
+    }
+    let mut seen = HashSet::new();
+    let mut admitted = Vec::with_capacity(offered.min(MAX_TOOLS));
+    for tool in tools.into_iter().take(MAX_TOOLS) {
+        let shown = sanitize::line(&tool.name);
+        if !seen.insert(tool.name.clone()) {
+            warn(format!(
+                "tool `{shown}` is listed twice; the first one is used"
+            ));
+            continue;
+        }
+        match admit_one(server, shown, tool, &mut warn) {
+            Ok(tool) => admitted.push(tool),
+            Err(reason) => warn(reason),
+        }
+    }
+    admitted.sort_by(|one, other| one.key.cmp(&other.key));
+    admitted
+}
+
+fn admit_one(
+    server: &ServerName,
+    shown: String,
+    tool: view::Tool,
+    warn: &mut impl FnMut(String),
+) -> Result<CatalogTool, String> {
+    if tool.name.is_empty() {
+        return Err("a tool without a name is skipped".to_owned());
+    }
+    if tool.name.len() > sanitize::MAX_NAME {
+        return Err(format!(
+            "tool `{shown}` is skipped: its name has {} bytes, over the limit of {}",
+            tool.name.len(),
+            sanitize::MAX_NAME
+        ));
+    }
+    let input_schema = sanitize::schema(&tool.input_schema)
+        .map_err(|unfit| format!("tool `{shown}` is skipped: its input schema {unfit}"))?;
+    // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
+    headers::header_params(&tool.input_schema).map_err(|fault| {
+        let fault = Untrusted::new(fault.to_string());
+        format!("tool `{shown}` is skipped: {}", fault.line())
+    })?;
+    let mut optional = |raw: Option<&RawValue>, what: &str| {
+        raw.and_then(|raw| match sanitize::schema(raw) {
+            Ok(cleaned) => Some(cleaned),
+            Err(unfit) => {
+                warn(format!(
+                    "tool `{shown}` is used without its {what}, which {unfit}"
+                ));
+                None
+            }
+        })
+    };
+    let output_schema = optional(tool.output_schema.as_deref(), "output schema");
+    let annotations = optional(tool.annotations.raw.as_deref(), "annotations");
+    let meta = MetaHints::read(tool.meta.as_deref());
+    let key = ToolKey::new(server.clone(), &tool.name);
+    Ok(CatalogTool {
+        name: key.exposed(),
+        key,
+        title: tool
+            .title
+            .as_deref()
+            .or(tool.annotations.title.as_deref())
+            .map(sanitize::line)
+            .filter(|title| !title.is_empty()),
+        description: sanitize::description(tool.description.as_deref().unwrap_or_default()),
+        input_schema,
+        output_schema,
+        annotations,
+        hints: Hints {
+            read_only: tool.annotations.read_only,
+            destructive: tool.annotations.destructive,
+            idempotent: tool.annotations.idempotent,
+            open_world: tool.annotations.open_world,
+        },
+        search_hint: meta.search_hint,
+        always_load: meta.always_load,
+        deferred: meta.defer_loading && !meta.always_load,
+        shown,
+        received: tool,
+        checker: OnceLock::new(),
+    })
+}

@@ -1,0 +1,286 @@
+//! One server's connection: a task that connects it, keeps it, and ends it.
+//!
+//! Owns the server's session and everything behind it, and reports every change of state. Parts:
+//! `source.rs` (where the channel comes from), `lists.rs` (what the server offers).
+//! Does not own the picture that others see: reports go to the supervisor.
+//!
+//! Invariants: the time limit covers opening, greeting and listing together; a connection that
+//! fails or is stopped leaves nothing running; nothing here waits for another server.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+use toolway_transport::{CloseReason, OpenOptions};
+use toolway_types::{ConnectionState, Failure, ProtocolMode, ServerName, Untrusted};
+use tracing::{debug, info};
+
+pub(crate) use self::lists::Lists;
+pub use self::source::InProcessServer;
+pub(crate) use self::source::{Group, Source};
+use crate::error::{self, ConnectError};
+use crate::session::{self, ClientIdentity, Correlator, Greeting, Session};
+use crate::tasks::{self, Task};
+
+pub(crate) mod line;
+mod lists;
+mod source;
+
+/// What every connection of a host shares.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// Who we are.
+    pub client: Arc<ClientIdentity>,
+    /// The directory offered to servers as a root.
+    pub root: Option<PathBuf>,
+    /// For transports.
+    pub open: OpenOptions,
+    /// The longest that opening, greeting and listing may take together.
+    pub connect_timeout: Duration,
+    /// Slots for connecting to local servers.
+    pub local: Semaphore,
+    /// Slots for connecting to remote servers.
+    pub remote: Semaphore,
+}
+
+/// What a connection reports.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// The server.
+    pub server: ServerName,
+    /// What happened.
+    pub news: News,
+}
+
+/// What happened to a connection.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// It stands.
+    Connected(Box<Connected>),
+    /// The server offers something else than before.
+    Offers(Box<Lists>),
+    /// It does not stand: failed or wants a login.
+    Down(ConnectionState),
+}
+
+/// A connection that stands.
+pub(crate) struct Connected {
+    /// The way to the server.
+    pub session: Session,
+    /// What it offers.
+    pub lists: Lists,
+}
+
+/// One server's connection, before its task runs.
+pub(crate) struct Connection {
+    /// The server.
+    pub server: ServerName,
+    /// What to connect to.
+    pub source: Source,
+    /// What all connections share.
+    pub context: Arc<Context>,
+    /// Where reports go.
+    pub reports: mpsc::Sender<Report>,
+    /// Asks for an orderly end.
+    pub stop: CancellationToken,
+}
+
+/// A channel in use, with the tasks behind it.
+struct Live {
+    correlator: Correlator,
+    pump: Task<()>,
+    server: Option<Task<()>>,
+}
+
+impl Live {
+    /// Ends it in an orderly way; when this returns, nothing of it is left.
+    async fn end(self) {
+        self.correlator.close();
+        if let Err(failure) = self.pump.join().await {
+            debug!(%failure, "the channel did not end by itself");
+        }
+        // The server's end of the channel is closed now; a server that does not notice is
+        // dropped with its task.
+        drop(self.server);
+    }
+}
+
+impl Connection {
+    /// Connects, keeps the connection until it ends or is stopped, and clears up.
+    pub(crate) async fn run(self) {
+        let slots = match self.source.group() {
+            Group::Local => &self.context.local,
+            Group::Remote => &self.context.remote,
+        };
+        let slot = tokio::select! {
+            () = self.stop.cancelled() => return,
+            slot = slots.acquire() => slot,
+        };
+        let mut live = None;
+        let mut step = Step::Opening;
+        let limit = self.context.connect_timeout;
+        let outcome = tokio::select! {
+            () = self.stop.cancelled() => Err(ConnectError::Stopped),
+            outcome = tokio::time::timeout(limit, self.establish(&mut live, &mut step)) => outcome
+                .unwrap_or(Err(ConnectError::TimedOut { after: limit, waiting_for: step.waits() })),
+        };
+        drop(slot);
+        match outcome {
+            Ok(connected) => self.keep(connected).await,
+            Err(error) => self.give_up(&error).await,
+        }
+        if let Some(live) = live {
+            live.end().await;
+        }
+    }
+
+    /// Opens, greets and lists. What is open at any moment stands in `live`, so that a caller
+    /// that stops waiting can still end it in an orderly way.
+    async fn establish(
+        &self,
+        live: &mut Option<Live>,
+        step: &mut Step,
+    ) -> Result<Connected, ConnectError> {
+        let mut greeting = Greeting {
+            client: Arc::clone(&self.context.client),
+            delivery: self.source.delivery(),
+            mode: self.source.protocol(),
+            timeout: self.context.connect_timeout,
+        };
+        let session = match self.greet(live, step, &greeting).await {
+            // Some servers end at the first message they do not know. They get a fresh process
+            // and the handshake they know.
+            Err(error) if greeting.mode == ProtocolMode::Auto && error.is_closed() => {
+                debug!(%error, "the server ended during the probe: starting it again as legacy");
+                greeting.mode = ProtocolMode::Legacy;
+                self.greet(live, step, &greeting).await?
+            }
+            outcome => outcome?,
+        };
+        *step = Step::Listing;
+        let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
+        Ok(Connected { session, lists })
+    }
+
+    async fn greet(
+        &self,
+        live: &mut Option<Live>,
+        step: &mut Step,
+        greeting: &Greeting,
+    ) -> Result<Session, ConnectError> {
+        if let Some(old) = live.take() {
+            old.end().await;
+        }
+        *step = Step::Opening;
+        let opened = self.source.open(&self.context.open).await?;
+        let (correlator, pump) = session::open(opened.channel, self.context.root.clone());
+        let pump = tasks::spawn("session", pump.run());
+        let live = live.insert(Live {
+            correlator,
+            pump,
+            server: opened.server,
+        });
+        *step = Step::Greeting;
+        session::greet(&live.correlator, greeting).await
+    }
+
+    /// Keeps a connection that stands until it ends or is stopped.
+    async fn keep(&self, connected: Connected) {
+        let session = connected.session.clone();
+        let facts = session.facts();
+        info!(
+            era = facts.era.as_str(),
+            version = facts.protocol_version,
+            "connected"
+        );
+        let lists = connected.lists.clone();
+        self.report(News::Connected(Box::new(connected))).await;
+        let mut following = pin!(self.follow(&session, lists));
+        let reason = tokio::select! {
+            () = self.stop.cancelled() => return,
+            reason = session.closed() => reason,
+            () = &mut following => return,
+        };
+        debug!(?reason, strays = ?session.strays(), "connection ended");
+        let failure = match &reason {
+            CloseReason::Asked => return,
+            reason => error::lost(reason),
+        };
+        self.report(News::Down(ConnectionState::Failed(failure)))
+            .await;
+    }
+
+    /// Fetches lists again when the server says that they changed. Changes during a fetch are
+    /// one more fetch after it.
+    async fn follow(&self, session: &Session, mut lists: Lists) {
+        let mut changes = session.changes();
+        let mut before = session::ListChanges::default();
+        while changes.wait_for(|now| *now != before).await.is_ok() {
+            let now = *changes.borrow_and_update();
+            lists
+                .refresh(session, before, now, self.context.connect_timeout)
+                .await;
+            before = now;
+            self.report(News::Offers(Box::new(lists.clone()))).await;
+        }
+    }
+
+    async fn give_up(&self, error: &ConnectError) {
+        let state = match error {
+            ConnectError::Stopped => return,
+            ConnectError::NeedsAuth { challenge } => {
+                let detail = challenge.clone().unwrap_or_else(|| Untrusted::new(""));
+                ConnectionState::NeedsAuth { detail }
+            }
+            error => ConnectionState::Failed(self.failure(error)),
+        };
+        info!(%error, "not connected");
+        self.report(News::Down(state)).await;
+    }
+
+    fn failure(&self, error: &ConnectError) -> Failure {
+        error.to_failure(Vec::new())
+    }
+
+    async fn report(&self, news: News) {
+        // The supervisor ends after its connections; if it is gone, so is everybody who asks.
+        let _ = self
+            .reports
+            .send(Report {
+                server: self.server.clone(),
+                news,
+            })
+            .await;
+    }
+}
+
+impl std::fmt::Debug for Connected {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Connected")
+            .field("facts", self.session.facts())
+            .finish()
+    }
+}
+
+/// How far connecting has come.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Opening,
+    Greeting,
+    Listing,
+}
+
+impl Step {
+    /// What a connection that ran out of time waited for.
+    fn waits(self) -> &'static str {
+        match self {
+            Step::Opening => "it could not be started",
+            Step::Greeting => "it did not answer the handshake",
+            Step::Listing => "it did not list what it offers",
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Where a connection's channel comes from.
+//!
+//! Owns the choice between a definition, which the transport opens, and a server object of the
+//! embedding program, which is linked up here.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use toolway_transport::in_process::{self, ServerEnd};
+use toolway_transport::{Channel, OpenOptions};
+use toolway_types::{ProtocolMode, ServerSpec, TransportSpec};
+
+use crate::error::ConnectError;
+use crate::session::Delivery;
+use crate::tasks::{self, Task};
+
+/// A server inside the embedding program: given its end of a channel, it serves until the
+/// channel closes. Called once for each connection.
+pub type InProcessServer = Arc<dyn Fn(ServerEnd) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What to connect to.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// A definition.
+    Spec(Box<ServerSpec>),
+    /// An object of the embedding program, with the entry that names it, if there is one.
+    Object {
+        /// The object.
+        server: InProcessServer,
+        /// The longest a call may take.
+        timeout: Option<Duration>,
+        /// Which era to speak.
+        protocol: ProtocolMode,
+    },
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Spec(spec) => formatter.debug_tuple("Spec").field(spec).finish(),
+            Source::Object { .. } => formatter.write_str("Object"),
+        }
+    }
+}
+
+/// A channel, and the server behind it when that runs in this program.
+pub(crate) struct Opened {
+    /// The channel.
+    pub channel: Channel,
+    /// The server's task.
+    pub server: Option<Task<()>>,
+}
+
+/// The two groups that connect side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Processes and objects on this machine.
+    Local,
+    /// Servers across a network.
+    Remote,
+}
+
+impl Source {
+    /// Opens a fresh channel.
+    pub(crate) async fn open(&self, options: &OpenOptions) -> Result<Opened, ConnectError> {
+        match self {
+            Source::Spec(spec) if spec.transport == TransportSpec::Sdk => {
+                Err(ConnectError::NoServerObject)
+            }
+            Source::Spec(spec) => {
+                let channel = toolway_transport::open(spec, options).await?;
+                Ok(Opened {
+                    channel,
+                    server: None,
+                })
+            }
+            Source::Object { server, .. } => {
+                let (channel, end) = in_process::pair();
+                let server = tasks::spawn("in-process server", server(end));
+                Ok(Opened {
+                    channel,
+                    server: Some(server),
+                })
+            }
+        }
+    }
+
+    /// Which era its entry asks for.
+    pub(crate) fn protocol(&self) -> ProtocolMode {
+        match self {
+            Source::Spec(spec) => spec.protocol,
+            Source::Object { protocol, .. } => *protocol,
+        }
+    }
+
+    /// The longest a call may take by its entry.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        match self {
+            Source::Spec(spec) => spec.timeout,
+            Source::Object { timeout, .. } => *timeout,
+        }
+    }
+
+    /// How its messages travel.
+    pub(crate) fn delivery(&self) -> Delivery {
+        match self {
+            Source::Spec(spec) => Delivery::of(&spec.transport),
+            Source::Object { .. } => Delivery::Stream,
+        }
+    }
+
+    /// Whose slots it takes while it connects.
+    pub(crate) fn group(&self) -> Group {
+        match self {
+            Source::Object { .. } => Group::Local,
+            Source::Spec(spec) => match spec.transport {
+                TransportSpec::Stdio(_) | TransportSpec::Sdk => Group::Local,
+                TransportSpec::Http(_)
+                | TransportSpec::Sse(_)
+                | TransportSpec::Ws(_)
+                | TransportSpec::SseIde(_)
+                | TransportSpec::WsIde(_)
+                | TransportSpec::Connector(_) => Group::Remote,
+            },
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! One call, top to bottom. Read this file first.
+//!
+//! Owns the order of the stages. Each stage is a plain function in its own module and consumes
+//! the type that the stage before it made, so none can be left out:
+//!
+//! ```text
+//! ToolRequest ─resolve→ ResolvedCall ─validate→ ValidCall ─hooks→ HookedCall
+//!             ─permission→ PermittedCall ─send→ RawResult ─result→ ToolOutcome
+//! ```
+//!
+//! Does not own connections: it asks [`send::Lines`] for one. A call runs in its caller's task;
+//! dropping the future cancels it, wherever it stands.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolway_config::permission::{Hooks, Permissions};
+
+use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
+use crate::catalog::Catalog;
+
+pub mod hooks;
+pub mod permission;
+pub mod resolve;
+pub mod result;
+pub mod send;
+pub mod validate;
+
+#[cfg(test)]
+mod tests;
+
+/// Everything a call needs from the host, borrowed for the time of one call.
+#[derive(Clone)]
+pub struct Dispatch<'a> {
+    /// What is on offer. A call stays with this revision to its end.
+    pub catalog: Arc<Catalog>,
+    /// The rules and the mode.
+    pub permissions: &'a Permissions,
+    /// The configured hooks.
+    pub hooks: &'a Hooks,
+    /// The open connections.
+    pub lines: &'a dyn send::Lines,
+    /// Who asks a person, where someone can.
+    pub prompter: Option<&'a dyn Prompter>,
+    /// The longest a call may take where neither the call nor the server's entry says.
+    pub tool_timeout: Duration,
+    /// The private directory for files of results.
+    pub output_dir: &'a Path,
+}
+
+impl Dispatch<'_> {
+    /// Carries one call from the request to the outcome.
+    pub async fn call(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        let call =
+            resolve::resolve(&self.catalog, request).map_err(|error| self.or_unavailable(error))?;
+        let call = validate::validate(call)?;
+        let call = hooks::run(call, self.hooks)?;
+        let call =
+            permission::permit(call, self.permissions, options.consent, self.prompter).await?;
+        let answer = send::send(call, self.lines, &options, self.tool_timeout).await?;
+        result::finish(answer, self.output_dir).await
+    }
+
+    /// A tool can be unknown because its server is not connected; then that is the news.
+    fn or_unavailable(&self, error: CallError) -> CallError {
+        let CallError::Unknown {
+            target: ToolTarget::Key(key),
+            ..
+        } = &error
+        else {
+            return error;
+        };
+        match self.lines.line(&key.server) {
+            Err(why @ (CallError::Unavailable { .. } | CallError::NeedsAuth { .. })) => why,
+            _ => error,
+        }
+    }
+}

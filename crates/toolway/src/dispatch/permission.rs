@@ -1,0 +1,125 @@
+//! Permission: may this call run.
+//!
+//! Owns turning a rule, a mode or a person's answer into a [`PermittedCall`], which has no other
+//! constructor. The rules themselves are `toolway-config`'s; how a person is asked is the
+//! front-end's. A tool's annotations count only where a person wrote a rule about them (SEC-34).
+
+use serde_json::{Map, Value};
+use toolway_config::permission::{Decision, Permissions, Subject};
+use toolway_types::{Origin, Untrusted};
+
+use super::hooks::HookedCall;
+use crate::call::{Answer, CallError, Consent, Prompter, Question, RefusedBy};
+use crate::catalog::CatalogTool;
+
+/// A call that may run. Only [`permit`] makes one:
+///
+/// ```compile_fail,E0451
+/// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
+///
+/// fn forge(call: HookedCall) -> PermittedCall {
+///     PermittedCall { call, grant: Grant::Typed }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct PermittedCall {
+    call: HookedCall,
+    grant: Grant,
+}
+
+/// Who said yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// An allow rule.
+    Rule {
+        /// The rule as written.
+        rule: String,
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// The mode, which allows everything.
+    Mode,
+    /// The person who typed the call.
+    Typed,
+    /// The person who was asked.
+    Person,
+}
+
+impl PermittedCall {
+    /// The tool.
+    pub fn tool(&self) -> &CatalogTool {
+        self.call.tool()
+    }
+
+    /// The arguments.
+    pub fn arguments(&self) -> &Map<String, Value> {
+        self.call.arguments()
+    }
+
+    /// Who said yes.
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    pub(super) fn tool_name(&self) -> Untrusted {
+        self.call.tool_name()
+    }
+
+    pub(super) fn warnings(&self) -> &[String] {
+        self.call.warnings()
+    }
+}
+
+/// Decides whether the call may run, asking a person where that is called for.
+pub async fn permit(
+    call: HookedCall,
+    permissions: &Permissions,
+    consent: Consent,
+    prompter: Option<&dyn Prompter>,
+) -> Result<PermittedCall, CallError> {
+    let tool = call.tool();
+    let subject = Subject::tool(&tool.key)
+        .shown_as(&tool.name)
+        .with_arguments(call.arguments())
+        .with_hints(tool.hints);
+    let decided = match permissions.decide(subject) {
+        Decision::Deny { rule, origin } => Err(RefusedBy::Rule { rule, origin }),
+        Decision::Allow {
+            rule: Some((rule, origin)),
+        } => Ok(Grant::Rule { rule, origin }),
+        Decision::Allow { rule: None } => Ok(Grant::Mode),
+        Decision::Ask { rule } => match (consent, prompter) {
+            (Consent::Typed, _) => Ok(Grant::Typed),
+            (Consent::Prompt, None) => Err(RefusedBy::NobodyToAsk { rule }),
+            (Consent::Prompt, Some(prompter)) => ask(&call, prompter, rule.as_ref()).await,
+        },
+    };
+    match decided {
+        Ok(grant) => Ok(PermittedCall { call, grant }),
+        Err(by) => Err(CallError::Refused {
+            server: call.tool().key.server.clone(),
+            tool: call.tool_name(),
+            by,
+        }),
+    }
+}
+
+async fn ask(
+    call: &HookedCall,
+    prompter: &dyn Prompter,
+    rule: Option<&(String, Origin)>,
+) -> Result<Grant, RefusedBy> {
+    let tool = call.tool();
+    let question = Question {
+        key: &tool.key,
+        name: &tool.name,
+        title: tool.title.as_deref(),
+        arguments: call.arguments(),
+        destructive: tool.hints.destructive,
+        rule: rule.map(|(rule, origin)| (rule.as_str(), origin)),
+    };
+    match prompter.ask(&question).await {
+        Answer::Yes => Ok(Grant::Person),
+        Answer::No => Err(RefusedBy::Person),
+    }
+}

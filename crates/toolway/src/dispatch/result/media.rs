@@ -1,0 +1,163 @@
+//! Media in a result: images, audio and binary resources, from base64 to bytes.
+//!
+//! Owns decoding and the closed list of media types. A server's own words — type, name, URI —
+//! only select from that list; none of them gets any further (SEC-38).
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use toolway_wire::view::{Content, ResourceBody};
+
+/// The most media of one result that are saved.
+pub(crate) const MAX_MEDIA: usize = 64;
+
+/// Peers forget the padding, and some leave stray bits.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// A kind of file: its media type and the end of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// The media type.
+    pub(crate) mime_type: &'static str,
+    /// The extension, without the dot.
+    pub(crate) extension: &'static str,
+}
+
+/// What is not on the list.
+const OTHER: Kind = kind("application/octet-stream", "bin");
+
+/// Every kind we save by name. HTML and SVG are left out on purpose: they can run scripts when
+/// a person opens them.
+const KINDS: [Kind; 26] = [
+    kind("image/png", "png"),
+    kind("image/jpeg", "jpg"),
+    kind("image/gif", "gif"),
+    kind("image/webp", "webp"),
+    kind("image/avif", "avif"),
+    kind("image/bmp", "bmp"),
+    kind("image/tiff", "tiff"),
+    kind("audio/wav", "wav"),
+    kind("audio/mpeg", "mp3"),
+    kind("audio/ogg", "ogg"),
+    kind("audio/flac", "flac"),
+    kind("audio/aac", "aac"),
+    kind("audio/mp4", "m4a"),
+    kind("audio/webm", "weba"),
+    kind("video/mp4", "mp4"),
+    kind("video/webm", "webm"),
+    kind("application/pdf", "pdf"),
+    kind("application/json", "json"),
+    kind("application/zip", "zip"),
+    kind("application/gzip", "gz"),
+    kind("application/xml", "xml"),
+    kind("text/plain", "txt"),
+    kind("text/csv", "csv"),
+    kind("text/markdown", "md"),
+    kind(
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xlsx",
+    ),
+    kind(
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "docx",
+    ),
+];
+
+const fn kind(mime_type: &'static str, extension: &'static str) -> Kind {
+    Kind {
+        mime_type,
+        extension,
+    }
+}
+
+impl Kind {
+    /// The kind that a media type names; anything unknown is plain bytes.
+    pub(crate) fn of(mime_type: Option<&str>) -> Kind {
+        let essence = mime_type
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim();
+        let essence = match essence.to_ascii_lowercase() {
+            alias if alias == "image/jpg" => "image/jpeg".to_owned(),
+            alias if alias == "audio/x-wav" || alias == "audio/wave" => "audio/wav".to_owned(),
+            alias if alias == "audio/mp3" => "audio/mpeg".to_owned(),
+            essence => essence,
+        };
+        KINDS
+            .into_iter()
+            .find(|kind| kind.mime_type == essence)
+            .unwrap_or(OTHER)
+    }
+}
+
+/// One decoded piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Media {
+    /// Which block of the content it was.
+    pub(crate) block: usize,
+    /// Its kind.
+    pub(crate) kind: Kind,
+    /// Its bytes.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Decodes every image, sound and binary resource. What cannot be decoded is told in `warnings`.
+pub(crate) fn decode(content: &[Content], warnings: &mut Vec<String>) -> Vec<Media> {
+    let mut media = Vec::new();
+    for (block, item) in content.iter().enumerate() {
+        let Some((data, mime_type)) = encoded(item) else {
+            continue;
+        };
+        if media.len() == MAX_MEDIA {
+            warnings.push(format!(
+                "only the first {MAX_MEDIA} media of this result were saved"
+            ));
+            break;
+        }
+        match from_base64(data) {
+            Ok(bytes) => media.push(Media {
+                block,
+                kind: Kind::of(mime_type),
+                bytes,
+            }),
+            Err(error) => warnings.push(format!(
+                "block {block} of this result was not saved: it is not base64 ({error})"
+            )),
+        }
+    }
+    media
+}
+
+/// The base64 of a block that has any, and what it is said to be.
+fn encoded(content: &Content) -> Option<(&str, Option<&str>)> {
+    match content {
+        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+            Some((data, Some(mime_type)))
+        }
+        Content::Resource {
+            body: ResourceBody::Blob(data),
+            mime_type,
+            ..
+        } => Some((data, mime_type.as_deref())),
+        Content::Resource { .. }
+        | Content::Text { .. }
+        | Content::ResourceLink { .. }
+        | Content::Unknown { .. } => None,
+    }
+}
+
+fn from_base64(data: &str) -> Result<Vec<u8>, base64::DecodeError> {
+    // MIME tools break base64 into lines; only then is a copy needed.
+    if data.bytes().any(|byte| byte.is_ascii_whitespace()) {
+        let joined: String = data.split_ascii_whitespace().collect();
+        return LENIENT.decode(joined);
+    }
+    LENIENT.decode(data)
+}

@@ -1,0 +1,203 @@
+//! Files of results: a private directory, names of our own making, nothing ever overwritten.
+//!
+//! Owns every file operation on the way. A name is the digest of the bytes plus an extension
+//! from the closed list in `media.rs`; no server's word becomes part of a path (SEC-38). All
+//! operations go through the open directory, so that a path swapped meanwhile leads nowhere
+//! (SEC-37).
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use sha2::{Digest, Sha256};
+
+use super::media::Media;
+use crate::call::SavedFile;
+
+#[cfg(test)]
+mod tests;
+
+/// How many names are tried when something else lies under the first.
+const MAX_NAMES: u32 = 8;
+
+/// Why a file could not be saved.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SpillError {
+    /// The directory cannot be made or opened; a symbolic link in its place is among that.
+    #[error("cannot open the directory `{}`: {source}", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The directory belongs to someone else.
+    #[error("the directory `{}` belongs to another user", .path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Others can enter the directory.
+    #[error("the directory `{}` is open to other users (mode {mode:04o}, must be 0700)", .path.display())]
+    NotPrivate {
+        /// The directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Writing failed.
+    #[error("cannot write a file in `{}`: {source}", .path.display())]
+    Write {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something that is not our file lies under every name we would use.
+    #[error("other files lie in the way in `{}`", .path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+/// An open private directory.
+#[derive(Debug)]
+pub(crate) struct Store {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+/// Saves all of it; gives the files and, for each that failed, one sentence.
+pub(crate) fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<String>) {
+    let store = match Store::open(directory) {
+        Ok(store) => store,
+        Err(error) => {
+            return (
+                Vec::new(),
+                vec![format!("the media of this result were not saved: {error}")],
+            );
+        }
+    };
+    let mut saved = Vec::new();
+    let mut failures = Vec::new();
+    for one in media {
+        match store.save(one) {
+            Ok(file) => saved.push(file),
+            Err(error) => {
+                failures.push(format!(
+                    "block {} of this result was not saved: {error}",
+                    one.block
+                ));
+            }
+        }
+    }
+    (saved, failures)
+}
+
+impl Store {
+    /// Opens the directory, making it when it is absent.
+    pub(crate) fn open(path: &Path) -> Result<Self, SpillError> {
+        let failed = |source: io::Error| SpillError::Directory {
+            path: path.to_owned(),
+            source,
+        };
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory =
+            rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let stat = rustix::fs::fstat(&directory).map_err(|errno| failed(errno.into()))?;
+        if stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(SpillError::NotOurs {
+                path: path.to_owned(),
+            });
+        }
+        let mode = stat.st_mode & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(SpillError::NotPrivate {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            directory,
+        })
+    }
+
+    /// Saves one piece. The same bytes twice are one file.
+    pub(crate) fn save(&self, media: &Media) -> Result<SavedFile, SpillError> {
+        let digest = hex::encode(Sha256::digest(&media.bytes));
+        let failed = |source: io::Error| SpillError::Write {
+            path: self.path.clone(),
+            source,
+        };
+        for attempt in 1..=MAX_NAMES {
+            let name = match attempt {
+                1 => format!("{digest}.{}", media.kind.extension),
+                // Something lies under the name: a torn file of a crash, or a trap.
+                _ => format!("{digest}-{attempt}.{}", media.kind.extension),
+            };
+            let there = match self.write_new(&name, &media.bytes) {
+                Ok(()) => true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.holds(&name, &media.bytes)
+                }
+                Err(error) => return Err(failed(error)),
+            };
+            if there {
+                return Ok(SavedFile {
+                    path: self.path.join(name),
+                    bytes: media.bytes.len() as u64,
+                    mime_type: media.kind.mime_type,
+                    block: media.block,
+                });
+            }
+        }
+        Err(SpillError::Occupied {
+            path: self.path.clone(),
+        })
+    }
+
+    fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let mut file = File::from(rustix::fs::openat(&self.directory, name, flags, mode)?);
+        file.write_all(bytes).inspect_err(|_| {
+            // Half a file must not stay. If this fails too, its content will not match and the
+            // next attempt takes another name.
+            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+        })
+    }
+
+    /// Whether a plain file of ours with exactly these bytes lies under the name.
+    fn holds(&self, name: &str, bytes: &[u8]) -> bool {
+        // Without waiting: a pipe planted under the name would never answer.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(&self.directory, name, flags, Mode::empty()) else {
+            return false;
+        };
+        let mut file = File::from(file);
+        let Ok(metadata) = file.metadata() else {
+            return false;
+        };
+        if !metadata.is_file()
+            || metadata.len() != bytes.len() as u64
+            || metadata.uid() != rustix::process::geteuid().as_raw()
+            || metadata.mode() & 0o077 != 0
+            || metadata.nlink() != 1
+        {
+            return false;
+        }
+        let mut content = Vec::with_capacity(bytes.len());
+        file.read_to_end(&mut content).is_ok() && content == bytes
+    }
+}

@@ -1,0 +1,236 @@
+//! Validate: do the arguments fit the tool's schema.
+//!
+//! Owns the bounds on arguments and the check against the schema. The schema is a stranger's
+//! program: it is never fetched from anywhere, its patterns run in linear time, and one that
+//! could take unbounded work is not run (see `validate/weight.rs`).
+//!
+//! A schema that cannot be used — broken, an unknown dialect, a reference to elsewhere — does not
+//! stop the call: many servers ship one, the server checks its own arguments, and the schema is
+//! no boundary of ours. The outcome then carries a warning. A call is refused only for a
+//! violation that was found, or for arguments over the bounds.
+
+use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolway_types::{Untrusted, text};
+
+use super::resolve::ResolvedCall;
+use crate::call::{CallError, Oversize, Problem};
+use crate::catalog::CatalogTool;
+
+#[cfg(test)]
+mod tests;
+mod weight;
+
+/// The largest arguments, in bytes of JSON: the request body that peers take.
+pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
+/// The deepest arguments; a peer of ours parses no deeper.
+pub const MAX_ARGUMENT_DEPTH: usize = 60;
+/// The most problems told at once.
+const MAX_PROBLEMS: usize = 16;
+/// The longest message of one problem, in characters: it may quote the arguments.
+const MAX_MESSAGE: usize = 300;
+/// The most memory one pattern of a schema may take.
+const PATTERN_BYTES: usize = 1024 * 1024;
+
+/// A call whose arguments match the schema, as far as the schema can be used.
+#[derive(Debug)]
+pub struct ValidCall {
+    call: ResolvedCall,
+    warning: Option<String>,
+}
+
+impl ValidCall {
+    /// The tool.
+    pub fn tool(&self) -> &CatalogTool {
+        self.call.tool()
+    }
+
+    /// The arguments.
+    pub fn arguments(&self) -> &Map<String, Value> {
+        self.call.arguments()
+    }
+
+    pub(super) fn tool_name(&self) -> Untrusted {
+        self.call.tool_name()
+    }
+
+    /// Why the arguments could not be checked, if they could not.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+}
+
+/// Checks the arguments.
+pub fn validate(mut call: ResolvedCall) -> Result<ValidCall, CallError> {
+    let server = call.tool().key.server.clone();
+    let size = Size::of(call.arguments());
+    if size.bytes > MAX_ARGUMENT_BYTES {
+        return Err(CallError::TooLarge {
+            server,
+            tool: call.tool_name(),
+            what: Oversize::Arguments,
+            limit: MAX_ARGUMENT_BYTES,
+        });
+    }
+    if size.depth > MAX_ARGUMENT_DEPTH {
+        let message = format!("nested deeper than {MAX_ARGUMENT_DEPTH} levels");
+        return Err(CallError::Invalid {
+            server,
+            tool: call.tool_name(),
+            problems: vec![Problem {
+                path: String::new(),
+                message,
+            }],
+        });
+    }
+    match call.look(|tool, arguments| tool.checker().check(arguments, size)) {
+        Verdict::Fits => Ok(ValidCall {
+            call,
+            warning: None,
+        }),
+        Verdict::Unchecked(why) => {
+            let warning = format!(
+                "the arguments of `{}` were not checked: its schema {why}",
+                call.tool().shown
+            );
+            Ok(ValidCall {
+                call,
+                warning: Some(warning),
+            })
+        }
+        Verdict::Violates(problems) => Err(CallError::Invalid {
+            server,
+            tool: call.tool_name(),
+            problems,
+        }),
+    }
+}
+
+/// What is to be said about arguments.
+pub(crate) enum Verdict {
+    /// They fit.
+    Fits,
+    /// They do not; at least one problem.
+    Violates(Vec<Problem>),
+    /// The schema cannot be used: it …
+    Unchecked(String),
+}
+
+/// A tool's schema, compiled, or why it cannot be.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    compiled: Result<(Validator, weight::Weight), String>,
+}
+
+impl Checker {
+    /// Compiles a schema, in the dialect it names. Never reads a file or the network.
+    pub(crate) fn compile(schema: &RawValue) -> Self {
+        Self {
+            compiled: compile(schema),
+        }
+    }
+
+    /// Checks arguments of this size.
+    pub(crate) fn check(&self, arguments: &Value, size: Size) -> Verdict {
+        let (validator, weight) = match &self.compiled {
+            Ok(compiled) => compiled,
+            Err(why) => return Verdict::Unchecked(why.clone()),
+        };
+        if weight.work(size) > weight::MAX_WORK {
+            return Verdict::Unchecked("would take too much work for these arguments".to_owned());
+        }
+        let mut problems = Vec::new();
+        for error in validator.iter_errors(arguments).take(MAX_PROBLEMS) {
+            if let ValidationErrorKind::BacktrackLimitExceeded { .. }
+            | ValidationErrorKind::RegexEngineFailure { .. } = error.kind()
+            {
+                return Verdict::Unchecked("has a pattern that takes too long".to_owned());
+            }
+            problems.push(explain(&error));
+        }
+        if problems.is_empty() {
+            Verdict::Fits
+        } else {
+            Verdict::Violates(problems)
+        }
+    }
+}
+
+fn compile(schema: &RawValue) -> Result<(Validator, weight::Weight), String> {
+    let schema: Value =
+        serde_json::from_str(schema.get()).map_err(|error| format!("cannot be read: {error}"))?;
+    let weight = weight::weigh(&schema).map_err(|why| why.to_string())?;
+    if weight.work(Size::default()) > weight::MAX_WORK {
+        return Err("would take too much work for any arguments".to_owned());
+    }
+    let validator = jsonschema::options()
+        .offline()
+        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
+        .build(&schema)
+        .map_err(|error| {
+            let reason = text::clean_line(&error.to_string()).into_owned();
+            format!("cannot be used: {}", text::cut(&reason, MAX_MESSAGE))
+        })?;
+    Ok((validator, weight))
+}
+
+fn explain(error: &ValidationError<'_>) -> Problem {
+    let path = error.instance_path().to_string();
+    let message = match error.kind() {
+        ValidationErrorKind::Required { property } => format!("{property} is missing"),
+        // The library quotes the whole value; what was expected says more than what was given.
+        _ => error.masked().to_string(),
+    };
+    Problem {
+        path: text::cut(&text::clean_line(&path), MAX_MESSAGE).into_owned(),
+        message: text::cut(&text::clean_line(&message), MAX_MESSAGE).into_owned(),
+    }
+}
+
+/// How large arguments are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Size {
+    /// At least so many bytes of JSON.
+    bytes: usize,
+    /// How many values.
+    values: u64,
+    /// How many levels; counting stops past the limit.
+    depth: usize,
+}
+
+impl Size {
+    fn of(arguments: &Map<String, Value>) -> Self {
+        let mut size = Size::default();
+        size.add_object(arguments, 1);
+        size
+    }
+
+    fn add_object(&mut self, members: &Map<String, Value>, depth: usize) {
+        self.bytes += 2;
+        for (key, member) in members {
+            self.bytes += key.len() + 4;
+            self.add(member, depth + 1);
+        }
+    }
+
+    fn add(&mut self, value: &Value, depth: usize) {
+        self.values += 1;
+        self.depth = self.depth.max(depth);
+        // Past the limit nothing more needs to be known.
+        if depth > MAX_ARGUMENT_DEPTH || self.bytes > MAX_ARGUMENT_BYTES {
+            return;
+        }
+        match value {
+            Value::String(text) => self.bytes += text.len() + 3,
+            Value::Array(items) => {
+                self.bytes += 2;
+                for item in items {
+                    self.add(item, depth + 1);
+                }
+            }
+            Value::Object(members) => self.add_object(members, depth),
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.bytes += 2,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! How much work a schema can cause, found out before it is run.
+//!
+//! Owns the bound. A schema of a few kilobytes can name itself twice at every step and so take
+//! longer than anyone lives; the schema's size says nothing about that. What counts is how often
+//! one value is judged: `allOf`, `$ref` and their like judge the same value again, and each of
+//! them that looks into a value's members multiplies the work of the next level.
+//!
+//! The count errs towards more. A schema past the bound is not wrong, only not run.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::Size;
+
+/// The most judgements one check may take: well under a second.
+pub(super) const MAX_WORK: u64 = 10_000_000;
+/// The longest way through `$ref`, `allOf` and their like without going deeper into the value;
+/// it keeps the recursion off the end of the stack.
+const MAX_CHAIN: usize = 32;
+
+/// Keywords whose schema judges the same value.
+const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
+/// Keywords whose list of schemas judges the same value.
+const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// Keywords whose map of schemas judges the same value.
+const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
+/// Keywords that name a schema which judges the same value.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Keywords that look into the members of a value.
+const MEMBERS: [&str; 12] = [
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+    "dependentSchemas",
+    "dependencies",
+];
+
+/// Why a schema cannot be bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unbounded {
+    /// It refers to something outside itself, or in a way not followed here.
+    #[error("has a reference that is not followed")]
+    Reference,
+    /// A reference leads back to itself without getting anywhere.
+    #[error("refers to itself without end")]
+    Endless,
+    /// Too long a way from reference to reference.
+    #[error("goes from reference to reference too often")]
+    Chain,
+}
+
+/// What one value costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Weight {
+    /// How often one value may be judged at one place.
+    judgements: u64,
+    /// How many of these look into its members.
+    openings: u64,
+    /// The longest chain.
+    chain: usize,
+}
+
+impl Weight {
+    /// The most judgements that arguments of this size can take.
+    pub(super) fn work(self, size: Size) -> u64 {
+        let levels = u32::try_from(size.depth).unwrap_or(u32::MAX);
+        self.openings
+            .max(1)
+            .saturating_pow(levels)
+            .saturating_mul(self.judgements)
+            .saturating_mul(size.values.max(1))
+    }
+
+    fn largest(self, other: Self) -> Self {
+        Self {
+            judgements: self.judgements.max(other.judgements),
+            openings: self.openings.max(other.openings),
+            chain: self.chain.max(other.chain),
+        }
+    }
+}
+
+/// Weighs a whole schema: the heaviest of its parts.
+pub(super) fn weigh(schema: &Value) -> Result<Weight, Unbounded> {
+    let mut scale = Scale {
+        root: schema,
+        anchors: HashMap::new(),
+        known: HashMap::new(),
+    };
+    scale.find_anchors(schema, is_draft4(schema))?;
+    scale.heaviest(schema)
+}
+
+fn is_draft4(schema: &Value) -> bool {
+    schema
+        .get("$schema")
+        .and_then(Value::as_str)
+        .is_some_and(|dialect| dialect.contains("draft-04"))
+}
+
+struct Scale<'a> {
+    root: &'a Value,
+    anchors: HashMap<&'a str, &'a Value>,
+    /// By the address of the part; absent while it is being weighed is `None`.
+    known: HashMap<*const Value, Option<Weight>>,
+}
+
+impl<'a> Scale<'a> {
+    fn find_anchors(&mut self, value: &'a Value, with_plain_id: bool) -> Result<(), Unbounded> {
+        match value {
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.find_anchors(item, with_plain_id)),
+            Value::Object(members) => {
+                for (key, member) in members {
+                    match (key.as_str(), member.as_str()) {
+                        ("$anchor" | "$dynamicAnchor", Some(name)) => {
+                            self.anchors.insert(name, value);
+                        }
+                        // A part with an address of its own changes what references in it mean.
+                        ("$id", Some(_)) if !std::ptr::eq(value, self.root) => {
+                            return Err(Unbounded::Reference);
+                        }
+                        ("id", Some(_)) if with_plain_id && !std::ptr::eq(value, self.root) => {
+                            return Err(Unbounded::Reference);
+                        }
+                        _ => self.find_anchors(member, with_plain_id)?,
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The heaviest of this part and everything inside it. Also takes in what is no schema
+    /// (`default`, `enum`); that only errs towards more.
+    fn heaviest(&mut self, value: &'a Value) -> Result<Weight, Unbounded> {
+        match value {
+            Value::Array(items) => items.iter().try_fold(Weight::default(), |most, item| {
+                Ok(most.largest(self.heaviest(item)?))
+            }),
+            Value::Object(members) => {
+                members.values().try_fold(self.weight(value)?, |most, one| {
+                    Ok(most.largest(self.heaviest(one)?))
+                })
+            }
+            _ => Ok(Weight::default()),
+        }
+    }
+
+    fn weight(&mut self, schema: &'a Value) -> Result<Weight, Unbounded> {
+        let Value::Object(members) = schema else {
+            return Ok(Weight {
+                judgements: 1,
+                openings: 0,
+                chain: 1,
+            });
+        };
+        match self.known.insert(schema, None) {
+            Some(None) => return Err(Unbounded::Endless),
+            Some(Some(weight)) => {
+                self.known.insert(schema, Some(weight));
+                return Ok(weight);
+            }
+            None => {}
+        }
+        let mut parts: Vec<&'a Value> = Vec::new();
+        parts.extend(SAME_VALUE.iter().filter_map(|key| members.get(*key)));
+        for key in SAME_VALUE_LISTS {
+            parts.extend(
+                members
+                    .get(key)
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        for key in SAME_VALUE_MAPS {
+            let map = members.get(key).and_then(Value::as_object);
+            parts.extend(map.into_iter().flat_map(serde_json::Map::values));
+        }
+        for key in REFERENCES {
+            if let Some(reference) = members.get(key).and_then(Value::as_str) {
+                parts.push(self.target(reference).ok_or(Unbounded::Reference)?);
+            }
+        }
+        let opens = MEMBERS.iter().any(|key| members.contains_key(*key));
+        let mut sum = Weight {
+            judgements: 1,
+            openings: u64::from(opens),
+            chain: 0,
+        };
+        for part in parts {
+            let weight = self.weight(part)?;
+            sum.judgements = sum.judgements.saturating_add(weight.judgements);
+            sum.openings = sum.openings.saturating_add(weight.openings);
+            sum.chain = sum.chain.max(weight.chain);
+        }
+        sum.chain += 1;
+        if sum.chain > MAX_CHAIN {
+            return Err(Unbounded::Chain);
+        }
+        self.known.insert(schema, Some(sum));
+        Ok(sum)
+    }
+
+    fn target(&self, reference: &str) -> Option<&'a Value> {
+        let fragment = reference.strip_prefix('#')?;
+        // An escaped pointer could mean another part than the one found here.
+        if fragment.contains('%') {
+            return None;
+        }
+        match fragment {
+            "" => Some(self.root),
+            pointer if pointer.starts_with('/') => self.root.pointer(pointer),
+            anchor => self.anchors.get(anchor).copied(),
+        }
+    }
+}

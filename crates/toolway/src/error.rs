@@ -1,0 +1,196 @@
+//! Why a request has no answer, and why a server has no connection.
+//!
+//! Owns the errors of the session and of the handshake. What a *call* can end with is
+//! `dispatch`'s; what a transport can report is `toolway-transport`'s.
+
+use std::time::Duration;
+
+use toolway_transport::{CloseReason, OpenError, SendFailure};
+use toolway_types::{Failure, FailureKind, Untrusted};
+use toolway_wire::RpcError;
+
+/// Why one request has no result.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RequestError {
+    /// The time for it is over; the server was told that nobody waits.
+    #[error("no answer in time")]
+    TimedOut,
+    /// The channel ended before the answer came.
+    #[error("{}", describe_close(.0))]
+    Closed(CloseReason),
+    /// The server answered with an error.
+    #[error("the server answered error {}: {}", .0.code, Untrusted::new(&*.0.message))]
+    Rpc(RpcError),
+    /// The transport could not deliver the request or its answer.
+    #[error("{}", describe_failure(.0))]
+    Send(SendFailure),
+    /// The answer, or what should have been sent, is not the protocol.
+    #[error("{0}")]
+    Malformed(String),
+    /// The server wants input from a person before it answers.
+    #[error("the server asks for more input, which this session cannot give")]
+    InputRequired,
+}
+
+/// Why a server could not be connected.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The channel could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The configuration names a server object that the embedding program did not hand over.
+    #[error("no server object of this name was given to the host")]
+    NoServerObject,
+    /// The server wants a login.
+    #[error("the server asks for a login")]
+    NeedsAuth {
+        /// Its `WWW-Authenticate` header, as received.
+        challenge: Option<Untrusted>,
+    },
+    /// It answered a revision that this build does not speak.
+    #[error("the server speaks protocol {}, which is not supported", quoted(.offered))]
+    Version {
+        /// What it offers.
+        offered: Vec<Untrusted>,
+    },
+    /// A step of the handshake got no usable answer.
+    #[error("`{method}`: {source}")]
+    Request {
+        /// The method.
+        method: &'static str,
+        /// Why there is no answer.
+        source: RequestError,
+    },
+    /// Everything together took too long.
+    #[error("not connected after {} s: {waiting_for}", .after.as_secs_f32())]
+    TimedOut {
+        /// The limit.
+        after: Duration,
+        /// The step that did not end.
+        waiting_for: &'static str,
+    },
+    /// The host is shutting down.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl ConnectError {
+    /// A step of the handshake that failed.
+    pub(crate) fn request(method: &'static str, source: RequestError) -> Self {
+        match source {
+            RequestError::Send(SendFailure::Status {
+                status: 401,
+                www_authenticate,
+                ..
+            }) => Self::NeedsAuth {
+                challenge: www_authenticate.map(Untrusted::new),
+            },
+            source => Self::Request { method, source },
+        }
+    }
+
+    /// Whether the channel ended by itself, as a process that exits does.
+    pub(crate) fn is_closed(&self) -> bool {
+        matches!(
+            self,
+            Self::Request {
+                source: RequestError::Closed(_),
+                ..
+            }
+        )
+    }
+
+    /// The same for people; `stderr` is what is known from elsewhere.
+    pub(crate) fn to_failure(&self, stderr: Vec<Untrusted>) -> Failure {
+        let kind = match self {
+            Self::Open(OpenError::Unsupported(_)) => FailureKind::Unsupported,
+            Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
+            Self::TimedOut { .. } => FailureKind::TimedOut,
+            Self::NeedsAuth { .. } | Self::Version { .. } => FailureKind::Protocol,
+            Self::Stopped => FailureKind::Closed,
+            Self::Request { source, .. } => match source {
+                RequestError::TimedOut | RequestError::Send(SendFailure::TimedOut) => {
+                    FailureKind::TimedOut
+                }
+                RequestError::Closed(_) => FailureKind::Closed,
+                RequestError::Send(SendFailure::Unreachable { .. } | SendFailure::Cut(_)) => {
+                    FailureKind::Unreachable
+                }
+                RequestError::Send(_)
+                | RequestError::Rpc(_)
+                | RequestError::Malformed(_)
+                | RequestError::InputRequired => FailureKind::Protocol,
+            },
+        };
+        let stderr = match self {
+            Self::Request {
+                source: RequestError::Closed(reason),
+                ..
+            } => Some(stderr_of(reason))
+                .filter(|lines| !lines.is_empty())
+                .unwrap_or(stderr),
+            _ => stderr,
+        };
+        Failure {
+            kind,
+            message: self.to_string(),
+            stderr,
+        }
+    }
+}
+
+/// The failure of a connection that stood and then ended.
+pub(crate) fn lost(reason: &CloseReason) -> Failure {
+    Failure {
+        kind: FailureKind::Closed,
+        message: describe_close(reason),
+        stderr: stderr_of(reason),
+    }
+}
+
+fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
+    match reason {
+        CloseReason::Exited { stderr, .. } | CloseReason::EndOfStream { stderr } => stderr.clone(),
+        CloseReason::Asked | CloseReason::Broken(_) => Vec::new(),
+    }
+}
+
+fn describe_close(reason: &CloseReason) -> String {
+    match reason {
+        CloseReason::Asked => "the connection was closed by this host".to_owned(),
+        CloseReason::Exited { status, .. } => format!("the server process ended ({status})"),
+        CloseReason::EndOfStream { .. } => "the server closed the connection".to_owned(),
+        CloseReason::Broken(message) => format!("the connection broke: {message}"),
+    }
+}
+
+fn describe_failure(failure: &SendFailure) -> String {
+    match failure {
+        SendFailure::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
+        SendFailure::TimedOut => "no answer in time".to_owned(),
+        SendFailure::Status { status, .. } => format!("the server answered HTTP {status}"),
+        SendFailure::TooLarge { limit } => {
+            format!("the answer is larger than {limit} bytes")
+        }
+        SendFailure::NotMcp { content_type } => {
+            let content_type = Untrusted::new(content_type.as_str());
+            format!("the server answered `{content_type}`, which is not MCP")
+        }
+        SendFailure::Redirected { location } => {
+            let location = Untrusted::new(location.as_str());
+            format!("the server redirects to another origin: `{location}`")
+        }
+        SendFailure::Cut(message) => format!("the answer was cut off: {message}"),
+    }
+}
+
+fn quoted(versions: &[Untrusted]) -> String {
+    if versions.is_empty() {
+        return "of an unnamed revision".to_owned();
+    }
+    versions
+        .iter()
+        .map(|version| format!("`{version}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

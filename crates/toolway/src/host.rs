@@ -1,0 +1,161 @@
+//! The host: the only type front-ends use.
+//!
+//! Owns the way in: start, look, wait, call, stop. The work is elsewhere: servers in
+//! `supervisor.rs`, calls in `dispatch.rs`.
+//!
+//! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
+//! returns when every process is gone; dropping a host aborts them, and their processes with
+//! them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use toolway_config::{Hooks, Limits, Permissions, Plan};
+use toolway_transport::OpenOptions;
+use toolway_transport::client::{Client, ClientOptions};
+use toolway_types::ServerName;
+
+use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
+use crate::connection::{Context, InProcessServer};
+use crate::dispatch::Dispatch;
+use crate::session::ClientIdentity;
+use crate::snapshot::{HostSnapshot, ServerSnapshot};
+use crate::supervisor::{self, Supervisor};
+use crate::tasks::{self, Task};
+
+/// A running host.
+pub struct Host {
+    pictures: watch::Receiver<Arc<HostSnapshot>>,
+    permissions: Permissions,
+    hooks: Hooks,
+    limits: Limits,
+    prompter: Option<Arc<dyn Prompter>>,
+    output_dir: PathBuf,
+    stop: CancellationToken,
+    supervisor: Task<()>,
+}
+
+/// What the embedding program decides.
+pub struct HostOptions {
+    /// Servers that live inside this program.
+    pub in_process: Vec<(ServerName, InProcessServer)>,
+    /// Connect only these; all when absent.
+    pub only: Option<Vec<ServerName>>,
+    /// Who asks a person, where someone can.
+    pub prompter: Option<Arc<dyn Prompter>>,
+    /// The name servers see.
+    pub client_name: String,
+    /// The version servers see.
+    pub client_version: String,
+    /// The directory offered to servers as a root; none when absent.
+    pub project_root: Option<PathBuf>,
+    /// The private directory for files of results.
+    pub output_dir: PathBuf,
+    /// Proxies and certificates.
+    pub http: ClientOptions,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            in_process: Vec::new(),
+            only: None,
+            prompter: None,
+            client_name: "toolway".to_owned(),
+            client_version: env!("CARGO_PKG_VERSION").to_owned(),
+            project_root: None,
+            output_dir: std::env::temp_dir().join("toolway"),
+            http: ClientOptions::default(),
+        }
+    }
+}
+
+impl Host {
+    /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
+    pub fn start(plan: Plan, options: HostOptions) -> Host {
+        let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
+        let context = Arc::new(Context {
+            client: Arc::new(ClientIdentity::new(
+                &options.client_name,
+                &options.client_version,
+            )),
+            root: options.project_root,
+            open: OpenOptions { client: Client::new(options.http), ..OpenOptions::default() },
+            connect_timeout: plan.limits.connect_timeout,
+            // A size of nought would connect nobody, ever.
+            local: Semaphore::new(plan.limits.local_batch.max(1)),
+            remote: Semaphore::new(plan.limits.remote_batch.max(1)),
+        });
+        let stop = CancellationToken::new();
+        let (supervisor, pictures) = Supervisor::start(members, &context, stop.clone());
+        Host {
+            pictures,
+            permissions: plan.permissions,
+            hooks: plan.hooks,
+            limits: plan.limits,
+            prompter: options.prompter,
+            output_dir: options.output_dir,
+            stop,
+            supervisor: tasks::spawn("supervisor", supervisor.run()),
+        }
+    }
+
+    /// The picture of this moment.
+    pub fn snapshot(&self) -> Arc<HostSnapshot> {
+        Arc::clone(&self.pictures.borrow())
+    }
+
+    /// Every picture from now on; a slow reader sees the newest only.
+    pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
+        self.pictures.clone()
+    }
+
+    /// Waits until no server is still connecting.
+    pub async fn settled(&self) {
+        // An error means that the supervisor is gone, and then nothing connects any more.
+        let _ = self.watch().wait_for(|picture| picture.is_settled()).await;
+    }
+
+    /// Waits until this server is not connecting any more. A server nobody knows is not.
+    pub async fn ready(&self, server: &str) {
+        let pending = |picture: &Arc<HostSnapshot>| {
+            picture
+                .server(server)
+                .is_some_and(ServerSnapshot::is_pending)
+        };
+        let _ = self.watch().wait_for(|picture| !pending(picture)).await;
+    }
+
+    /// Carries one call through the whole line. A server that is still connecting is waited for
+    /// when the call names it. Dropping the future cancels the call and tells the server.
+    pub async fn call(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        if let ToolTarget::Key(key) = &request.target {
+            self.ready(key.server.as_str()).await;
+        }
+        let picture = self.snapshot();
+        let dispatch = Dispatch {
+            catalog: Arc::clone(&picture.catalog),
+            permissions: &self.permissions,
+            hooks: &self.hooks,
+            lines: &*picture,
+            prompter: self.prompter.as_deref(),
+            tool_timeout: self.limits.tool_timeout,
+            output_dir: &self.output_dir,
+        };
+        dispatch.call(request, options).await
+    }
+
+    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+        if let Err(failure) = self.supervisor.join().await {
+            tracing::warn!(%failure, "the supervisor did not end by itself");
+        }
+    }
+}

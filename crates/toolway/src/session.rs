@@ -1,0 +1,328 @@
+//! A session: the protocol spoken with one server over one channel.
+//!
+//! Owns the handle that callers send requests through, once era, version and capabilities are
+//! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
+//! and `modern.rs` (what each era says), `inbound.rs` (what the server says on its own),
+//! `list.rs` (all pages of a list), `progress.rs`.
+//! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use toolway_transport::{Channel, CloseReason, SendFailure};
+use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
+use toolway_wire::meta::Meta;
+use toolway_wire::view::Tool;
+use toolway_wire::{Message, envelope, headers};
+
+pub(crate) use self::correlator::{Correlator, Pump, Strays};
+pub(crate) use self::inbound::{List, ListChanges};
+use crate::call::ProgressSink;
+use crate::error::{ConnectError, RequestError};
+
+mod correlator;
+mod inbound;
+mod legacy;
+pub(crate) mod list;
+mod modern;
+mod probe;
+mod progress;
+
+/// The longest `instructions` that are kept, in characters.
+const MAX_INSTRUCTIONS: usize = 2048;
+
+/// How messages travel, as far as the protocol cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// One stream each way: a process, an object in this program.
+    Stream,
+    /// Each request has an answer of its own, with headers and a status: HTTP.
+    PerRequest,
+}
+
+impl Delivery {
+    /// How a transport delivers.
+    pub(crate) fn of(transport: &TransportSpec) -> Self {
+        match transport {
+            TransportSpec::Http(_) | TransportSpec::Connector(_) => Self::PerRequest,
+            TransportSpec::Stdio(_)
+            | TransportSpec::Sse(_)
+            | TransportSpec::Ws(_)
+            | TransportSpec::Sdk
+            | TransportSpec::SseIde(_)
+            | TransportSpec::WsIde(_) => Self::Stream,
+        }
+    }
+}
+
+/// What we say about ourselves.
+#[derive(Debug)]
+pub(crate) struct ClientIdentity {
+    info: Box<RawValue>,
+    modern_capabilities: Box<RawValue>,
+}
+
+impl ClientIdentity {
+    /// A client of this name and version.
+    pub(crate) fn new(name: &str, version: &str) -> Self {
+        let info = to_raw_value(&json!({ "name": name, "version": version }));
+        Self {
+            info: info.unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            modern_capabilities: raw("{}"),
+        }
+    }
+}
+
+/// What a handshake needs to know.
+#[derive(Debug, Clone)]
+pub(crate) struct Greeting {
+    /// Who we are.
+    pub client: Arc<ClientIdentity>,
+    /// How messages travel.
+    pub delivery: Delivery,
+    /// Which era to speak.
+    pub mode: ProtocolMode,
+    /// The longest that one step may take.
+    pub timeout: Duration,
+}
+
+/// Puts the protocol on a channel. The caller runs the pump and then greets.
+pub(crate) fn open(channel: Channel, root: Option<PathBuf>) -> (Correlator, Pump) {
+    correlator::open(channel, inbound::Reception::new(root))
+}
+
+/// Settles era, version and capabilities with the server.
+pub(crate) async fn greet(
+    correlator: &Correlator,
+    greeting: &Greeting,
+) -> Result<Session, ConnectError> {
+    let facts = probe::settle(correlator, greeting).await?;
+    let version_header = match facts.era {
+        Era::Legacy => headers::legacy(&facts.protocol_version),
+        Era::Modern => {
+            correlator.reception().settle(Era::Modern, Vec::new());
+            Vec::new()
+        }
+    };
+    Ok(Session(Arc::new(Inner {
+        correlator: correlator.clone(),
+        client: Arc::clone(&greeting.client),
+        delivery: greeting.delivery,
+        facts,
+        version_header,
+    })))
+}
+
+/// A handle to a settled session; clones share it.
+#[derive(Clone)]
+pub(crate) struct Session(Arc<Inner>);
+
+struct Inner {
+    correlator: Correlator,
+    client: Arc<ClientIdentity>,
+    delivery: Delivery,
+    facts: ServerFacts,
+    version_header: Vec<(http::HeaderName, http::HeaderValue)>,
+}
+
+/// How one request is to be sent.
+pub(crate) struct RequestOptions<'a> {
+    /// The longest to wait for the answer.
+    pub timeout: Duration,
+    /// Where its progress goes; the server is asked for progress only when somebody listens.
+    pub progress: Option<ProgressSink>,
+    /// The tool that a `tools/call` calls, whose schema may ask for headers.
+    pub headers_for: Option<&'a Tool>,
+}
+
+impl RequestOptions<'_> {
+    /// Only a time limit.
+    pub(crate) fn within(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            progress: None,
+            headers_for: None,
+        }
+    }
+}
+
+impl Session {
+    /// What the handshake settled.
+    pub(crate) fn facts(&self) -> &ServerFacts {
+        &self.0.facts
+    }
+
+    /// Sends a request and waits for its result. Dropping the future tells the server that
+    /// nobody waits any more.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        options: RequestOptions<'_>,
+    ) -> Result<Box<RawValue>, RequestError> {
+        let Inner {
+            correlator,
+            client,
+            delivery,
+            facts,
+            ..
+        } = &*self.0;
+        let RequestOptions {
+            timeout,
+            progress,
+            headers_for: tool,
+        } = options;
+        let outcome = match facts.era {
+            Era::Legacy => self.legacy_request(method, params, timeout, progress).await,
+            Era::Modern => {
+                let request = modern::Request {
+                    method,
+                    params: &params,
+                    timeout,
+                    progress,
+                    tool,
+                };
+                modern::request(correlator, client, *delivery, request).await
+            }
+        };
+        outcome.map_err(refine)
+    }
+
+    async fn legacy_request(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        timeout: Duration,
+        progress: Option<ProgressSink>,
+    ) -> Result<Box<RawValue>, RequestError> {
+        let Inner {
+            correlator,
+            version_header,
+            ..
+        } = &*self.0;
+        let id = correlator.reserve();
+        let params = match progress {
+            Some(_) => Meta::new()
+                .with_progress_token(id)
+                .splice(Some(&params))
+                .map_err(|error| RequestError::Malformed(error.to_string()))?,
+            None => params,
+        };
+        let exchange = correlator::Exchange {
+            id,
+            bytes: envelope::request(id, method, &params),
+            headers: version_header.clone(),
+            timeout,
+            progress,
+            farewell: correlator::Farewell::Notify(version_header.clone()),
+        };
+        correlator.exchange(exchange).await
+    }
+
+    /// Whether the server declared what this list is of.
+    pub(crate) fn offers(&self, list: List) -> bool {
+        let key = match list {
+            List::Tools => "tools",
+            List::Resources => "resources",
+            List::Prompts => "prompts",
+        };
+        self.0
+            .facts
+            .capabilities
+            .get(key)
+            .is_some_and(|capability| !capability.is_null())
+    }
+
+    /// How often the server said that each list changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<ListChanges> {
+        self.0.correlator.changes()
+    }
+
+    /// Waits until the channel has ended, and says why.
+    pub(crate) async fn closed(&self) -> CloseReason {
+        self.0.correlator.closed().await
+    }
+
+    /// What the server sent that had no place to go.
+    pub(crate) fn strays(&self) -> Strays {
+        self.0.correlator.strays()
+    }
+}
+
+/// A status whose body is a JSON-RPC error is that error: modern servers answer `404` to an
+/// unknown method. Statuses that say something about the login or the session stay statuses.
+fn refine(error: RequestError) -> RequestError {
+    let RequestError::Send(SendFailure::Status {
+        status,
+        body,
+        had_session,
+        ..
+    }) = &error
+    else {
+        return error;
+    };
+    if matches!(status, 401 | 403) || (*status == 404 && *had_session) {
+        return error;
+    }
+    match envelope::parse(body) {
+        Ok(Message::Response {
+            outcome: Err(rpc), ..
+        }) => RequestError::Rpc(rpc),
+        _ => error,
+    }
+}
+
+/// Puts together what is kept of a handshake, cleaned.
+fn facts(
+    era: Era,
+    protocol_version: String,
+    server_info: Value,
+    capabilities: Value,
+    instructions: &Value,
+) -> ServerFacts {
+    let instructions = instructions
+        .as_str()
+        .filter(|text| !text.trim().is_empty())
+        .map(|text| {
+            let cut: String = text.chars().take(MAX_INSTRUCTIONS).collect();
+            Untrusted::new(cut)
+        });
+    let server_info = if server_info.is_object() {
+        clean(server_info)
+    } else {
+        Value::Null
+    };
+    ServerFacts {
+        era,
+        protocol_version,
+        server_info,
+        capabilities,
+        instructions,
+    }
+}
+
+/// Cleans every string of a value, keys included.
+fn clean(value: Value) -> Value {
+    let clean_text = |text: String| Untrusted::new(text).to_string();
+    match value {
+        Value::String(text) => Value::String(clean_text(text)),
+        Value::Array(items) => items.into_iter().map(clean).collect(),
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(key, value)| (clean_text(key), clean(value)))
+            .collect(),
+        other => other,
+    }
+}
+
+/// Raw JSON from a literal of ours.
+fn raw(literal: &str) -> Box<RawValue> {
+    RawValue::from_string(literal.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! The legacy handshake: `initialize`, then `notifications/initialized`.
+//!
+//! Owns what a legacy client says about itself and reading what the server answers. When it is
+//! used is `probe.rs`'s decision.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use toolway_types::{Era, ServerFacts, Untrusted};
+use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
+use toolway_wire::{envelope, headers};
+
+use super::correlator::{Correlator, Exchange, Farewell};
+use super::{ClientIdentity, facts};
+use crate::error::{ConnectError, RequestError};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InitializeResult {
+    protocol_version: String,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    server_info: Value,
+    // Any JSON: a server whose `instructions` are no string still connects.
+    #[serde(default)]
+    instructions: Value,
+}
+
+/// Sends `initialize` and waits for the answer. Never cancelled: the protocol forbids it.
+pub(super) async fn initialize(
+    correlator: &Correlator,
+    client: &ClientIdentity,
+    timeout: Duration,
+) -> Result<Box<RawValue>, RequestError> {
+    let capabilities = match correlator.reception().root() {
+        Some(_) => json!({ "roots": {} }),
+        None => json!({}),
+    };
+    let params = to_raw_value(&json!({
+        "protocolVersion": LATEST_LEGACY,
+        "capabilities": capabilities,
+        "clientInfo": &client.info,
+    }))
+    .map_err(|error| RequestError::Malformed(error.to_string()))?;
+    let id = correlator.reserve();
+    correlator
+        .exchange(Exchange {
+            id,
+            bytes: envelope::request(id, method::INITIALIZE, &params),
+            headers: Vec::new(),
+            timeout,
+            progress: None,
+            farewell: Farewell::Silent,
+        })
+        .await
+}
+
+/// Reads the answer to `initialize` and tells the server that the handshake is done.
+pub(super) async fn settle(
+    correlator: &Correlator,
+    answer: &RawValue,
+) -> Result<ServerFacts, ConnectError> {
+    let result: InitializeResult = serde_json::from_str(answer.get()).map_err(|error| {
+        let problem = format!("the answer is not an initialize result: {error}");
+        ConnectError::request(method::INITIALIZE, RequestError::Malformed(problem))
+    })?;
+    if !LEGACY_VERSIONS.contains(&result.protocol_version.as_str()) {
+        let offered = vec![Untrusted::new(result.protocol_version)];
+        return Err(ConnectError::Version { offered });
+    }
+    let headers = headers::legacy(&result.protocol_version);
+    correlator.reception().settle(Era::Legacy, headers.clone());
+    correlator
+        .notify(envelope::notification(method::INITIALIZED, None), headers)
+        .await
+        .map_err(|error| ConnectError::request(method::INITIALIZED, error))?;
+    Ok(facts(
+        Era::Legacy,
+        result.protocol_version,
+        result.server_info,
+        result.capabilities,
+        &result.instructions,
+    ))
+}

@@ -1,0 +1,149 @@
+//! The modern era: no handshake, `_meta` and headers on every request, typed results.
+//!
+//! Owns shaping a modern request, reading `server/discover`, and judging `resultType`. Rounds of
+//! input (`input_required`) end a request with a typed error here.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolway_types::{Era, ServerFacts, Untrusted};
+use toolway_wire::era::{MODERN, meta_key, method};
+use toolway_wire::meta::Meta;
+use toolway_wire::view::{ResultType, Tool};
+use toolway_wire::{envelope, headers};
+
+use super::correlator::{Correlator, Exchange, Farewell};
+use super::{ClientIdentity, Delivery, facts, raw};
+use crate::call::ProgressSink;
+use crate::error::RequestError;
+
+/// A modern request before it has an id.
+pub(super) struct Request<'a> {
+    pub method: &'a str,
+    pub params: &'a RawValue,
+    pub timeout: Duration,
+    pub progress: Option<ProgressSink>,
+    pub tool: Option<&'a Tool>,
+}
+
+/// What `server/discover` says.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Discovery {
+    pub supported_versions: Vec<String>,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    instructions: Value,
+    #[serde(default, rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+impl Discovery {
+    /// Reads an answer; `None` when it is not a discovery, as from a server that answers
+    /// anything with an empty object.
+    pub(super) fn read(answer: &RawValue) -> Option<Self> {
+        serde_json::from_str(answer.get()).ok()
+    }
+
+    /// What the session keeps of it.
+    pub(super) fn into_facts(mut self, version: &str) -> ServerFacts {
+        let server_info = self.meta.remove(meta_key::SERVER_INFO).unwrap_or_default();
+        let version = version.to_owned();
+        facts(
+            Era::Modern,
+            version,
+            server_info,
+            self.capabilities,
+            &self.instructions,
+        )
+    }
+}
+
+/// Asks what the server offers. Ends without a word to the server: one that does not know the
+/// question would not know the farewell either.
+pub(super) async fn discover(
+    correlator: &Correlator,
+    client: &ClientIdentity,
+    delivery: Delivery,
+    timeout: Duration,
+) -> Result<Box<RawValue>, RequestError> {
+    let params = raw("{}");
+    let request = Request {
+        method: method::DISCOVER,
+        params: &params,
+        timeout,
+        progress: None,
+        tool: None,
+    };
+    let mut exchange = shape(correlator, client, delivery, request)?;
+    exchange.farewell = Farewell::Silent;
+    correlator.exchange(exchange).await
+}
+
+/// Sends a request and judges its result.
+pub(super) async fn request(
+    correlator: &Correlator,
+    client: &ClientIdentity,
+    delivery: Delivery,
+    request: Request<'_>,
+) -> Result<Box<RawValue>, RequestError> {
+    let exchange = shape(correlator, client, delivery, request)?;
+    let result = correlator.exchange(exchange).await?;
+    judge(&result)?;
+    Ok(result)
+}
+
+fn shape(
+    correlator: &Correlator,
+    client: &ClientIdentity,
+    delivery: Delivery,
+    request: Request<'_>,
+) -> Result<Exchange, RequestError> {
+    let id = correlator.reserve();
+    let mut meta = Meta::modern(MODERN, &client.info, &client.modern_capabilities);
+    if request.progress.is_some() {
+        meta = meta.with_progress_token(id);
+    }
+    let malformed = |problem: &dyn std::fmt::Display| RequestError::Malformed(problem.to_string());
+    let params = meta
+        .splice(Some(request.params))
+        .map_err(|error| malformed(&error))?;
+    let (headers, farewell) = match delivery {
+        Delivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
+        Delivery::PerRequest => {
+            let headers: Vec<(HeaderName, HeaderValue)> =
+                headers::modern(request.method, Some(&params), request.tool)
+                    .map_err(|error| malformed(&error))?;
+            (headers, Farewell::Silent)
+        }
+    };
+    Ok(Exchange {
+        id,
+        bytes: envelope::request(id, request.method, &params),
+        headers,
+        timeout: request.timeout,
+        progress: request.progress,
+        farewell,
+    })
+}
+
+/// Absent means complete; anything we did not ask for is invalid.
+fn judge(result: &RawValue) -> Result<(), RequestError> {
+    let kind = ResultType::peek(result)
+        .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
+    match kind {
+        ResultType::Complete => Ok(()),
+        ResultType::InputRequired => Err(RequestError::InputRequired),
+        ResultType::Task => Err(unknown_type("task")),
+        ResultType::Unknown(other) => Err(unknown_type(&other)),
+    }
+}
+
+fn unknown_type(name: &str) -> RequestError {
+    let name = Untrusted::new(name);
+    RequestError::Malformed(format!("the result has the unknown type `{name}`"))
+}

@@ -1,0 +1,38 @@
+//! Reading `notifications/progress`.
+//!
+//! Owns the shape on the wire. Whose progress it is, and that it reaches its listener in order,
+//! is `correlator.rs`'s work; the value that listeners get is `call.rs`'s.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolway_types::Untrusted;
+use toolway_wire::Id;
+
+use crate::call::Progress;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params {
+    progress_token: Value,
+    progress: f64,
+    total: Option<f64>,
+    message: Option<String>,
+}
+
+/// Reads a notification: the request it belongs to (our tokens are our request ids) and the
+/// report.
+pub(super) fn read(params: &RawValue) -> Option<(u64, Progress)> {
+    let params: Params = serde_json::from_str(params.get()).ok()?;
+    let token = match params.progress_token {
+        Value::Number(number) => number.as_u64()?,
+        Value::String(text) => Id::Text(text).as_ours()?,
+        _ => return None,
+    };
+    let report = Progress {
+        progress: params.progress,
+        total: params.total,
+        message: params.message.map(Untrusted::new),
+    };
+    Some((token, report))
+}

@@ -1,0 +1,200 @@
+//! The session against a peer that follows a script, with the channel in the test's own hands.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use toolway_transport::{Channel, CloseReason, Command, Event, Outgoing, SendFailure, Tag};
+use toolway_types::ProtocolMode;
+
+use super::*;
+use crate::tasks::{self, Task};
+
+mod inbound;
+mod probe;
+mod requests;
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The far end of a channel.
+struct Peer {
+    commands: mpsc::Receiver<Command>,
+    events: mpsc::Sender<Event>,
+}
+
+/// A message that the peer received.
+struct Received {
+    body: Value,
+    tag: Option<Tag>,
+    headers: Vec<(http::HeaderName, http::HeaderValue)>,
+}
+
+impl Received {
+    fn method(&self) -> &str {
+        self.body["method"].as_str().unwrap_or_default()
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self
+            .headers
+            .iter()
+            .find(|(header, _)| header.as_str() == name)?;
+        value.to_str().ok()
+    }
+}
+
+impl Peer {
+    async fn command(&mut self) -> Command {
+        self.commands
+            .recv()
+            .await
+            .expect("the session is still there")
+    }
+
+    /// The next message, skipping orders to the transport.
+    async fn next(&mut self) -> Received {
+        loop {
+            if let Command::Send(Outgoing {
+                bytes,
+                tag,
+                headers,
+            }) = self.command().await
+            {
+                let body = serde_json::from_slice(&bytes).expect("we send JSON");
+                return Received { body, tag, headers };
+            }
+        }
+    }
+
+    /// The next message, which has this method.
+    async fn expect(&mut self, method: &str) -> Received {
+        let received = self.next().await;
+        assert_eq!(received.method(), method, "got {}", received.body);
+        received
+    }
+
+    async fn text(&self, text: impl Into<Bytes>) {
+        self.events
+            .send(Event::Message(text.into()))
+            .await
+            .expect("the session listens");
+    }
+
+    async fn say(&self, message: Value) {
+        self.text(message.to_string()).await;
+    }
+
+    async fn answer(&self, request: &Received, result: Value) {
+        self.say(json!({ "jsonrpc": "2.0", "id": request.body["id"], "result": result }))
+            .await;
+    }
+
+    async fn refuse(&self, request: &Received, code: i64, data: Value) {
+        let error = json!({ "code": code, "message": "no", "data": data });
+        self.say(json!({ "jsonrpc": "2.0", "id": request.body["id"], "error": error }))
+            .await;
+    }
+
+    async fn fail(&self, request: &Received, failure: SendFailure) {
+        let tag = request.tag.expect("requests are tagged");
+        self.events
+            .send(Event::Failed { tag, failure })
+            .await
+            .expect("the session listens");
+    }
+
+    async fn close(&self, reason: CloseReason) {
+        self.events
+            .send(Event::Closed(reason))
+            .await
+            .expect("the session listens");
+    }
+
+    /// Answers a legacy handshake, whose first message is `initialize`.
+    async fn greet_legacy(&mut self, version: &str) {
+        let request = self.expect("initialize").await;
+        self.answer(&request, initialize_result(version)).await;
+        self.expect("notifications/initialized").await;
+    }
+}
+
+fn initialize_result(version: &str) -> Value {
+    json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": {} },
+        "serverInfo": { "name": "scripted", "version": "1" },
+        "instructions": "be kind",
+    })
+}
+
+fn discover_result(versions: &[&str]) -> Value {
+    json!({
+        "resultType": "complete",
+        "supportedVersions": versions,
+        "capabilities": { "tools": {} },
+        "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "scripted", "version": "1" } },
+    })
+}
+
+/// A fresh session over a channel whose other end is returned.
+fn open() -> (Correlator, Task<()>, Peer) {
+    let (commands, commands_receiver) = mpsc::channel(64);
+    let (events_sender, events) = mpsc::channel(64);
+    let channel = Channel {
+        commands,
+        events,
+        driver: Box::pin(std::future::ready(())),
+    };
+    let (correlator, pump) = super::open(channel, Some("/work/project".into()));
+    let pump = tasks::spawn("pump", pump.run());
+    (
+        correlator,
+        pump,
+        Peer {
+            commands: commands_receiver,
+            events: events_sender,
+        },
+    )
+}
+
+fn greeting(mode: ProtocolMode, delivery: Delivery) -> Greeting {
+    let client = Arc::new(ClientIdentity::new("tests", "0"));
+    Greeting {
+        client,
+        delivery,
+        mode,
+        timeout: LIMIT,
+    }
+}
+
+/// A settled legacy session.
+async fn legacy() -> (Session, Task<()>, Peer) {
+    settled(ProtocolMode::Legacy, Delivery::Stream).await
+}
+
+/// A settled session of the given kind.
+async fn settled(mode: ProtocolMode, delivery: Delivery) -> (Session, Task<()>, Peer) {
+    let (correlator, pump, mut peer) = open();
+    let greeting = greeting(mode, delivery);
+    let script = async {
+        if mode == ProtocolMode::Modern {
+            let probe = peer.expect("server/discover").await;
+            peer.answer(&probe, discover_result(&["2026-07-28"])).await;
+        } else {
+            peer.greet_legacy("2025-11-25").await;
+        }
+    };
+    let (session, ()) = tokio::join!(greet(&correlator, &greeting), script);
+    (session.expect("the handshake succeeds"), pump, peer)
+}
+
+fn params(value: &Value) -> Box<RawValue> {
+    to_raw_value(value).expect("JSON")
+}
+
+fn empty() -> Box<RawValue> {
+    params(&json!({}))
+}

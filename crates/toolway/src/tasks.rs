@@ -1,0 +1,83 @@
+//! The only place where the host starts a task.
+//!
+//! Owns naming, cancelling and joining. A [`Task`] belongs to whoever started it: dropping it
+//! aborts the work, so ownership of tasks is a tree, and dropping its root (the `Host`) ends all
+//! of it. What a task does, and how it ends in an orderly way, is its owner's affair.
+
+use std::future::Future;
+
+use tokio::task::{JoinError, JoinHandle};
+use tracing::{Instrument, Span, debug_span};
+
+/// A running task that ends, at the latest, when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Task<T> {
+    name: String,
+    handle: JoinHandle<T>,
+}
+
+/// Why a task has no result.
+#[derive(Debug, thiserror::Error)]
+#[error("the task `{name}` ended early: {source}")]
+pub(crate) struct TaskFailure {
+    name: String,
+    source: JoinError,
+}
+
+/// Starts a task under the current span.
+pub(crate) fn spawn<T, F>(name: impl Into<String>, work: F) -> Task<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let name = name.into();
+    let span = debug_span!(parent: &Span::current(), "task", name);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that spawns"
+    )]
+    let handle = tokio::spawn(work.instrument(span));
+    Task { name, handle }
+}
+
+impl<T> Task<T> {
+    /// Waits until the task has ended. A caller that goes away while it waits aborts the task.
+    pub(crate) async fn join(mut self) -> Result<T, TaskFailure> {
+        let outcome = (&mut self.handle).await;
+        outcome.map_err(|source| TaskFailure {
+            name: std::mem::take(&mut self.name),
+            source,
+        })
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.handle.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn dropping_a_task_drops_what_it_owns() {
+        let (held, gone) = oneshot::channel::<()>();
+        let task = spawn("holder", async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        });
+        drop(task);
+        assert!(gone.await.is_err(), "the sender was dropped with the task");
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_an_error_with_its_name() {
+        let task = spawn("clumsy", async { panic!("on purpose") });
+        let failure: TaskFailure = task.join().await.map(|()| ()).unwrap_err();
+        assert!(failure.to_string().contains("`clumsy`"));
+    }
+}

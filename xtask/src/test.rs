@@ -1,0 +1,135 @@
+//! `cargo xtask test`: peers, formatting, lints, tidy, generated documents, then every test.
+//!
+//! Owns the order and the verdict. A failed check does not hide the ones after it: everything
+//! runs, the failures are listed, and the exit code is theirs. The test runner comes last so
+//! that its closing lines are what a person, or a CI, reads first.
+
+mod count;
+
+use anyhow::{Result, bail};
+
+use self::count::Count;
+use crate::command::{self, Transcript};
+use crate::workspace::Workspace;
+use crate::{docs, install, tidy};
+
+/// Nextest's filter for tests that need real peers; `cargo test` skips by the bare prefix.
+const NOT_PEERS: &str = "not test(/(^|::)peers::/)";
+
+/// What to run.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Leave out the tests that talk to real peers, and do not install those
+    #[arg(long)]
+    no_peers: bool,
+    /// Run only tests whose name contains this, and none of the checks
+    filter: Option<String>,
+}
+
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    if !options.no_peers {
+        install::peers(workspace)?;
+    }
+    let mut failures = Vec::new();
+    let mut note = |name: &'static str, outcome: Result<()>| {
+        if let Err(error) = outcome {
+            eprintln!("{name} failed: {error:#}");
+            failures.push(name);
+        }
+    };
+    if options.filter.is_none() {
+        note("fmt", cargo(workspace, &["fmt", "--all", "--check"]));
+        note("tidy", tidy::run(workspace));
+        note(
+            "clippy",
+            cargo(
+                workspace,
+                &[
+                    "clippy",
+                    "--workspace",
+                    "--all-targets",
+                    "--locked",
+                    "--",
+                    "-D",
+                    "warnings",
+                ],
+            ),
+        );
+        note("docs", docs::run(workspace, &docs::Options { check: true }));
+    }
+    let mut total = Some(Count::default());
+    for (name, transcript) in [
+        ("doc tests", doc_tests(workspace, options)?),
+        ("tests", tests(workspace, options)?),
+    ] {
+        if !transcript.status.success() {
+            let ended = command::describe(transcript.status);
+            note(name, Err(anyhow::anyhow!("{ended}")));
+        }
+        total = total.and_then(|sum| Some(sum + count::of(&transcript)?));
+    }
+    if !failures.is_empty() {
+        println!("\nfailed: {}", failures.join(", "));
+    }
+    // Only a sum that every runner's own closing lines bear out is worth printing.
+    if let Some(total) = total {
+        println!("\n{total}");
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        bail!("{} failed", failures.join(", "))
+    }
+}
+
+fn cargo(workspace: &Workspace, arguments: &[&str]) -> Result<()> {
+    let mut command = workspace.cargo();
+    command.args(arguments);
+    command::run(command)
+}
+
+/// Nextest does not run documentation examples; cargo does.
+fn doc_tests(workspace: &Workspace, options: &Options) -> Result<Transcript> {
+    let mut command = workspace.cargo();
+    command.args(["test", "--workspace", "--doc", "--locked", "--no-fail-fast"]);
+    command.args(&options.filter);
+    command::run_and_record(command)
+}
+
+fn tests(workspace: &Workspace, options: &Options) -> Result<Transcript> {
+    let mut command = workspace.cargo();
+    if has_nextest(workspace) {
+        command.args([
+            "nextest",
+            "run",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+        ]);
+        if options.no_peers {
+            command.args(["-E", NOT_PEERS]);
+        }
+        command.args(&options.filter);
+    } else {
+        println!("\ncargo-nextest is not installed: running `cargo test` instead");
+        // Documentation examples ran already, hence every target but those.
+        command.args([
+            "test",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--no-fail-fast",
+        ]);
+        command.args(&options.filter);
+        if options.no_peers {
+            command.args(["--", "--skip", "peers::"]);
+        }
+    }
+    command::run_and_record(command)
+}
+
+fn has_nextest(workspace: &Workspace) -> bool {
+    let mut command = workspace.cargo();
+    command.args(["nextest", "--version"]);
+    command.output().is_ok_and(|output| output.status.success())
+}

@@ -1,0 +1,141 @@
+//! Where the repository lies, which files it tracks, and how its binary is built.
+//!
+//! Owns every use of `git` and of `cargo build`. Does not decide what to do with the files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// The repository this xtask was built from.
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+/// How the binary is compiled.
+#[derive(Clone, Copy)]
+pub(crate) enum Profile {
+    /// Quick to build: for generating documents.
+    Debug,
+    /// What people run: for measuring.
+    Release,
+}
+
+impl Workspace {
+    /// The manifest directory is known at compile time, so the chores work from any folder.
+    pub(crate) fn find() -> Result<Self> {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = manifest.parent().context("xtask lies in no workspace")?;
+        if !root.join("Cargo.toml").is_file() {
+            bail!(
+                "the repository has moved since xtask was built: run `touch xtask/src/main.rs` \
+                 and try again"
+            );
+        }
+        Ok(Self {
+            root: root.to_path_buf(),
+        })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// `cargo` in the root; rustup's variables are inherited, so toolchain overrides hold.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut command = Command::new("cargo");
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// Files git tracks or would track, relative to the root and sorted: a new file obeys the
+    /// rules before it is added.
+    pub(crate) fn files(&self) -> Result<Vec<String>> {
+        let output = Command::new("git")
+            .args([
+                "ls-files",
+                "-z",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+            ])
+            .current_dir(&self.root)
+            .output()
+            .context("`git` cannot be run; it lists the files to check")?;
+        if !output.status.success() {
+            bail!(
+                "`git ls-files` failed: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        let listing = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut files: Vec<String> = listing
+            .split('\0')
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// Builds `toolway` and returns the executable as cargo reports it, wherever its target
+    /// directory is.
+    pub(crate) fn build_binary(&self, profile: Profile) -> Result<PathBuf> {
+        let mut command = self.cargo();
+        command.args([
+            "build",
+            "--package",
+            "toolway-cli",
+            "--bin",
+            "toolway",
+            "--locked",
+        ]);
+        if matches!(profile, Profile::Release) {
+            command.arg("--release");
+        }
+        let output = command
+            .arg("--message-format=json-render-diagnostics")
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .context("`cargo build` cannot be run")?;
+        if !output.status.success() {
+            bail!("`toolway` does not build");
+        }
+        executable_in(&String::from_utf8_lossy(&output.stdout))
+            .context("`cargo build` named no executable called `toolway`")
+    }
+}
+
+fn executable_in(messages: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "toolway")
+        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_executable_is_read_from_the_messages_of_cargo() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","target":{"name":"toolway"},"executable":null}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"toolway"},"executable":"/t/toolway"}"#,
+            "\n",
+            r#"{"reason":"build-finished","success":true}"#,
+        );
+        assert_eq!(executable_in(messages), Some(PathBuf::from("/t/toolway")));
+        assert_eq!(executable_in("{}"), None);
+    }
+}

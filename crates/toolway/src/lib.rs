@@ -24,3 +24,5 @@ pub use connection::InProcessServer;
 pub use error::{ConnectError, RequestError};
 pub use host::{Host, HostOptions};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
+/// The server's side of an [`InProcessServer`]'s connection.
+pub use toolway_transport::in_process::ServerEnd;

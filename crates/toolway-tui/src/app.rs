@@ -1,0 +1,89 @@
+//! What the screen is drawn from: one row per server, already cleaned.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolway_types::Untrusted;
+use toolway_types::text::is_hidden;
+
+/// The whole state of the view.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct App {
+    /// In the order of the snapshot.
+    pub(crate) rows: Vec<Row>,
+    /// Counts up, to turn the spinner.
+    pub(crate) ticks: usize,
+    /// Nothing more will change.
+    pub(crate) ended: bool,
+}
+
+impl App {
+    /// Whether no server is still connecting.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.ended
+            || !self
+                .rows
+                .iter()
+                .any(|row| matches!(row.status, Status::Pending { .. }))
+    }
+}
+
+/// One server.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    /// Its name, safe to show.
+    pub(crate) name: String,
+    /// Where it stands.
+    pub(crate) status: Status,
+    /// When it began to connect.
+    pub(crate) since: Instant,
+    /// How long that took, once it is over.
+    pub(crate) took: Option<Duration>,
+}
+
+impl Row {
+    /// How long it connects, or took to.
+    pub(crate) fn elapsed(&self, now: Instant) -> Duration {
+        self.took
+            .unwrap_or_else(|| now.saturating_duration_since(self.since))
+    }
+}
+
+/// A connection's state, as far as this view shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// A handshake is under way.
+    Pending {
+        /// The attempt, counted from 1.
+        attempt: u32,
+    },
+    /// The handshake is done.
+    Connected {
+        /// How many tools it offers, once they are listed.
+        tools: Option<usize>,
+    },
+    /// It could not be reached.
+    Failed {
+        /// Why, safe to show.
+        reason: String,
+    },
+    /// It wants a login first.
+    NeedsAuth,
+    /// It must not connect.
+    Disabled {
+        /// Why, safe to show.
+        reason: String,
+    },
+}
+
+/// Text on one line without anything that steers the terminal. Messages quote servers, so
+/// everything shown goes through here.
+pub(crate) fn clean(text: &str) -> String {
+    let shown = Untrusted::new(text).to_string();
+    let plain: String = shown
+        .chars()
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
+        .filter(|c| !is_hidden(*c))
+        .collect();
+    plain.trim().to_owned()
+}

@@ -1,0 +1,123 @@
+//! The live view of connecting servers: waits for changes, draws, and takes itself away.
+//!
+//! Owns the loop and its clock. Whether there is a terminal to draw on is the caller's question;
+//! nothing here is called when stderr is a pipe.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::layout::Size;
+use ratatui::{Terminal, TerminalOptions, Viewport};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior};
+use toolway::HostSnapshot;
+
+use crate::app::App;
+use crate::backend::InlineBackend;
+use crate::event::Event;
+use crate::update::update;
+use crate::view::{Theme, servers};
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+/// What is settled before this is never drawn: a flash tells nobody anything.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// The view never takes more lines than this.
+const MAX_LINES: u16 = 24;
+
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns.
+    pub width: u16,
+    /// Lines.
+    pub height: u16,
+}
+
+impl Screen {
+    /// The terminal behind a descriptor; 80 by 24 when it does not say.
+    pub fn of(terminal: impl AsFd) -> Self {
+        match rustix::termios::tcgetwinsize(terminal) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Self {
+                width: size.ws_col,
+                height: size.ws_row,
+            },
+            _ => Self {
+                width: 80,
+                height: 24,
+            },
+        }
+    }
+}
+
+/// How to draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The terminal's size.
+    pub screen: Screen,
+    /// Colours or none.
+    pub theme: Theme,
+}
+
+/// Shows the servers while they connect. Returns when none is pending any more, with everything
+/// it drew removed. Dropping the future removes it too.
+pub async fn show(
+    mut snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    writer: impl Write,
+    options: Options,
+) -> io::Result<()> {
+    let mut app = App::default();
+    let first = Event::Snapshot(Arc::clone(&snapshots.borrow_and_update()));
+    update(&mut app, &first, Instant::now());
+
+    let mut ticks = tokio::time::interval_at(Instant::now() + PATIENCE, TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut backend = Some(InlineBackend::new(writer, area(&app, options.screen)));
+    let mut terminal = None;
+    while !app.is_settled() {
+        let event = tokio::select! {
+            changed = snapshots.changed() => match changed {
+                Ok(()) => Event::Snapshot(Arc::clone(&snapshots.borrow_and_update())),
+                Err(_) => Event::Ended,
+            },
+            _ = ticks.tick() => Event::Tick,
+        };
+        update(&mut app, &event, Instant::now());
+        if app.ticks == 0 {
+            continue;
+        }
+        if let Some(backend) = backend.take() {
+            terminal = Some(open(backend)?);
+        }
+        if let Some(terminal) = &mut terminal {
+            terminal.draw(|frame| servers::draw(frame, &app, Instant::now(), options.theme))?;
+        }
+    }
+    match &mut terminal {
+        Some(terminal) => terminal.backend_mut().erase(),
+        None => Ok(()),
+    }
+}
+
+/// The last column stays free: a terminal may wrap after writing it.
+fn area(app: &App, screen: Screen) -> Size {
+    let rows = u16::try_from(app.rows.len()).unwrap_or(u16::MAX);
+    let height = rows
+        .min(screen.height.saturating_sub(1))
+        .clamp(1, MAX_LINES);
+    Size {
+        width: screen.width.saturating_sub(1).max(1),
+        height,
+    }
+}
+
+fn open<W: Write>(backend: InlineBackend<W>) -> io::Result<Terminal<InlineBackend<W>>> {
+    use ratatui::backend::Backend as _;
+    let viewport = Viewport::Inline(backend.size()?.height);
+    Terminal::with_options(backend, TerminalOptions { viewport })
+}
+
+#[cfg(test)]
+mod tests;

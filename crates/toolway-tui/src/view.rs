@@ -1,0 +1,40 @@
+//! Drawing: from state to cells, without writing anything.
+
+pub(crate) mod servers;
+
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::app::Status;
+
+/// Whether the view may use colours. The caller knows: `NO_COLOR`, `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Theme {
+    /// Colours beside the words.
+    #[default]
+    Colour,
+    /// Words only.
+    Plain,
+}
+
+impl Theme {
+    fn of(self, status: &Status) -> Style {
+        let colour = match status {
+            Status::Pending { .. } => Color::Cyan,
+            Status::Connected { .. } => Color::Green,
+            Status::Failed { .. } => Color::Red,
+            Status::NeedsAuth => Color::Yellow,
+            Status::Disabled { .. } => Color::DarkGray,
+        };
+        match self {
+            Theme::Colour => Style::new().fg(colour),
+            Theme::Plain => Style::new(),
+        }
+    }
+
+    fn faint(self) -> Style {
+        match self {
+            Theme::Colour => Style::new().add_modifier(Modifier::DIM),
+            Theme::Plain => Style::new(),
+        }
+    }
+}

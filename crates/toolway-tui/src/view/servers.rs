@@ -1,0 +1,167 @@
+//! The list of servers: one line each, cut to the width; what does not fit is counted.
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use tokio::time::Instant;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::Theme;
+use crate::app::{App, Row, Status};
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// The longest word of a state.
+const WORD: usize = "needs-auth".len();
+/// A name takes no more than this, so that there is room for a reason.
+const NAME: usize = 32;
+/// `9999.9s`
+const ELAPSED: usize = 7;
+
+/// Draws the whole view.
+pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, now: Instant, theme: Theme) {
+    let area = frame.area();
+    let lines = lines(
+        app,
+        now,
+        theme,
+        usize::from(area.width),
+        usize::from(area.height),
+    );
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn lines(app: &App, now: Instant, theme: Theme, width: usize, height: usize) -> Vec<Line<'static>> {
+    let names = app
+        .rows
+        .iter()
+        .map(|row| row.name.width())
+        .max()
+        .unwrap_or(0)
+        .min(NAME);
+    let line = |row: &Row| line(row, names, app.ticks, now, theme, width);
+    if app.rows.len() <= height {
+        return app.rows.iter().map(line).collect();
+    }
+    // What still moves, then what went wrong, is what a person waits for.
+    let mut rows: Vec<&Row> = app.rows.iter().collect();
+    rows.sort_by_key(|row| urgency(&row.status));
+    let (shown, hidden) = rows.split_at(height.saturating_sub(1));
+    let mut lines: Vec<_> = shown.iter().map(|row| line(row)).collect();
+    lines.push(Line::styled(cut(&summary(hidden), width), theme.faint()));
+    lines
+}
+
+fn urgency(status: &Status) -> u8 {
+    match status {
+        Status::Pending { .. } => 0,
+        Status::Failed { .. } => 1,
+        Status::NeedsAuth => 2,
+        Status::Connected { .. } => 3,
+        Status::Disabled { .. } => 4,
+    }
+}
+
+fn summary(hidden: &[&Row]) -> String {
+    // They are sorted, so equal words stand together.
+    let counts: Vec<String> = hidden
+        .chunk_by(|a, b| word(&a.status) == word(&b.status))
+        .filter_map(|same| Some(format!("{} {}", same.len(), word(&same.first()?.status))))
+        .collect();
+    format!("  and {} more: {}", hidden.len(), counts.join(", "))
+}
+
+fn line(
+    row: &Row,
+    names: usize,
+    ticks: usize,
+    now: Instant,
+    theme: Theme,
+    width: usize,
+) -> Line<'static> {
+    let state = format!("{} {:WORD$}", glyph(&row.status), word(&row.status));
+    let name = cut(&row.name, names);
+    let padding = " ".repeat(names.saturating_sub(name.width()));
+    let elapsed = elapsed(row, now);
+    let used = 2 + WORD + 2 + names + 1 + ELAPSED + 2;
+    let detail = cut(&detail(&row.status, ticks), width.saturating_sub(used));
+    Line::from(vec![
+        Span::styled(state, theme.of(&row.status)),
+        Span::raw(format!("  {name}{padding} ")),
+        Span::styled(format!("{elapsed:>ELAPSED$}  "), theme.faint()),
+        Span::raw(detail),
+    ])
+}
+
+fn glyph(status: &Status) -> &'static str {
+    match status {
+        Status::Pending { .. } => "…",
+        Status::Connected { .. } => "✔",
+        Status::Failed { .. } => "✘",
+        Status::NeedsAuth => "!",
+        Status::Disabled { .. } => "⊘",
+    }
+}
+
+fn word(status: &Status) -> &'static str {
+    match status {
+        Status::Pending { .. } => "pending",
+        Status::Connected { .. } => "connected",
+        Status::Failed { .. } => "failed",
+        Status::NeedsAuth => "needs-auth",
+        Status::Disabled { .. } => "disabled",
+    }
+}
+
+/// A server that never tried has no time to show.
+fn elapsed(row: &Row, now: Instant) -> String {
+    match row.status {
+        Status::Disabled { .. } => String::new(),
+        _ => seconds(row.elapsed(now)),
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1}s", duration.as_secs_f64())
+}
+
+fn detail(status: &Status, ticks: usize) -> String {
+    match status {
+        Status::Pending { attempt } => {
+            let spinner = SPINNER[ticks % SPINNER.len()];
+            match attempt {
+                0 | 1 => format!("{spinner} connecting"),
+                attempt => format!("{spinner} connecting, attempt {attempt}"),
+            }
+        }
+        Status::Connected { tools: None } => String::new(),
+        Status::Connected { tools: Some(1) } => "1 tool".to_owned(),
+        Status::Connected { tools: Some(tools) } => format!("{tools} tools"),
+        Status::NeedsAuth => "wants a login".to_owned(),
+        Status::Failed { reason } | Status::Disabled { reason } => reason.clone(),
+    }
+}
+
+/// The text in at most `width` columns; `…` stands for what is gone.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        kept.push(c);
+    }
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

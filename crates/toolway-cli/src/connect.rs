@@ -3,8 +3,11 @@
 //! Owns the runtime, the live view while servers connect, and the orderly end: whatever happens —
 //! success, error, Ctrl-C — the host is shut down before the program exits.
 
+use std::io;
+
 use toolway::{Host, HostOptions};
 use toolway_config::{Flags, Plan};
+use toolway_tui::{Screen, Theme};
 use toolway_types::ServerName;
 
 use crate::commands::add::is_url;
@@ -51,12 +54,13 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
         project_root: Some(context.environment.project_root().to_owned()),
-        http: toolway_config_http(context),
+        http: client_options(context),
         ..HostOptions::default()
     }
 }
 
-fn toolway_config_http(context: &Context) -> toolway::ClientOptions {
+/// Proxies as the environment names them.
+fn client_options(context: &Context) -> toolway::ClientOptions {
     let variable = |names: [&str; 2]| {
         names.iter().find_map(|name| context.environment.var(name)).map(str::to_owned)
     };
@@ -71,10 +75,12 @@ fn toolway_config_http(context: &Context) -> toolway::ClientOptions {
 /// Waits until no server is pending any more, with a live view where there is a terminal.
 pub(crate) async fn settle(context: &Context, host: &Host) {
     if context.output.can_animate() {
-        toolway_tui::progress(host.watch(), context.output.colour()).await;
-    } else {
-        host.settled().await;
+        let theme = if context.output.colour() { Theme::Colour } else { Theme::Plain };
+        let options = toolway_tui::Options { screen: Screen::of(io::stderr()), theme };
+        // A terminal that cannot be drawn on is no reason to fail.
+        let _ = toolway_tui::show(host.watch(), io::stderr(), options).await;
     }
+    host.settled().await;
 }
 
 /// Runs a future on a runtime of its own. One thread: a command makes a handful of calls, and a

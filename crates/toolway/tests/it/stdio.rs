@@ -23,7 +23,10 @@ fn start(home: &Home, servers: Value) -> Host {
 }
 
 async fn echoes(host: &Host, server: &str) {
-    assert_eq!(text_of(&echo(host, server, "hällo").await.expect("an answer")), "hällo");
+    assert_eq!(
+        text_of(&echo(host, server, "hällo").await.expect("an answer")),
+        "hällo"
+    );
     assert_eq!(facts(host, server).era, Era::Legacy);
 }
 
@@ -60,7 +63,11 @@ async fn the_era_of_the_entry_is_obeyed() {
     echoes(&host, "pinned").await;
     let failure = failure(&host, "modern");
     assert_eq!(failure.kind, FailureKind::Protocol);
-    assert!(failure.message.contains("`server/discover`"), "{}", failure.message);
+    assert!(
+        failure.message.contains("`server/discover`"),
+        "{}",
+        failure.message
+    );
     host.shutdown().await;
 }
 
@@ -78,11 +85,23 @@ async fn a_process_that_cannot_be_started_or_crashes_fails_alone_with_its_last_w
     host.settled().await;
     let absent = failure(&host, "absent");
     assert_eq!(absent.kind, FailureKind::Spawn);
-    assert!(absent.message.contains("`toolway-test-no-such-program`"), "{}", absent.message);
+    assert!(
+        absent.message.contains("`toolway-test-no-such-program`"),
+        "{}",
+        absent.message
+    );
     let crashed = failure(&host, "crashing");
     assert_eq!(crashed.kind, FailureKind::Closed);
-    assert!(crashed.message.contains("exit status: 3"), "{}", crashed.message);
-    let last_words: Vec<&str> = crashed.stderr.iter().map(|line| line.as_received()).collect();
+    assert!(
+        crashed.message.contains("exit status: 3"),
+        "{}",
+        crashed.message
+    );
+    let last_words: Vec<&str> = crashed
+        .stderr
+        .iter()
+        .map(|line| line.as_received())
+        .collect();
     assert_eq!(last_words, ["first I grumble", "then I grumble more"]);
     echoes(&host, "plain").await;
     host.shutdown().await;
@@ -98,8 +117,15 @@ async fn no_handshake_in_time_fails_with_the_last_stderr_lines() {
     host.settled().await;
     let failure = failure(&host, "hung");
     assert_eq!(failure.kind, FailureKind::TimedOut);
-    assert_eq!(failure.message, "not connected after 3 s: it did not answer the handshake");
-    let last_words: Vec<&str> = failure.stderr.iter().map(|line| line.as_received()).collect();
+    assert_eq!(
+        failure.message,
+        "not connected after 3 s: it did not answer the handshake"
+    );
+    let last_words: Vec<&str> = failure
+        .stderr
+        .iter()
+        .map(|line| line.as_received())
+        .collect();
     assert_eq!(last_words, ["first I grumble", "then I grumble more"]);
     host.shutdown().await;
 }
@@ -115,8 +141,13 @@ async fn a_process_that_dies_in_a_call_fails_the_call_and_then_the_connection() 
         host.call(request("frail", "die", "x"), options()),
     );
     for outcome in [waiting, dying] {
-        let Err(CallError::Transport { message, .. }) = outcome else { panic!("{outcome:?}") };
-        assert!(message.as_received().contains("exit status: 9"), "{message}");
+        let Err(CallError::Transport { message, .. }) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(
+            message.as_received().contains("exit status: 9"),
+            "{message}"
+        );
     }
     let mut pictures = host.watch();
     let failed = |state: &ConnectionState| matches!(state, ConnectionState::Failed(_));
@@ -125,7 +156,10 @@ async fn a_process_that_dies_in_a_call_fails_the_call_and_then_the_connection() 
         .await
         .expect("the host runs");
     let failure = failure(&host, "frail");
-    assert_eq!(failure.stderr.last().map(|line| line.as_received()), Some("I die"));
+    assert_eq!(
+        failure.stderr.last().map(|line| line.as_received()),
+        Some("I die")
+    );
     host.shutdown().await;
 }
 

@@ -17,7 +17,17 @@ fn broken_json_is_located_and_other_files_still_load() {
         ".mcp.json",
         "{\n  \"mcpServers\": {\n    \"x\": { \"command\": }\n  }\n}\n",
     );
-    assert_snapshot!(toolway(&home, &["doctor"]), @"");
+    assert_snapshot!(toolway(&home, &["doctor"]), @"
+    exit: 3
+    ----- stdout
+    config home   [HOME]/.config/toolway
+    project root  [PROJECT]
+    servers       1 admitted
+
+    error: [PROJECT]/.mcp.json:3:23: is not valid JSON: unexpected close brace
+    hint: mend the file at that place; nothing in it is read until then
+    ----- stderr
+    ");
     let listed = toolway(&home, &["list", "--json"]).expect_code(0);
     assert_eq!(
         listed.json()["servers"][0]["state"],
@@ -26,7 +36,13 @@ fn broken_json_is_located_and_other_files_still_load() {
     );
     // An invalid file is never overwritten.
     let before = home.read(".mcp.json");
-    assert_snapshot!(toolway(&home, &["add", "-s", "project", "y", "true"]), @"");
+    assert_snapshot!(toolway(&home, &["add", "-s", "project", "y", "true"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: `[PROJECT]/.mcp.json` is not valid: unexpected close brace (line 3, column 23); it was left as it is
+    hint: mend `[PROJECT]/.mcp.json` first; nothing was written
+    ");
     assert_eq!(home.read(".mcp.json"), before);
 }
 
@@ -54,7 +70,46 @@ fn each_faulty_entry_is_diagnosed_and_the_good_one_works() {
 }}
 "#
     ));
-    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
+    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @r#"
+    exit: 0
+    ----- stdout
+    NAME          SCOPE  TYPE   STATE      TOOLS  DETAIL
+    bad-url       user   http   ✘ failed   -      `url` must begin with `http://` or `https://`
+    good          user   stdio  · pending  -
+    hidden        user   stdio  ✘ failed   -      the server name `hidden ` has white space at its edge
+    key-space     user   -      ✘ failed   -      the key `command ` has hidden characters
+    no-command    user   -      ✘ failed   -      neither `command` nor `url` is given
+    no-url        user   http   ✘ failed   -      `type` is `http`, but `url` is missing
+    short         user   stdio  ✘ failed   -      `timeout` is 5 ms; the least is 1000
+    string        user   -      ✘ failed   -      a server must be an object, not a string
+    undefined     user   stdio  ✘ failed   -      the variable `NOWHERE_DEFINED` is not set
+    unknown-type  user   -      ✘ failed   -      unknown `type` `htpp`
+    wrong-args    user   stdio  ✘ failed   -      `args` must be an array of strings, not a string
+    wrong-env     user   stdio  ✘ failed   -      `env.PORT` must be a string, not a number
+    ----- stderr
+    error: [HOME]/.config/toolway/settings.json:10: server `bad-url`: `url` must begin with `http://` or `https://`
+    error: [HOME]/.config/toolway/settings.json:12: server `hidden`: the server name `hidden ` has white space at its edge
+    hint: write it as `hidden`
+    error: [HOME]/.config/toolway/settings.json:13: server `key-space`: the key `command ` has hidden characters
+    hint: write it as `command`
+    error: [HOME]/.config/toolway/settings.json:13: server `key-space`: neither `command` nor `url` is given
+    hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
+    error: [HOME]/.config/toolway/settings.json:6: server `no-command`: neither `command` nor `url` is given
+    hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
+    error: [HOME]/.config/toolway/settings.json:7: server `no-url`: `type` is `http`, but `url` is missing
+    hint: add `"url": "https://…"`
+    error: [HOME]/.config/toolway/settings.json:14: server `short`: `timeout` is 5 ms; the least is 1000
+    hint: it counts milliseconds: for 5 seconds write 5000
+    error: [HOME]/.config/toolway/settings.json:15: server `string`: a server must be an object, not a string
+    hint: write `{"command": "…", "args": []}` or `{"type": "http", "url": "https://…"}`
+    error: [HOME]/.config/toolway/settings.json:11: server `undefined`: the variable `NOWHERE_DEFINED` is not set
+    hint: set it, or give it a default: `${NOWHERE_DEFINED:-value}`
+    error: [HOME]/.config/toolway/settings.json:5: server `unknown-type`: unknown `type` `htpp`
+    hint: did you mean `http`? The types are `stdio`, `http`, `sse`, `ws`, `sdk`, `sse-ide`, `ws-ide`, `connector`
+    error: [HOME]/.config/toolway/settings.json:8: server `wrong-args`: `args` must be an array of strings, not a string
+    error: [HOME]/.config/toolway/settings.json:9: server `wrong-env`: `env.PORT` must be a string, not a number
+    hint: write it in quotes: `"80"`
+    "#);
     let listed = toolway(&home, &["list", "--json"]).expect_code(0).json();
     let good = listed["servers"]
         .as_array()
@@ -64,7 +119,23 @@ fn each_faulty_entry_is_diagnosed_and_the_good_one_works() {
         .unwrap();
     assert_eq!(good["state"], "connected");
     toolway(&home, &["doctor"]).expect_code(3);
-    assert_snapshot!(toolway(&home, &["explain", "undefined"]), @"");
+    assert_snapshot!(toolway(&home, &["explain", "undefined"]), @r#"
+    exit: 0
+    ----- stdout
+    undefined (user scope) at [HOME]/.config/toolway/settings.json:11
+      invalid: the variable `NOWHERE_DEFINED` is not set
+      reads the variables NOWHERE_DEFINED
+        {
+          "command": "true",
+          "args": [
+            "${NOWHERE_DEFINED}"
+          ]
+        }
+      error: [HOME]/.config/toolway/settings.json:11: server `undefined`: the variable `NOWHERE_DEFINED` is not set
+      hint: set it, or give it a default: `${NOWHERE_DEFINED:-value}`
+    next: mend the entry at [HOME]/.config/toolway/settings.json:11
+    ----- stderr
+    "#);
     toolway(&home, &["call", "undefined", "x"]).expect_code(3);
 }
 
@@ -75,7 +146,15 @@ fn the_wrong_root_key_is_named() {
         ".mcp.json",
         r#"{ "servers": { "x": { "command": "true" } } }"#,
     );
-    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
+    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    error: [PROJECT]/.mcp.json:1: `servers` is another program's key; its servers are not loaded
+    hint: rename `servers` to `mcpServers`, or run `toolway import`
+    no server is configured
+    hint: add one with `toolway add <name> <command or url>`
+    ");
 }
 
 #[test]
@@ -86,12 +165,36 @@ fn a_policy_that_cannot_be_parsed_is_said_to_stop_everything() {
         home.system().join("managed-settings.json"),
         "{ \"deniedMcpServers\": [",
     );
-    assert_snapshot!(toolway(&home, &["list"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "mine", "x"]), @"");
+    assert_snapshot!(toolway(&home, &["list"]), @"
+    exit: 0
+    ----- stdout
+    NAME  SCOPE  TYPE   STATE       TOOLS  DETAIL
+    mine  user   stdio  ⊘ disabled  -      nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
+    ----- stderr
+    error: [SYSTEM]/managed-settings.json:1:23: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
+    hint: ask the administrator of this machine to mend `[SYSTEM]/managed-settings.json`
+    error: [SYSTEM]/managed-settings.json:1:23: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
+    hint: ask the administrator of this machine to mend `[SYSTEM]/managed-settings.json`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "mine", "x"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `mine` cannot be used: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
+    hint: see why with `toolway explain mine`
+    ");
 }
 
 #[test]
 fn a_missing_config_file_on_the_command_line_is_an_error() {
     let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["--mcp-config", "nowhere.json", "list"]), @"");
+    assert_snapshot!(toolway(&home, &["--mcp-config", "nowhere.json", "list"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    error: `--mcp-config`: there is no file `[PROJECT]/nowhere.json`
+    hint: give a file's path, or JSON that starts with `{`
+    no server is configured
+    hint: add one with `toolway add <name> <command or url>`
+    ");
 }

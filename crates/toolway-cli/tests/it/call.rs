@@ -110,27 +110,96 @@ fn an_open_but_silent_stdin_does_not_hang_a_call_without_arguments() {
 #[test]
 fn wrong_arguments_are_named_before_anything_is_sent() {
     let home = home_with(Script::default());
-    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text:=7"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "chaos", "huge", "bytes=many"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "oops"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "--args", "[1]"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=@/nonexistent"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text:=7"]), @r#"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: the arguments do not fit `echo` of server `chaos`
+      /text: value is not of type "string"
+    hint: see its schema with `toolway tools chaos --json`
+    "#);
+    assert_snapshot!(toolway(&home, &["call", "chaos", "huge", "bytes=many"]), @r#"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: the arguments do not fit `huge` of server `chaos`
+      /bytes: value is not of type "integer"
+    hint: see its schema with `toolway tools chaos --json`
+    "#);
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "oops"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: `oops` is not an argument of the form `key=value`
+    hint: use `key=value`, `key:=json`, `key=@file`, or `--args '{…}'`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "--args", "[1]"]), @r#"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: --args does not hold a JSON object: invalid type: sequence, expected a map at line 1 column 0
+    hint: e.g. `--args '{"key": "value"}'`
+    "#);
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=@/nonexistent"]), @r#"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: cannot read `/nonexistent`: No such file or directory (os error 2)
+    hint: for a value that begins with `@`, use `key:='"@…"'`
+    "#);
 }
 
 #[test]
 fn unknown_names_get_a_suggestion() {
     let home = home_with(Script::default());
-    assert_snapshot!(toolway(&home, &["call", "chaos", "ehco", "text=x"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "chaso", "echo", "text=x"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "chaos"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "mcp__chaos__ehco"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "mcp__nobody__ehco"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "ehco", "text=x"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: no tool `chaos.ehco`
+    hint: did you mean `mcp__chaos__echo`?
+    ");
+    assert_snapshot!(toolway(&home, &["call", "chaso", "echo", "text=x"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: no server named `chaso` is configured
+    hint: did you mean `chaos`?
+    ");
+    assert_snapshot!(toolway(&home, &["call", "chaos"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: which tool of `chaos`?
+    hint: see its tools with `toolway tools chaos`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "mcp__chaos__ehco"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: no tool `mcp__chaos__ehco`
+    hint: did you mean `mcp__chaos__echo`?
+    ");
+    assert_snapshot!(toolway(&home, &["call", "mcp__nobody__ehco"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: no server named `nobody` is configured
+    hint: see what is configured with `toolway list --no-connect`
+    ");
 }
 
 #[test]
 fn a_tools_own_error_is_a_result_with_its_own_exit_code() {
     let home = home_with(Script::default());
-    assert_snapshot!(toolway(&home, &["call", "chaos", "fail"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "fail"]), @"
+    exit: 7
+    ----- stdout
+    failed as asked
+    ----- stderr
+    error: tool `fail` of server `chaos` answered an error
+    hint: see what it expects with `toolway tools chaos --json`
+    ");
     let json = toolway(&home, &["call", "chaos", "fail", "--json"]);
     assert_eq!(json.code, Some(7));
     assert_eq!(json.json()["isError"], true);
@@ -139,7 +208,13 @@ fn a_tools_own_error_is_a_result_with_its_own_exit_code() {
 #[test]
 fn a_call_that_takes_too_long_is_given_up() {
     let home = home_with(Script::default());
-    assert_snapshot!(toolway(&home, &["call", "chaos", "hang", "--timeout", "1"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "hang", "--timeout", "1"]), @"
+    exit: 8
+    ----- stdout
+    ----- stderr
+    error: `hang` of server `chaos` did not answer within 1s
+    hint: give it longer with `--timeout <seconds>`
+    ");
 }
 
 #[test]
@@ -152,8 +227,20 @@ fn a_server_that_cannot_start_or_be_reached() {
             json!({ "type": "http", "url": "http://127.0.0.1:9/mcp" }),
         ),
     ]));
-    assert_snapshot!(toolway(&home, &["call", "missing", "x"]), @"");
-    assert_snapshot!(toolway(&home, &["call", "nobody", "x"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "missing", "x"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `missing` failed: cannot start `/nonexistent/server`: No such file or directory (os error 2)
+    hint: check the program with `toolway get missing` and `toolway doctor`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "nobody", "x"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `nobody` failed: `server/discover`: cannot reach the server: Connection refused (os error 111)
+    hint: check the address with `toolway get nobody`
+    ");
 }
 
 #[test]
@@ -165,7 +252,13 @@ fn a_server_that_wants_a_login_says_so() {
     })
     .serve_http();
     home.write_settings(servers(&[("locked", locked.entry())]));
-    assert_snapshot!(toolway(&home, &["call", "locked", "x"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "locked", "x"]), @r#"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    error: server `locked` wants a login first
+    hint: give it a token: `toolway add locked <url> --force -H "Authorization: Bearer ${TOKEN}"`
+    "#);
 }
 
 #[test]
@@ -179,7 +272,13 @@ fn a_deny_rule_refuses_what_is_typed_too() {
         })
         .to_string(),
     );
-    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=x"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=x"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: `echo` of server `chaos` was refused by the rule `mcp__chaos__echo` in [HOME]/.config/toolway/settings.json:1
+    hint: the rule stands at [HOME]/.config/toolway/settings.json:1
+    ");
     // What a person types is that person's yes.
     toolway(&home, &["call", "chaos", "count"]).expect_code(0);
 }
@@ -191,5 +290,11 @@ fn a_policy_refuses_a_typed_url_too() {
         home.system().join("managed-settings.json"),
         json!({ "deniedMcpServers": [{ "serverUrl": "http://127.0.0.1*/*" }] }).to_string(),
     );
-    assert_snapshot!(toolway(&home, &["call", "http://127.0.0.1:9/mcp", "x"]), @"");
+    assert_snapshot!(toolway(&home, &["call", "http://127.0.0.1:9/mcp", "x"]), @r#"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `127.0.0.1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
+    hint: see why with `toolway explain 127.0.0.1`
+    "#);
 }

@@ -28,7 +28,20 @@ fn home_with_clients() -> TempHome {
 #[test]
 fn a_preview_changes_nothing() {
     let home = home_with_clients();
-    assert_snapshot!(toolway(&home, &["import"]), @"");
+    assert_snapshot!(toolway(&home, &["import"]), @"
+    exit: 0
+    ----- stdout
+    Cursor ([HOME]/.cursor/mcp.json)
+      + files  npx -y server-files
+      + docs  https://docs.example/mcp
+          ~ no transport was named; `http` was taken from the URL.
+    Codex ([HOME]/.codex/config.toml)
+      + tracker  https://tracker.example/mcp
+          ! `startup_timeout_sec` was left out: the time to connect is set for all servers by `MCP_TIMEOUT`.
+    ----- stderr
+    nothing was changed: nobody is there to confirm this
+    hint: run it again with `--yes` to add them
+    ");
     assert!(!home.config_home().join("settings.json").exists());
 }
 
@@ -39,15 +52,69 @@ fn yes_adds_and_a_second_time_finds_nothing_new() {
         "mine",
         json!({ "type": "http", "url": "https://docs.example/mcp" }),
     )]));
-    assert_snapshot!(toolway(&home, &["import", "--yes"]), @"");
-    assert_snapshot!(home.read(home.config_home().join("settings.json")), @"");
-    assert_snapshot!(toolway(&home, &["import", "cursor", "--yes"]), @"");
+    assert_snapshot!(toolway(&home, &["import", "--yes"]), @"
+    exit: 0
+    ----- stdout
+    Cursor ([HOME]/.cursor/mcp.json)
+      + files  npx -y server-files
+      = docs  skipped: the same as `mine` of [HOME]/.config/toolway/settings.json:3
+    Codex ([HOME]/.codex/config.toml)
+      + tracker  https://tracker.example/mcp
+          ! `startup_timeout_sec` was left out: the time to connect is set for all servers by `MCP_TIMEOUT`.
+    ----- stderr
+    added `files` to the user scope: [HOME]/.config/toolway/settings.json:7
+    added `tracker` to the user scope: [HOME]/.config/toolway/settings.json:11
+    ");
+    assert_snapshot!(home.read(home.config_home().join("settings.json")), @r#"
+    {
+      "mcpServers": {
+        "mine": {
+          "type": "http",
+          "url": "https://docs.example/mcp"
+        },
+        "files": {
+          "command": "npx",
+          "args": ["-y", "server-files"]
+        },
+        "tracker": {
+          "type": "http",
+          "url": "https://tracker.example/mcp",
+          "headers": {
+            "Authorization": "Bearer ${TRACKER}"
+          }
+        }
+      }
+    }
+    "#);
+    assert_snapshot!(toolway(&home, &["import", "cursor", "--yes"]), @"
+    exit: 0
+    ----- stdout
+    Cursor ([HOME]/.cursor/mcp.json)
+      = files  skipped: the name is taken by [HOME]/.config/toolway/settings.json:7
+      = docs  skipped: the same as `mine` of [HOME]/.config/toolway/settings.json:3
+    ----- stderr
+    nothing to import
+    ");
 }
 
 #[test]
 fn an_unknown_client_or_a_broken_file_is_named() {
     let home = TempHome::new();
     home.write(home.home().join(".cursor/mcp.json"), "{ \"mcpServers\": ");
-    assert_snapshot!(toolway(&home, &["import", "cursr"]), @"");
-    assert_snapshot!(toolway(&home, &["import", "cursor"]), @"");
+    assert_snapshot!(toolway(&home, &["import", "cursr"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: invalid value 'cursr' for '[CLIENTS]...': one of claude-desktop, claude-code, cursor, vscode, codex, gemini, windsurf, zed, opencode, goose
+
+    For more information, try '--help'.
+    hint: see `toolway --help`
+    ");
+    assert_snapshot!(toolway(&home, &["import", "cursor"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    error: [HOME]/.cursor/mcp.json:1:17: not valid: expected value after colon in object property
+    nothing to import
+    ");
 }

@@ -8,7 +8,13 @@ use crate::support::{home_with, servers, toolway};
 
 #[test]
 fn an_empty_configuration_says_what_to_do() {
-    assert_snapshot!(toolway(&TempHome::new(), &["list"]), @"");
+    assert_snapshot!(toolway(&TempHome::new(), &["list"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    no server is configured
+    hint: add one with `toolway add <name> <command or url>`
+    ");
     assert_eq!(
         toolway(&TempHome::new(), &["list", "--json"]).json(),
         json!({ "servers": [] })
@@ -49,7 +55,19 @@ fn every_server_is_listed_with_its_state() {
             ("child", json!({ "command": "true" })),
         ]),
     );
-    assert_snapshot!(toolway(&home, &["list"]), @"");
+    assert_snapshot!(toolway(&home, &["list"]), @r#"
+    exit: 0
+    ----- stdout
+    NAME     SCOPE    TYPE   STATE         TOOLS  DETAIL
+    child    project  stdio  ⊘ disabled    -      `child` comes from the project's `.mcp.json` and is not approved
+    child    user     stdio  ⊘ disabled    -      by precedence
+    locked   user     http   ! needs-auth  -      Bearer
+    missing  user     stdio  ✘ failed      -      cannot start `/nonexistent/server`: No such file or directory (os error 2)
+    off      user     stdio  ⊘ disabled    -      its entry says `"disabled": true` ([HOME]/.config/toolway/settings.json:21)
+    remote   user     http   ✔ connected   8      2026-07-28
+    repo     project  stdio  ⊘ disabled    -      `repo` comes from the project's `.mcp.json` and is not approved
+    ----- stderr
+    "#);
     let mut listing = toolway(&home, &["list", "--json"]).expect_code(0).json();
     for server in listing["servers"].as_array_mut().unwrap() {
         let keys: Vec<&String> = server.as_object().unwrap().keys().collect();
@@ -82,7 +100,13 @@ fn the_plan_alone_starts_nothing() {
         "one",
         json!({ "command": "touch", "args": [canary] }),
     )]));
-    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
+    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"
+    exit: 0
+    ----- stdout
+    NAME  SCOPE  TYPE   STATE      TOOLS  DETAIL
+    one   user   stdio  · pending  -
+    ----- stderr
+    ");
     toolway(&home, &["tools", "--no-connect"]).expect_code(0);
     assert!(!canary.exists());
 }
@@ -113,7 +137,20 @@ fn tools_have_their_documented_shape() {
     );
     assert_eq!(echo["name"], "mcp__chaos__echo");
     assert_eq!(echo["inputSchema"]["required"], json!(["text"]));
-    assert_snapshot!(toolway(&home, &["tools", "chaos"]), @"");
+    assert_snapshot!(toolway(&home, &["tools", "chaos"]), @"
+    exit: 0
+    ----- stdout
+    NAME                 DESCRIPTION
+    mcp__chaos__count    How often this process was called
+    mcp__chaos__crash    Ends the process in the middle of the call
+    mcp__chaos__echo     Says it again
+    mcp__chaos__fail     Answers an error
+    mcp__chaos__hang     Never answers
+    mcp__chaos__huge     A text of that many bytes
+    mcp__chaos__inspect  Shows the process: argv, cwd, env and open descriptors
+    mcp__chaos__slow     Answers after a while
+    ----- stderr
+    ");
 }
 
 #[test]

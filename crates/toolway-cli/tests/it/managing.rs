@@ -9,16 +9,68 @@ use crate::support::{servers, toolway};
 #[test]
 fn a_command_is_added_to_the_local_scope() {
     let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["add", "files", "-e", "MODE=ro", "--", "npx", "-y", "server-files", "/tmp"]), @"");
-    assert_snapshot!(home.read(".toolway/settings.local.json"), @"");
-    assert_snapshot!(toolway(&home, &["get", "files"]), @"");
+    assert_snapshot!(toolway(&home, &["add", "files", "-e", "MODE=ro", "--", "npx", "-y", "server-files", "/tmp"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    added `files` to the local scope: [PROJECT]/.toolway/settings.local.json:3
+    ");
+    assert_snapshot!(home.read(".toolway/settings.local.json"), @r#"
+    {
+      "mcpServers": {
+        "files": {
+          "type": "stdio",
+          "command": "npx",
+          "args": ["-y", "server-files", "/tmp"],
+          "env": {
+            "MODE": "ro"
+          }
+        }
+      }
+    }
+    "#);
+    assert_snapshot!(toolway(&home, &["get", "files"]), @r#"
+    exit: 0
+    ----- stdout
+    files
+      scope      local
+      source     [PROJECT]/.toolway/settings.local.json:3
+      verdict    admitted
+      type       stdio
+      command    npx
+      args       ["-y","server-files","/tmp"]
+      env        {"MODE":"[redacted]"}
+    ----- stderr
+    "#);
 }
 
 #[test]
 fn a_url_is_added_as_http() {
     let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["add", "docs", "https://mcp.example.com/mcp", "-s", "user", "-H", "Authorization: Bearer ${TOKEN:-x}", "--client-id", "abc", "--callback-port", "7777", "--xaa"]), @"");
-    assert_snapshot!(home.read(home.config_home().join("settings.json")), @"");
+    assert_snapshot!(toolway(&home, &["add", "docs", "https://mcp.example.com/mcp", "-s", "user", "-H", "Authorization: Bearer ${TOKEN:-x}", "--client-id", "abc", "--callback-port", "7777", "--xaa"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    added `docs` to the user scope: [HOME]/.config/toolway/settings.json:3
+    ");
+    assert_snapshot!(home.read(home.config_home().join("settings.json")), @r#"
+    {
+      "mcpServers": {
+        "docs": {
+          "type": "http",
+          "url": "https://mcp.example.com/mcp",
+          "headers": {
+            "Authorization": "Bearer ${TOKEN:-x}"
+          },
+          "oauth": {
+            "clientId": "abc",
+            "callbackPort": 7777,
+            "xaa": true
+          }
+        }
+      }
+    }
+    "#);
 }
 
 #[test]
@@ -26,9 +78,35 @@ fn the_project_file_keeps_its_comments_and_order() {
     let home = TempHome::new();
     home.write(".mcp.json", "{\n  // ours\n  \"mcpServers\": {\n    \"b\": { \"command\": \"true\" }, // second\n    \"a\": { \"command\": \"true\" }\n  },\n  \"unknown\": [1, 2]\n}\n");
     toolway(&home, &["add", "-s", "project", "c", "true"]).expect_code(0);
-    assert_snapshot!(home.read(".mcp.json"), @"");
+    assert_snapshot!(home.read(".mcp.json"), @r#"
+    {
+      // ours
+      "mcpServers": {
+        "b": { "command": "true" }, // second
+        "a": { "command": "true" },
+        "c": {
+          "type": "stdio",
+          "command": "true"
+        }
+      },
+      "unknown": [1, 2]
+    }
+    "#);
     toolway(&home, &["remove", "b"]).expect_code(0);
-    assert_snapshot!(home.read(".mcp.json"), @"");
+    assert_snapshot!(home.read(".mcp.json"), @r#"
+    {
+      // ours
+      "mcpServers": {
+        // second
+        "a": { "command": "true" },
+        "c": {
+          "type": "stdio",
+          "command": "true"
+        }
+      },
+      "unknown": [1, 2]
+    }
+    "#);
 }
 
 #[test]
@@ -45,7 +123,13 @@ fn a_server_i_add_to_the_project_is_approved_by_me() {
 fn an_existing_name_is_not_overwritten() {
     let home = TempHome::new();
     toolway(&home, &["add", "one", "true"]).expect_code(0);
-    assert_snapshot!(toolway(&home, &["add", "one", "false"]), @"");
+    assert_snapshot!(toolway(&home, &["add", "one", "false"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `one` is already in [PROJECT]/.toolway/settings.local.json
+    hint: replace it with `--force`, or remove it first: `toolway remove one -s local`
+    ");
     toolway(&home, &["add", "one", "false", "--force"]).expect_code(0);
     assert_eq!(
         toolway(&home, &["get", "one", "--json"]).json()["definition"]["command"],
@@ -56,16 +140,52 @@ fn an_existing_name_is_not_overwritten() {
 #[test]
 fn flags_of_the_command_need_dashes_before_them() {
     let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["add", "files", "npx", "-y", "server-files"]), @"");
+    assert_snapshot!(toolway(&home, &["add", "files", "npx", "-y", "server-files"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: unexpected argument '-y' found
+
+      tip: to pass '-y' as a value, use '-- -y'
+
+    Usage: toolway add [OPTIONS] <NAME> <COMMAND|URL>...
+
+    For more information, try '--help'.
+    hint: flags of a server's own command go behind `--`: `toolway add <name> -- <command> <flags>`
+    ");
 }
 
 #[test]
 fn flags_that_do_not_fit_the_transport_are_refused() {
     let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["add", "files", "true", "-H", "A: b"]), @"");
-    assert_snapshot!(toolway(&home, &["add", "docs", "https://x.example/", "-e", "A=b"]), @"");
-    assert_snapshot!(toolway(&home, &["add", "docs", "https://x.example/", "extra"]), @"");
-    assert_snapshot!(toolway(&home, &["add", "docs", "ftp://x.example/", "-t", "http"]), @"");
+    assert_snapshot!(toolway(&home, &["add", "files", "true", "-H", "A: b"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: `--header` is only for a server reached by URL
+    hint: leave `--header` out, or see `toolway add --help` for what `files` can take
+    ");
+    assert_snapshot!(toolway(&home, &["add", "docs", "https://x.example/", "-e", "A=b"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: `--env` is only for a server started by a command
+    hint: leave `--env` out, or see `toolway add --help` for what `docs` can take
+    ");
+    assert_snapshot!(toolway(&home, &["add", "docs", "https://x.example/", "extra"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: `extra` follows the URL, but a URL takes no arguments
+    hint: toolway add docs https://x.example/
+    ");
+    assert_snapshot!(toolway(&home, &["add", "docs", "ftp://x.example/", "-t", "http"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `docs` is not added: `url` must begin with `http://` or `https://`, not `ftp:`
+    hint: see `toolway add --help`
+    ");
 }
 
 #[test]
@@ -84,9 +204,27 @@ fn add_json_takes_an_entry() {
         toolway(&home, &["get", "j", "--json"]).json()["definition"],
         json!({ "command": "true", "timeout": 5000, "x-note": "kept" })
     );
-    assert_snapshot!(toolway(&home, &["add-json", "k", "{"]), @"");
-    assert_snapshot!(toolway(&home, &["add-json", "k", r#"{"mcpServers": {"k": {}}}"#]), @"");
-    assert_snapshot!(toolway(&home, &["add-json", "k", r#"{"args": ["x"]}"#]), @"");
+    assert_snapshot!(toolway(&home, &["add-json", "k", "{"]), @r#"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: the entry of `k` is not a JSON object: EOF while parsing an object at line 1 column 1
+    hint: toolway add-json k '{"command": "…", "args": ["…"]}'
+    "#);
+    assert_snapshot!(toolway(&home, &["add-json", "k", r#"{"mcpServers": {"k": {}}}"#]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: this is a whole `mcpServers` object; one entry is wanted
+    hint: pass only the object below `k`
+    ");
+    assert_snapshot!(toolway(&home, &["add-json", "k", r#"{"args": ["x"]}"#]), @r#"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `k` is not added: neither `command` nor `url` is given
+    hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
+    "#);
 }
 
 #[test]
@@ -94,19 +232,65 @@ fn remove_says_which_scope_it_means() {
     let home = TempHome::new();
     toolway(&home, &["add", "one", "true"]).expect_code(0);
     toolway(&home, &["add", "one", "true", "-s", "user"]).expect_code(0);
-    assert_snapshot!(toolway(&home, &["remove", "one"]), @"");
-    assert_snapshot!(toolway(&home, &["remove", "one", "-s", "user"]), @"");
-    assert_snapshot!(toolway(&home, &["remove", "one"]), @"");
-    assert_snapshot!(toolway(&home, &["remove", "one"]), @"");
+    assert_snapshot!(toolway(&home, &["remove", "one"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: server `one` stands in 2 scopes
+    hint: say which one: `toolway remove one -s local` or `toolway remove one -s user`
+    ");
+    assert_snapshot!(toolway(&home, &["remove", "one", "-s", "user"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    removed `one` from the user scope: [HOME]/.config/toolway/settings.json
+    ");
+    assert_snapshot!(toolway(&home, &["remove", "one"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    removed `one` from the local scope: [PROJECT]/.toolway/settings.local.json
+    ");
+    assert_snapshot!(toolway(&home, &["remove", "one"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: no server named `one` is configured
+    hint: add one with `toolway add <name> <command or url>`
+    ");
 }
 
 #[test]
 fn a_typo_gets_the_nearest_name() {
     let home = TempHome::new();
     home.write_settings(servers(&[("github", json!({ "command": "true" }))]));
-    assert_snapshot!(toolway(&home, &["get", "gihub"]), @"");
-    assert_snapshot!(toolway(&home, &["remove", "gthub"]), @"");
-    assert_snapshot!(toolway(&home, &["lst"]), @"");
+    assert_snapshot!(toolway(&home, &["get", "gihub"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: no server named `gihub` is configured
+    hint: did you mean `github`?
+    ");
+    assert_snapshot!(toolway(&home, &["remove", "gthub"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: no server named `gthub` is configured
+    hint: did you mean `github`?
+    ");
+    assert_snapshot!(toolway(&home, &["lst"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: unrecognized subcommand 'lst'
+
+      tip: some similar subcommands exist: 'ls', 'list'
+
+    Usage: toolway [OPTIONS] <COMMAND>
+
+    For more information, try '--help'.
+    hint: see `toolway --help`
+    ");
 }
 
 #[test]
@@ -116,12 +300,34 @@ fn a_server_can_be_switched_off_and_on() {
         ("one", json!({ "command": "true" })),
         ("two", json!({ "command": "true" })),
     ]));
-    assert_snapshot!(toolway(&home, &["disable", "one"]), @"");
-    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
+    assert_snapshot!(toolway(&home, &["disable", "one"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    disabled `one` in the local scope: [PROJECT]/.toolway/settings.local.json:2
+    ");
+    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"
+    exit: 0
+    ----- stdout
+    NAME  SCOPE  TYPE   STATE       TOOLS  DETAIL
+    one   user   stdio  ⊘ disabled  -      `one` is in `disabledMcpServers` ([PROJECT]/.toolway/settings.local.json:2)
+    two   user   stdio  · pending   -
+    ----- stderr
+    ");
     toolway(&home, &["call", "one", "x"]).expect_code(6);
-    assert_snapshot!(toolway(&home, &["enable", "one"]), @"");
+    assert_snapshot!(toolway(&home, &["enable", "one"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    enabled `one` in the local scope: [PROJECT]/.toolway/settings.local.json:3
+    ");
     toolway(&home, &["disable", "all"]).expect_code(0);
-    assert_snapshot!(home.read(".toolway/settings.local.json"), @"");
+    assert_snapshot!(home.read(".toolway/settings.local.json"), @r#"
+    {
+      "disabledMcpServers": ["one", "two"],
+      "enabledMcpServers": []
+    }
+    "#);
 }
 
 #[test]
@@ -149,11 +355,50 @@ fn secrets_are_not_shown() {
 fn an_approval_shows_everything_and_waits_for_a_yes() {
     let home = TempHome::new();
     home.write(".mcp.json", servers(&[("repo", json!({ "command": "node", "args": ["server.js", "--root", "${HOME}"], "env": { "A": "b" } }))]));
-    assert_snapshot!(toolway(&home, &["approve", "repo"]), @"");
-    assert_snapshot!(toolway(&home, &["approve", "repo", "--yes"]), @"");
-    assert_snapshot!(toolway(&home, &["reject", "repo"]), @"");
-    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
-    assert_snapshot!(toolway(&home, &["reset-approvals"]), @"");
+    assert_snapshot!(toolway(&home, &["approve", "repo"]), @r#"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    server `repo` from [PROJECT]/.mcp.json:3
+      command: node
+      args: ["server.js","--root","${HOME}"]
+      env: {"A":"[redacted]"}
+      it reads these variables: HOME
+    This runs the program above on this machine, with your rights.
+    error: nobody is there to confirm this
+    hint: read the above, then run `toolway approve repo --yes`
+    "#);
+    assert_snapshot!(toolway(&home, &["approve", "repo", "--yes"]), @r#"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    server `repo` from [PROJECT]/.mcp.json:3
+      command: node
+      args: ["server.js","--root","${HOME}"]
+      env: {"A":"[redacted]"}
+      it reads these variables: HOME
+    This runs the program above on this machine, with your rights.
+    approved `repo`: [HOME]/.config/toolway/approvals.json:6
+    "#);
+    assert_snapshot!(toolway(&home, &["reject", "repo"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    rejected `repo`: [HOME]/.config/toolway/approvals.json:6
+    ");
+    assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"
+    exit: 0
+    ----- stdout
+    NAME  SCOPE    TYPE   STATE       TOOLS  DETAIL
+    repo  project  stdio  ⊘ disabled  -      `repo` was rejected in this project
+    ----- stderr
+    ");
+    assert_snapshot!(toolway(&home, &["reset-approvals"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    forgot 1 decision: [HOME]/.config/toolway/approvals.json
+    ");
 }
 
 #[test]
@@ -164,5 +409,21 @@ fn explain_tells_who_won_and_why() {
         ".mcp.json",
         servers(&[("one", json!({ "command": "project" }))]),
     );
-    assert_snapshot!(toolway(&home, &["explain", "one"]), @"");
+    assert_snapshot!(toolway(&home, &["explain", "one"]), @r#"
+    exit: 0
+    ----- stdout
+    one (project scope) at [PROJECT]/.mcp.json:3
+      pending-approval: `one` comes from the project's `.mcp.json` and is not approved
+      shadows [HOME]/.config/toolway/settings.json:3 (user scope)
+        {
+          "command": "project"
+        }
+    one (user scope) at [HOME]/.config/toolway/settings.json:3
+      shadowed: by precedence
+        {
+          "command": "user"
+        }
+    next: toolway approve one
+    ----- stderr
+    "#);
 }

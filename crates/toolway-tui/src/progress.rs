@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ratatui::backend::{Backend as _, ClearType};
 use ratatui::layout::Size;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::sync::watch;
@@ -59,6 +60,15 @@ pub struct Options {
     pub screen: Screen,
     /// Colours or none.
     pub theme: Theme,
+}
+
+/// [`show`] on this process's stderr, which the caller knows to be a terminal.
+pub async fn on_stderr(
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    theme: Theme,
+) -> io::Result<()> {
+    let screen = Screen::of(io::stderr());
+    show(snapshots, io::stderr(), Options { screen, theme }).await
 }
 
 /// Shows the servers while they connect. Returns when none is pending any more, with everything
@@ -113,8 +123,9 @@ fn area(app: &App, screen: Screen) -> Size {
     }
 }
 
-fn open<W: Write>(backend: InlineBackend<W>) -> io::Result<Terminal<InlineBackend<W>>> {
-    use ratatui::backend::Backend as _;
+fn open<W: Write>(mut backend: InlineBackend<W>) -> io::Result<Terminal<InlineBackend<W>>> {
+    // After a scroll back or a `clear`, something may stand below the cursor.
+    backend.clear_region(ClearType::AfterCursor)?;
     let viewport = Viewport::Inline(backend.size()?.height);
     Terminal::with_options(backend, TerminalOptions { viewport })
 }

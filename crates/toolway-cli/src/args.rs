@@ -37,11 +37,21 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// Servers for this run only: a file, or JSON itself. Repeatable
-    #[arg(long, global = true, value_name = "FILE|JSON", help_heading = "Configuration")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE|JSON",
+        help_heading = "Configuration"
+    )]
     mcp_config: Vec<String>,
 
     /// One server for this run only. Repeatable
-    #[arg(long, global = true, value_name = "NAME=COMMAND|URL", help_heading = "Configuration")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME=COMMAND|URL",
+        help_heading = "Configuration"
+    )]
     mcp_server: Vec<String>,
 
     /// Use only what `--mcp-config` and `--mcp-server` say

@@ -3,8 +3,11 @@
 //! Owns the runtime, the live view while servers connect, and the orderly end: whatever happens —
 //! success, error, Ctrl-C — the host is shut down before the program exits.
 
+use std::io;
+
 use toolway::{Host, HostOptions};
 use toolway_config::{Flags, Plan};
+use toolway_tui::{Screen, Theme};
 use toolway_types::ServerName;
 
 use crate::commands::add::is_url;
@@ -51,14 +54,18 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
         project_root: Some(context.environment.project_root().to_owned()),
-        http: toolway_config_http(context),
+        http: client_options(context),
         ..HostOptions::default()
     }
 }
 
-fn toolway_config_http(context: &Context) -> toolway::ClientOptions {
+/// Proxies as the environment names them.
+fn client_options(context: &Context) -> toolway::ClientOptions {
     let variable = |names: [&str; 2]| {
-        names.iter().find_map(|name| context.environment.var(name)).map(str::to_owned)
+        names
+            .iter()
+            .find_map(|name| context.environment.var(name))
+            .map(str::to_owned)
     };
     toolway::ClientOptions {
         http_proxy: variable(["HTTP_PROXY", "http_proxy"]),
@@ -71,24 +78,37 @@ fn toolway_config_http(context: &Context) -> toolway::ClientOptions {
 /// Waits until no server is pending any more, with a live view where there is a terminal.
 pub(crate) async fn settle(context: &Context, host: &Host) {
     if context.output.can_animate() {
-        toolway_tui::progress(host.watch(), context.output.colour()).await;
-    } else {
-        host.settled().await;
+        let theme = if context.output.colour() {
+            Theme::Colour
+        } else {
+            Theme::Plain
+        };
+        let options = toolway_tui::Options {
+            screen: Screen::of(io::stderr()),
+            theme,
+        };
+        // A terminal that cannot be drawn on is no reason to fail.
+        let _ = toolway_tui::show(host.watch(), io::stderr(), options).await;
     }
+    host.settled().await;
 }
 
 /// Runs a future on a runtime of its own. One thread: a command makes a handful of calls, and a
 /// pool costs more to start than they do.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(work)
 }
 
 /// Resolves when the person or the system asks the program to end.
 async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut hang_up)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-    else {
+    let (Ok(mut terminate), Ok(mut hang_up)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::hangup()),
+    ) else {
         return std::future::pending().await;
     };
     tokio::select! {
@@ -109,22 +129,45 @@ pub(crate) struct Typed {
 impl Typed {
     /// From a URL.
     pub(crate) fn url(context: &Context, url: &str) -> Self {
-        let host = url.split("//").nth(1).and_then(|rest| rest.split(['/', ':', '?', '#']).next());
+        let host = url
+            .split("//")
+            .nth(1)
+            .and_then(|rest| rest.split(['/', ':', '?', '#']).next());
         let name = host.filter(|host| !host.is_empty()).unwrap_or("url");
-        let kind = if url.to_ascii_lowercase().starts_with("ws") { "ws" } else { "http" };
-        Self::new(context, name, &serde_json::json!({ "type": kind, "url": url }))
+        let kind = if url.to_ascii_lowercase().starts_with("ws") {
+            "ws"
+        } else {
+            "http"
+        };
+        Self::new(
+            context,
+            name,
+            &serde_json::json!({ "type": kind, "url": url }),
+        )
     }
 
     /// From a command with its arguments.
     pub(crate) fn command(context: &Context, words: &[String]) -> Self {
         let program = words.first().map_or("command", String::as_str);
-        let name = program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("command");
+        let name = program
+            .rsplit('/')
+            .next()
+            .filter(|name| !name.is_empty())
+            .unwrap_or("command");
         let args = words.get(1..).unwrap_or_default();
-        Self::new(context, name, &serde_json::json!({ "command": program, "args": args }))
+        Self::new(
+            context,
+            name,
+            &serde_json::json!({ "command": program, "args": args }),
+        )
     }
 
     /// From whichever was typed, if one was.
-    pub(crate) fn either(context: &Context, word: Option<&str>, command: &[String]) -> Option<Self> {
+    pub(crate) fn either(
+        context: &Context,
+        word: Option<&str>,
+        command: &[String],
+    ) -> Option<Self> {
         match word {
             _ if !command.is_empty() => Some(Self::command(context, command)),
             Some(word) if is_url(word) => Some(Self::url(context, word)),

@@ -24,12 +24,18 @@ impl Context {
     pub(crate) fn new(flags: Flags) -> Self {
         let environment = Environment::capture();
         let output = Output::new(&environment);
-        Self { environment, flags, output, plan: OnceCell::new() }
+        Self {
+            environment,
+            flags,
+            output,
+            plan: OnceCell::new(),
+        }
     }
 
     /// The plan, made on first use: commands that need none read no file.
     pub(crate) fn plan(&self) -> &Plan {
-        self.plan.get_or_init(|| toolway_config::plan(&self.environment, &self.flags))
+        self.plan
+            .get_or_init(|| toolway_config::plan(&self.environment, &self.flags))
     }
 
     /// A plan for other flags, e.g. with a server typed on the command line.
@@ -46,7 +52,9 @@ impl Context {
 
     /// The entry that counts for a name, or an error that suggests the nearest one.
     pub(crate) fn server(&self, name: &str) -> Result<&PlannedServer, Report> {
-        self.plan().winner(name).ok_or_else(|| unknown_server(self.plan(), name))
+        self.plan()
+            .winner(name)
+            .ok_or_else(|| unknown_server(self.plan(), name))
     }
 }
 
@@ -65,7 +73,10 @@ pub(crate) fn has_errors(plan: &Plan) -> bool {
 
 /// No such server: says so, and names the nearest.
 pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
-    let report = Report::new(Exit::Configuration, format!("no server named `{name}` is configured"));
+    let report = Report::new(
+        Exit::Configuration,
+        format!("no server named `{name}` is configured"),
+    );
     match plan.suggest(name) {
         Some(near) => report.hint(format!("did you mean `{near}`?")),
         None if plan.servers.is_empty() => {

@@ -70,7 +70,11 @@ fn run(context: &Context, command: Command) -> Outcome {
 
 /// `toolway list | head -1` is not an error.
 fn forgive_closed_stdout(report: Report) -> Outcome {
-    if report.stdout_closed { Ok(Exit::Success) } else { Err(report) }
+    if report.stdout_closed {
+        Ok(Exit::Success)
+    } else {
+        Err(report)
+    }
 }
 
 /// clap's own message, with the hint people need most: `--` before a server's own flags.
@@ -99,5 +103,9 @@ fn start_logging(verbosity: u8) {
         2 => tracing::Level::DEBUG,
         _ => tracing::Level::TRACE,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).without_time().init();
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .without_time()
+        .init();
 }

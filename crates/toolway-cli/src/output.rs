@@ -87,7 +87,10 @@ impl Output {
         stderr.flush()?;
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
-        Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+        Ok(matches!(
+            answer.trim().to_ascii_lowercase().as_str(),
+            "y" | "yes"
+        ))
     }
 
     /// Writes rows as a table with a head; the last column takes what is left of the width.

@@ -29,7 +29,13 @@ pub(crate) type Outcome = Result<Exit, Report>;
 impl Report {
     /// An error with a message only.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), details: Vec::new(), hint: None, stdout_closed: false }
+        Self {
+            exit,
+            message: message.into(),
+            details: Vec::new(),
+            hint: None,
+            stdout_closed: false,
+        }
     }
 
     /// Adds the exact next step.
@@ -69,7 +75,10 @@ impl From<anyhow::Error> for Report {
 impl From<std::io::Error> for Report {
     fn from(error: std::io::Error) -> Self {
         let stdout_closed = error.kind() == std::io::ErrorKind::BrokenPipe;
-        Report { stdout_closed, ..Report::from(anyhow::Error::from(error)) }
+        Report {
+            stdout_closed,
+            ..Report::from(anyhow::Error::from(error))
+        }
     }
 }
 
@@ -134,10 +143,16 @@ impl Report {
 
 fn failure_hint(server: &str, kind: FailureKind) -> String {
     match kind {
-        FailureKind::Spawn => format!("check the program with `toolway get {server}` and `toolway doctor`"),
+        FailureKind::Spawn => {
+            format!("check the program with `toolway get {server}` and `toolway doctor`")
+        }
         FailureKind::Unreachable => format!("check the address with `toolway get {server}`"),
-        FailureKind::TimedOut => "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned(),
-        FailureKind::Closed => format!("run its command by hand to see why it ends: `toolway get {server}`"),
+        FailureKind::TimedOut => {
+            "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned()
+        }
+        FailureKind::Closed => {
+            format!("run its command by hand to see why it ends: `toolway get {server}`")
+        }
         FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
         FailureKind::Unsupported => format!("see its transport with `toolway get {server}`"),
     }
@@ -154,38 +169,59 @@ impl From<CallError> for Report {
                     (None, ToolTarget::Key(key)) => {
                         report.hint(format!("see its tools with `toolway tools {}`", key.server))
                     }
-                    (None, ToolTarget::Exposed(_)) => report.hint("see all tools with `toolway tools`"),
+                    (None, ToolTarget::Exposed(_)) => {
+                        report.hint("see all tools with `toolway tools`")
+                    }
                 }
             }
-            CallError::Ambiguous { candidates, .. } => Report::new(Exit::Usage, message)
-                .hint(format!("say which one, e.g. `toolway call {}`", candidates.first().map_or("", String::as_str))),
-            CallError::Invalid { server, tool, problems } => Report::new(
+            CallError::Ambiguous { candidates, .. } => {
+                Report::new(Exit::Usage, message).hint(format!(
+                    "say which one, e.g. `toolway call {}`",
+                    candidates.first().map_or("", String::as_str)
+                ))
+            }
+            CallError::Invalid {
+                server,
+                tool,
+                problems,
+            } => Report::new(
                 Exit::Usage,
                 format!("the arguments do not fit `{tool}` of server `{server}`"),
             )
             .details(problems.iter().map(|problem| {
-                let path = if problem.path.is_empty() { "arguments" } else { &problem.path };
+                let path = if problem.path.is_empty() {
+                    "arguments"
+                } else {
+                    &problem.path
+                };
                 format!("{path}: {}", problem.message)
             }))
-            .hint(format!("see its schema with `toolway tools {server} --json`")),
+            .hint(format!(
+                "see its schema with `toolway tools {server} --json`"
+            )),
             CallError::Refused { by, .. } => {
                 Report::new(Exit::Refused, message).hint(refused_hint(&by))
             }
-            CallError::Unavailable { server, state } => Report::unavailable(server.as_str(), &state),
+            CallError::Unavailable { server, state } => {
+                Report::unavailable(server.as_str(), &state)
+            }
             CallError::NeedsAuth { server } => Report::needs_login(server.as_str()),
             CallError::TimedOut { .. } => Report::new(Exit::TimedOut, message)
                 .hint("give it longer with `--timeout <seconds>`"),
             CallError::Cancelled { .. } => {
                 Report::new(Exit::TimedOut, message).hint("run it again")
             }
-            CallError::Protocol { server, .. } => Report::new(Exit::ToolError, message)
-                .hint(format!("see what its tools expect with `toolway tools {server} --json`")),
+            CallError::Protocol { server, .. } => Report::new(Exit::ToolError, message).hint(
+                format!("see what its tools expect with `toolway tools {server} --json`"),
+            ),
             CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
-                Report::new(Exit::Connection, message)
-                    .hint(format!("see whether it still connects with `toolway tools {server}`"))
+                Report::new(Exit::Connection, message).hint(format!(
+                    "see whether it still connects with `toolway tools {server}`"
+                ))
             }
-            CallError::TooLarge { server, .. } => Report::new(Exit::ToolError, message)
-                .hint(format!("ask for less; see what it takes with `toolway tools {server} --json`")),
+            CallError::TooLarge { server, .. } => Report::new(Exit::ToolError, message).hint(
+                format!("ask for less; see what it takes with `toolway tools {server} --json`"),
+            ),
         }
     }
 }
@@ -203,19 +239,30 @@ impl From<EditError> for Report {
     fn from(error: EditError) -> Self {
         let message = error.to_string();
         let (exit, hint) = match error {
-            EditError::Invalid { path, .. } => {
-                (Exit::Configuration, format!("mend `{}` first; nothing was written", path.display()))
+            EditError::Invalid { path, .. } => (
+                Exit::Configuration,
+                format!("mend `{}` first; nothing was written", path.display()),
+            ),
+            EditError::NotAnObject { path, .. } | EditError::NotAFile { path } => (
+                Exit::Configuration,
+                format!("look at `{}`; nothing was written", path.display()),
+            ),
+            EditError::Exists { .. } => {
+                (Exit::Configuration, "replace it with `--force`".to_owned())
             }
-            EditError::NotAnObject { path, .. } | EditError::NotAFile { path } => {
-                (Exit::Configuration, format!("look at `{}`; nothing was written", path.display()))
-            }
-            EditError::Exists { .. } => (Exit::Configuration, "replace it with `--force`".to_owned()),
-            EditError::Io { path, .. } => {
-                (Exit::Unexpected, format!("check the rights on `{}`; nothing was written", path.display()))
-            }
+            EditError::Io { path, .. } => (
+                Exit::Unexpected,
+                format!(
+                    "check the rights on `{}`; nothing was written",
+                    path.display()
+                ),
+            ),
             EditError::Locked { lock, .. } => (
                 Exit::Unexpected,
-                format!("end the process that holds `{}`, then try again", lock.display()),
+                format!(
+                    "end the process that holds `{}`, then try again",
+                    lock.display()
+                ),
             ),
             EditError::Changed { .. } => (Exit::Unexpected, "try again".to_owned()),
             EditError::Refused(_) => (Exit::Refused, "nothing was written".to_owned()),

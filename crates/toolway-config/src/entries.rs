@@ -44,14 +44,19 @@ pub fn add_server(
     let edited = edit_settings(environment, scope, &path, |document| {
         let key = ["mcpServers", name.as_str()];
         if existing == Existing::Keep && document.get(&key).is_some() {
-            return Err(EditError::Exists { path: path.clone(), key: name.to_string() });
+            return Err(EditError::Exists {
+                path: path.clone(),
+                key: name.to_string(),
+            });
         }
         document.set(&key, &Value::Object(definition.clone()))
     })?;
     if matches!(scope, Scope::Project | Scope::Local) {
         let written = plan(environment, &Flags::default());
-        if let Some(server) =
-            written.servers.iter().find(|server| server.name == *name && server.scope == scope)
+        if let Some(server) = written
+            .servers
+            .iter()
+            .find(|server| server.name == *name && server.scope == scope)
         {
             approval::approve(environment, server, &server.variables)?;
         }
@@ -65,7 +70,10 @@ pub fn remove_server(
     server: &PlannedServer,
 ) -> Result<Edited<()>, EditError> {
     let Origin::File { path, .. } = &server.origin else {
-        return Err(EditError::Refused(format!("server `{}` stands in no file", server.name)));
+        return Err(EditError::Refused(format!(
+            "server `{}` stands in no file",
+            server.name
+        )));
     };
     edit_settings(environment, server.scope, path, |document| {
         document.remove(&["mcpServers", server.name.as_str()]);
@@ -110,13 +118,20 @@ pub fn check_definition(
     definition: &Map<String, Value>,
 ) -> Vec<Diagnosis> {
     let mut findings = validate(name, definition);
-    if findings.iter().any(|finding| finding.severity == Severity::Error) {
+    if findings
+        .iter()
+        .any(|finding| finding.severity == Severity::Error)
+    {
         return findings;
     }
     let file = json!({ "mcpServers": { name.as_str(): definition } }).to_string();
     let trial = plan(
         environment,
-        &Flags { mcp_config: vec![file], strict: true, ..Flags::default() },
+        &Flags {
+            mcp_config: vec![file],
+            strict: true,
+            ..Flags::default()
+        },
     );
     match trial.winner(name.as_str()).map(|server| &server.verdict) {
         Some(Verdict::Refused { reason }) => findings.push(Diagnosis::error(reason.clone())),
@@ -133,8 +148,13 @@ fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf, EditError
 }
 
 fn names_in(document: &Document, key: &str) -> Vec<String> {
-    let Some(Value::Array(names)) = document.get(&[key]) else { return Vec::new() };
-    names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    let Some(Value::Array(names)) = document.get(&[key]) else {
+        return Vec::new();
+    };
+    names
+        .iter()
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Edits a settings file. Local settings that were the person's own before stay so: what
@@ -147,7 +167,11 @@ fn edit_settings<T>(
 ) -> Result<Edited<T>, EditError> {
     let trust = (scope == Scope::Local).then(|| approval::local_trust(environment));
     let edited = edit(path, change)?;
-    if matches!(trust, Some(LocalTrust::Trusted | LocalTrust::NothingToTrust)) && edited.changed {
+    if matches!(
+        trust,
+        Some(LocalTrust::Trusted | LocalTrust::NothingToTrust)
+    ) && edited.changed
+    {
         approval::trust_local(environment)?;
     }
     Ok(edited)

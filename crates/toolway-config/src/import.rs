@@ -141,7 +141,10 @@ impl Places {
     /// Where the clients of this environment's person keep their files.
     pub fn of(environment: &Environment) -> Self {
         let directory = |variable: &str| {
-            environment.var(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+            environment
+                .var(variable)
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from)
         };
         let home = environment.home().map(Path::to_owned);
         Self {

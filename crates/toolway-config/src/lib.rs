@@ -24,9 +24,7 @@ mod spec;
 
 pub use approval::{approve, reject, reset, trust_local};
 pub use edit::{Document, EditError, Edited, edit};
-pub use entries::{
-    Existing, Switch, add_server, check_definition, remove_server, switch_servers,
-};
+pub use entries::{Existing, Switch, add_server, check_definition, remove_server, switch_servers};
 pub use environment::Environment;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};

@@ -53,7 +53,7 @@ pub struct ConnectorEntry {
 pub struct Layers {
     pub(crate) environment: Environment,
     pub(crate) consent: Consent,
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) files: Vec<Layer>,
     pub(crate) approvals: Approvals,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
@@ -117,7 +117,7 @@ pub fn load(environment: &Environment, flags: &Flags) -> Layers {
     Layers {
         environment: environment.clone(),
         consent,
-        layers: loader.layers,
+        files: loader.layers,
         approvals,
         diagnoses: loader.diagnoses,
         blocked: loader.blocked,

@@ -21,7 +21,6 @@ impl CommandOutput {
     }
 
     /// The same output, or a panic that shows it when the exit code is another one.
-    #[must_use]
     pub fn expect_code(self, code: i32) -> Self {
         assert!(
             self.code == Some(code),

@@ -20,7 +20,7 @@ pub fn python_program(name: &str) -> PathBuf {
 }
 
 /// The root of the workspace.
-pub(crate) fn workspace() -> PathBuf {
+pub fn workspace() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.ancestors().nth(2).unwrap_or(own).to_owned()
 }

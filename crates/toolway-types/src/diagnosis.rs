@@ -42,7 +42,14 @@ impl Diagnosis {
     }
 
     fn new(severity: Severity, message: String) -> Self {
-        Self { severity, server: None, origin: None, column: None, message, hint: None }
+        Self {
+            severity,
+            server: None,
+            origin: None,
+            column: None,
+            message,
+            hint: None,
+        }
     }
 
     /// Says which server it concerns.

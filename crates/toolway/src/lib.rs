@@ -24,5 +24,9 @@ pub use connection::InProcessServer;
 pub use error::{ConnectError, RequestError};
 pub use host::{Host, HostOptions};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
+/// How remote servers are reached: proxies and certificates.
+pub use toolway_transport::client::ClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
+/// What results, tools, resources and prompts look like, read.
+pub use toolway_wire::view;

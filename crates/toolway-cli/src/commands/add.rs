@@ -133,9 +133,12 @@ pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
 
 /// Whether a word is a URL rather than a command.
 pub(crate) fn is_url(word: &str) -> bool {
-    ["http://", "https://", "ws://", "wss://"].iter().any(|scheme| {
-        word.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-    })
+    ["http://", "https://", "ws://", "wss://"]
+        .iter()
+        .any(|scheme| {
+            word.get(..scheme.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        })
 }
 
 fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
@@ -175,9 +178,16 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
             entry.insert("env".to_owned(), pairs(&args.env, "=", "--env KEY=VALUE")?);
         }
     } else {
-        for (given, flag) in [(!args.env.is_empty(), "--env"), (args.cwd.is_some(), "--cwd")] {
+        for (given, flag) in [
+            (!args.env.is_empty(), "--env"),
+            (args.cwd.is_some(), "--cwd"),
+        ] {
             if given {
-                return Err(wrong_flag(flag, "a server started by a command", &args.name));
+                return Err(wrong_flag(
+                    flag,
+                    "a server started by a command",
+                    &args.name,
+                ));
             }
         }
         if let Some(extra) = rest.first() {
@@ -189,7 +199,10 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
         }
         entry.insert("url".to_owned(), json!(first));
         if !args.header.is_empty() {
-            entry.insert("headers".to_owned(), pairs(&args.header, ":", "--header 'Key: Value'")?);
+            entry.insert(
+                "headers".to_owned(),
+                pairs(&args.header, ":", "--header 'Key: Value'")?,
+            );
         }
         let mut oauth = Map::new();
         if let Some(id) = &args.client_id {
@@ -224,10 +237,16 @@ fn wrong_flag(flag: &str, fits: &str, name: &str) -> Report {
 fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report> {
     let mut object = Map::new();
     for word in words {
-        let (key, value) = word.split_once(separator).filter(|(key, _)| !key.trim().is_empty()).ok_or_else(
-            // The word itself may be a secret: it is not repeated.
-            || Report::new(Exit::Usage, format!("a value is not of the form `{shape}`")).hint("see `toolway add --help`"),
-        )?;
+        let (key, value) = word
+            .split_once(separator)
+            .filter(|(key, _)| !key.trim().is_empty())
+            .ok_or_else(
+                // The word itself may be a secret: it is not repeated.
+                || {
+                    Report::new(Exit::Usage, format!("a value is not of the form `{shape}`"))
+                        .hint("see `toolway add --help`")
+                },
+            )?;
         object.insert(key.trim().to_owned(), json!(value.trim()));
     }
     Ok(Value::Object(object))
@@ -252,10 +271,18 @@ pub(crate) fn write(
         scope,
         &server,
         definition,
-        if writing.force { toolway_config::Existing::Replace } else { toolway_config::Existing::Keep },
+        if writing.force {
+            toolway_config::Existing::Replace
+        } else {
+            toolway_config::Existing::Keep
+        },
     )
     .map_err(|error| Report::for_edit(error, name, scope))?;
-    say_written(context, &format!("added `{name}` to the {scope} scope"), &edited);
+    say_written(
+        context,
+        &format!("added `{name}` to the {scope} scope"),
+        &edited,
+    );
     let plan = context.plan_with(&context.flags);
     if let Some(winner) = plan.winner(name)
         && winner.scope != scope
@@ -269,14 +296,21 @@ pub(crate) fn write(
 }
 
 /// Refuses an entry that could never work before anything is written.
-fn check(context: &Context, name: &ServerName, definition: &Map<String, Value>) -> Result<(), Report> {
+fn check(
+    context: &Context,
+    name: &ServerName,
+    definition: &Map<String, Value>,
+) -> Result<(), Report> {
     let findings = toolway_config::check_definition(&context.environment, name, definition);
     for finding in &findings {
         if finding.severity == Severity::Warning {
             context.output.say(&render_diagnosis(finding));
         }
     }
-    match findings.into_iter().find(|finding| finding.severity == Severity::Error) {
+    match findings
+        .into_iter()
+        .find(|finding| finding.severity == Severity::Error)
+    {
         None => Ok(()),
         Some(finding) => {
             let report = Report::new(
@@ -312,7 +346,9 @@ impl Report {
                 Exit::Configuration,
                 format!("server `{name}` is already in {}", path.display()),
             )
-            .hint(format!("replace it with `--force`, or remove it first: `toolway remove {name} -s {scope}`")),
+            .hint(format!(
+                "replace it with `--force`, or remove it first: `toolway remove {name} -s {scope}`"
+            )),
             other => Report::from(other),
         }
     }

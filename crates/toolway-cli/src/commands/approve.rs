@@ -68,9 +68,12 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     }
     for server in servers {
         context.output.say(&describe(server));
-        ask(context, args.yes, &format!("Start `{}` from now on?", server.name), || {
-            format!("toolway approve {} --yes", server.name)
-        })?;
+        ask(
+            context,
+            args.yes,
+            &format!("Start `{}` from now on?", server.name),
+            || format!("toolway approve {} --yes", server.name),
+        )?;
         let edited = toolway_config::approve(&context.environment, server, &args.allow_env)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
     }
@@ -99,11 +102,17 @@ pub(crate) fn reset(context: &Context, _args: &ResetArgs) -> Outcome {
 fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     let path = context.environment.settings_file(Scope::Local);
     let Some(path) = path.filter(|path| path.exists()) else {
-        return Err(Report::new(Exit::Configuration, "this project has no local settings")
-            .hint("`toolway add <name> <command or url>` makes them"));
+        return Err(
+            Report::new(Exit::Configuration, "this project has no local settings")
+                .hint("`toolway add <name> <command or url>` makes them"),
+        );
     };
     let text = std::fs::read_to_string(&path)?;
-    context.output.say(&format!("{}:\n{}", path.display(), toolway_types::Untrusted::new(text)));
+    context.output.say(&format!(
+        "{}:\n{}",
+        path.display(),
+        toolway_types::Untrusted::new(text)
+    ));
     ask(context, args.yes, "Let these settings count?", || {
         "toolway approve --local-settings --yes".to_owned()
     })?;
@@ -123,13 +132,18 @@ fn ask(
         return Ok(());
     }
     if !context.output.can_ask() {
-        return Err(Report::new(Exit::Refused, "nobody is there to confirm this")
-            .hint(format!("read the above, then run `{}`", command())));
+        return Err(
+            Report::new(Exit::Refused, "nobody is there to confirm this")
+                .hint(format!("read the above, then run `{}`", command())),
+        );
     }
     if context.output.confirm(question)? {
         Ok(())
     } else {
-        Err(Report::new(Exit::Refused, "not approved").hint(format!("nothing was changed; to approve later: `{}`", command())))
+        Err(Report::new(Exit::Refused, "not approved").hint(format!(
+            "nothing was changed; to approve later: `{}`",
+            command()
+        )))
     }
 }
 
@@ -141,7 +155,10 @@ fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, 
     }
     Err(Report::new(
         Exit::Usage,
-        format!("server `{name}` comes from the {} scope, which needs no approval", server.scope),
+        format!(
+            "server `{name}` comes from the {} scope, which needs no approval",
+            server.scope
+        ),
     )
     .hint(format!("switch it off with `toolway disable {name}`")))
 }
@@ -156,7 +173,11 @@ fn waiting(plan: &Plan) -> Vec<&PlannedServer> {
 /// Exactly what would be started, nothing cut.
 pub(crate) fn describe(server: &PlannedServer) -> String {
     let mut text = format!("server `{}` from {}\n", server.name, server.origin);
-    if let Verdict::PendingApproval { changed: Some(diff), .. } = &server.verdict {
+    if let Verdict::PendingApproval {
+        changed: Some(diff),
+        ..
+    } = &server.verdict
+    {
         let _ = writeln!(text, "its definition has changed since it was approved:");
         for line in diff.lines() {
             let _ = writeln!(text, "  {}", toolway_types::Untrusted::new(line));
@@ -170,7 +191,11 @@ pub(crate) fn describe(server: &PlannedServer) -> String {
         let _ = writeln!(text, "  {key}: {}", toolway_types::Untrusted::new(shown));
     }
     if !server.variables.is_empty() {
-        let _ = writeln!(text, "  it reads these variables: {}", server.variables.join(", "));
+        let _ = writeln!(
+            text,
+            "  it reads these variables: {}",
+            server.variables.join(", ")
+        );
     }
     text.push_str(match server.definition.contains_key("url") {
         true => "This sends what you and your agents ask of it to that address.\n",

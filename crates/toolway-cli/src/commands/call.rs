@@ -58,7 +58,11 @@ pub(crate) struct CallArgs {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
-    let typed = Typed::either(context, args.words.first().map(String::as_str), &args.command);
+    let typed = Typed::either(
+        context,
+        args.words.first().map(String::as_str),
+        &args.command,
+    );
     let plan = match &typed {
         Some(typed) => context.plan_with(&typed.flags),
         None => context.plan().clone(),
@@ -90,13 +94,27 @@ async fn call(
     let snapshot = host.snapshot();
     crate::commands::list::say_warnings(context, &snapshot);
     let tool_target = target.tool(server);
-    let schema = snapshot.catalog.find(&tool_target).ok().map(|tool| &*tool.input_schema);
+    let schema = snapshot
+        .catalog
+        .find(&tool_target)
+        .ok()
+        .map(|tool| &*tool.input_schema);
     let arguments = words.resolve(schema, &context.output)?;
-    let request = ToolRequest { target: tool_target, arguments };
-    let options = CallOptions { timeout, ..CallOptions::new(Consent::Typed) };
+    let request = ToolRequest {
+        target: tool_target,
+        arguments,
+    };
+    let options = CallOptions {
+        timeout,
+        ..CallOptions::new(Consent::Typed)
+    };
     let outcome = host.call(request, options).await.map_err(Report::from)?;
     answer::print(context, &outcome, json)?;
-    Ok(if outcome.is_error { Exit::ToolError } else { Exit::Success })
+    Ok(if outcome.is_error {
+        Exit::ToolError
+    } else {
+        Exit::Success
+    })
 }
 
 /// The server by its name, if the plan lets it connect; otherwise why not.
@@ -106,25 +124,37 @@ fn require_admitted(context: &Context, plan: &Plan, name: &str) -> Result<Server
         return Err(crate::context::unknown_server(plan, name));
     };
     let refused = |exit: Exit, reason: &str| {
-        Err(Report::new(exit, format!("server `{name}` cannot be used: {reason}")))
+        Err(Report::new(
+            exit,
+            format!("server `{name}` cannot be used: {reason}"),
+        ))
     };
     match &server.verdict {
         Verdict::Admitted(_) => Ok(server.name.clone()),
         Verdict::PendingApproval { reason, .. } => refused(Exit::Refused, reason)
             .map_err(|report: Report| report.hint(format!("toolway approve {name}"))),
-        Verdict::Rejected { reason } => refused(Exit::Refused, reason)
-            .map_err(|report: Report| report.hint(format!("to change your mind: `toolway approve {name}`"))),
-        Verdict::Refused { reason } => refused(Exit::Refused, reason)
-            .map_err(|report: Report| report.hint(format!("see why with `toolway explain {name}`"))),
+        Verdict::Rejected { reason } => refused(Exit::Refused, reason).map_err(|report: Report| {
+            report.hint(format!("to change your mind: `toolway approve {name}`"))
+        }),
+        Verdict::Refused { reason } => refused(Exit::Refused, reason).map_err(|report: Report| {
+            report.hint(format!("see why with `toolway explain {name}`"))
+        }),
         Verdict::Disabled { reason } => refused(Exit::Refused, reason)
             .map_err(|report: Report| report.hint(format!("toolway enable {name}"))),
-        Verdict::Invalid { reason } => refused(Exit::Configuration, reason)
-            .map_err(|report: Report| {
-                let hint = server.diagnoses.iter().find_map(|diagnosis| diagnosis.hint.clone());
+        Verdict::Invalid { reason } => {
+            refused(Exit::Configuration, reason).map_err(|report: Report| {
+                let hint = server
+                    .diagnoses
+                    .iter()
+                    .find_map(|diagnosis| diagnosis.hint.clone());
                 report.hint(hint.unwrap_or_else(|| format!("mend the entry at {}", server.origin)))
-            }),
-        Verdict::Shadowed { reason, by } => refused(Exit::Configuration, reason)
-            .map_err(|report: Report| report.hint(format!("the entry that counts stands at {}", by.origin))),
+            })
+        }
+        Verdict::Shadowed { reason, by } => {
+            refused(Exit::Configuration, reason).map_err(|report: Report| {
+                report.hint(format!("the entry that counts stands at {}", by.origin))
+            })
+        }
     }
 }
 
@@ -157,9 +187,10 @@ impl Target<'_> {
     fn tool(&self, server: &ServerName) -> ToolTarget {
         match &self.server {
             Server::FromExposed(exposed) => ToolTarget::Exposed(exposed.clone()),
-            Server::Named(_) => {
-                ToolTarget::Key(toolway_types::ToolKey::new(server.clone(), self.tool.clone()))
-            }
+            Server::Named(_) => ToolTarget::Key(toolway_types::ToolKey::new(
+                server.clone(),
+                self.tool.clone(),
+            )),
         }
     }
 }

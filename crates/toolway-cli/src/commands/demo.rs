@@ -38,7 +38,10 @@ pub(crate) struct DemoServerArgs {
 
 fn flavour(word: &str) -> Result<Flavour, String> {
     Flavour::parse(word).ok_or_else(|| {
-        let known: Vec<&str> = Flavour::ALL.iter().map(|flavour| flavour.as_str()).collect();
+        let known: Vec<&str> = Flavour::ALL
+            .iter()
+            .map(|flavour| flavour.as_str())
+            .collect();
         format!("one of {}", known.join(", "))
     })
 }
@@ -82,7 +85,10 @@ fn environment(context: &Context, directory: &Path) -> Result<Environment, Repor
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), context.environment.var(name)?.to_owned())))
         .collect();
-    variables.insert("TOOLWAY_HOME".to_owned(), home.join("toolway").display().to_string());
+    variables.insert(
+        "TOOLWAY_HOME".to_owned(),
+        home.join("toolway").display().to_string(),
+    );
     variables.insert("HOME".to_owned(), home.display().to_string());
     // A policy of this machine is not the demo's concern: nothing here leaves the process.
     Ok(Environment::new(variables, project).with_system_dir(directory.join("system")))
@@ -91,9 +97,15 @@ fn environment(context: &Context, directory: &Path) -> Result<Environment, Repor
 /// Writes the three entries as `toolway add` would.
 fn configure(context: &Context, environment: &Environment, url: &str) -> Result<(), Report> {
     let program = std::env::current_exe()?;
-    context.output.result("$ configure three servers in a temporary home\n")?;
+    context
+        .output
+        .result("$ configure three servers in a temporary home\n")?;
     for (name, entry, words) in [
-        ("desk", json!({ "type": "sdk" }), "inside this process (in-process)"),
+        (
+            "desk",
+            json!({ "type": "sdk" }),
+            "inside this process (in-process)",
+        ),
         (
             "library",
             json!({ "command": program, "args": ["demo-server", "library"] }),
@@ -105,7 +117,9 @@ fn configure(context: &Context, environment: &Environment, url: &str) -> Result<
             "on loopback (Streamable HTTP, modern era)",
         ),
     ] {
-        let Value::Object(entry) = entry else { continue };
+        let Value::Object(entry) = entry else {
+            continue;
+        };
         let name = server_name(name)?;
         toolway_config::add_server(environment, Scope::User, &name, &entry, Existing::Keep)?;
         context.output.result(&format!("  {name:<8} {words}\n"))?;
@@ -132,10 +146,18 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
         context.output.result("\n$ toolway tools\n")?;
         crate::commands::tools::table(context, &snapshot.catalog)?;
         call(context, &host, "desk", "add", &json!({ "a": 2, "b": 40 })).await?;
-        call(context, &host, "library", "word_count", &json!({ "text": "one host, every server" }))
-            .await?;
+        call(
+            context,
+            &host,
+            "library",
+            "word_count",
+            &json!({ "text": "one host, every server" }),
+        )
+        .await?;
         call(context, &host, "studio", "palette", &json!({})).await?;
-        context.output.result("\nNow yours: toolway add <name> <command or url>\n")?;
+        context
+            .output
+            .result("\nNow yours: toolway add <name> <command or url>\n")?;
         Ok(Exit::Success)
     }
     .await;
@@ -158,7 +180,10 @@ async fn call(
             other => format!(" {key}={other}"),
         })
         .collect();
-    context.output.result(&format!("\n$ toolway call {server} {tool}{}\n", words.concat()))?;
+    context.output.result(&format!(
+        "\n$ toolway call {server} {tool}{}\n",
+        words.concat()
+    ))?;
     let target = ToolTarget::Key(ToolKey::new(server_name(server)?, tool));
     let request = ToolRequest { target, arguments };
     let outcome = host.call(request, CallOptions::new(Consent::Typed)).await?;

@@ -33,7 +33,12 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         Exit::Success
     };
     if args.json {
-        let counts = |word: &str| plan.servers.iter().filter(|s| s.verdict.word() == word).count();
+        let counts = |word: &str| {
+            plan.servers
+                .iter()
+                .filter(|s| s.verdict.word() == word)
+                .count()
+        };
         context.output.json(&json!({
             "configHome": context.environment.config_home().display().to_string(),
             "projectRoot": context.environment.project_root().display().to_string(),
@@ -69,10 +74,20 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
 
 fn summary(plan: &Plan) -> String {
     let mut parts = Vec::new();
-    for word in
-        ["admitted", "pending-approval", "refused", "rejected", "disabled", "shadowed", "invalid"]
-    {
-        let count = plan.servers.iter().filter(|server| server.verdict.word() == word).count();
+    for word in [
+        "admitted",
+        "pending-approval",
+        "refused",
+        "rejected",
+        "disabled",
+        "shadowed",
+        "invalid",
+    ] {
+        let count = plan
+            .servers
+            .iter()
+            .filter(|server| server.verdict.word() == word)
+            .count();
         if count > 0 {
             parts.push(format!("{count} {word}"));
         }
@@ -87,8 +102,12 @@ fn summary(plan: &Plan) -> String {
 fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
     let mut missing = Vec::new();
     for server in &plan.servers {
-        let Verdict::Admitted(spec) = &server.verdict else { continue };
-        let TransportSpec::Stdio(stdio) = &spec.transport else { continue };
+        let Verdict::Admitted(spec) = &server.verdict else {
+            continue;
+        };
+        let TransportSpec::Stdio(stdio) = &spec.transport else {
+            continue;
+        };
         let path = stdio.env.get("PATH").map_or("", |path| path.expose());
         if !is_program(&stdio.command, path) {
             missing.push(

@@ -25,15 +25,20 @@ pub(crate) struct ExplainArgs {
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
     let plan = context.plan();
-    let entries: Vec<&PlannedServer> =
-        plan.servers.iter().filter(|server| server.name.as_str() == args.name).collect();
+    let entries: Vec<&PlannedServer> = plan
+        .servers
+        .iter()
+        .filter(|server| server.name.as_str() == args.name)
+        .collect();
     if entries.is_empty() {
         context.say_diagnoses(plan);
         return Err(unknown_server(plan, &args.name));
     }
     if args.json {
         let entries: Vec<Value> = entries.iter().map(|entry| as_json(entry)).collect();
-        context.output.json(&json!({ "name": args.name, "entries": entries }))?;
+        context
+            .output
+            .json(&json!({ "name": args.name, "entries": entries }))?;
         return Ok(Exit::Success);
     }
     let mut text = String::new();
@@ -48,12 +53,20 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
 }
 
 fn describe(text: &mut String, entry: &PlannedServer) {
-    let _ = writeln!(text, "{} ({} scope) at {}", entry.name, entry.scope, entry.origin);
+    let _ = writeln!(
+        text,
+        "{} ({} scope) at {}",
+        entry.name, entry.scope, entry.origin
+    );
     let _ = match entry.verdict.reason() {
         Some(reason) => writeln!(text, "  {}: {reason}", entry.verdict.word()),
         None => writeln!(text, "  {}", entry.verdict.word()),
     };
-    if let Verdict::PendingApproval { changed: Some(diff), .. } = &entry.verdict {
+    if let Verdict::PendingApproval {
+        changed: Some(diff),
+        ..
+    } = &entry.verdict
+    {
         for line in diff.lines() {
             let _ = writeln!(text, "    {}", toolway_types::Untrusted::new(line));
         }

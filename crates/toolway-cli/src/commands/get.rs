@@ -93,8 +93,14 @@ pub(crate) fn redacted(definition: &Map<String, Value>) -> Map<String, Value> {
 
 /// Whether a value is nothing but `${NAME}` references, perhaps behind an auth scheme's name.
 fn names_only_variables(value: &str) -> bool {
-    let rest = value.strip_prefix("Bearer ").or_else(|| value.strip_prefix("Basic ")).unwrap_or(value);
-    let Some(inner) = rest.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')) else {
+    let rest = value
+        .strip_prefix("Bearer ")
+        .or_else(|| value.strip_prefix("Basic "))
+        .unwrap_or(value);
+    let Some(inner) = rest
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'))
+    else {
         return false;
     };
     !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

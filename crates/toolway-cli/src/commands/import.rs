@@ -54,10 +54,13 @@ pub(crate) struct ImportArgs {
 }
 
 fn client(word: &str) -> Result<Client, String> {
-    Client::ALL.into_iter().find(|client| client.id() == word).ok_or_else(|| {
-        let known: Vec<&str> = Client::ALL.iter().map(Client::id).collect();
-        format!("one of {}", known.join(", "))
-    })
+    Client::ALL
+        .into_iter()
+        .find(|client| client.id() == word)
+        .ok_or_else(|| {
+            let known: Vec<&str> = Client::ALL.iter().map(Client::id).collect();
+            format!("one of {}", known.join(", "))
+        })
 }
 
 /// One server on its way in.
@@ -85,7 +88,10 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     } else {
         context.output.result(&preview(&candidates))?;
     }
-    let adding = candidates.iter().filter(|candidate| candidate.fate == Fate::Add).count();
+    let adding = candidates
+        .iter()
+        .filter(|candidate| candidate.fate == Fate::Add)
+        .count();
     if adding == 0 {
         context.output.say("nothing to import");
         return Ok(Exit::Success);
@@ -96,16 +102,26 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     }
     if !args.yes {
         if !context.output.can_ask() {
-            context.output.say("nothing was changed: nobody is there to confirm this");
-            context.output.say("hint: run it again with `--yes` to add them");
+            context
+                .output
+                .say("nothing was changed: nobody is there to confirm this");
+            context
+                .output
+                .say("hint: run it again with `--yes` to add them");
             return Ok(Exit::Success);
         }
-        if !context.output.confirm(&format!("Add {adding} to the {scope} scope?"))? {
+        if !context
+            .output
+            .confirm(&format!("Add {adding} to the {scope} scope?"))?
+        {
             context.output.say("nothing was changed");
             return Ok(Exit::Success);
         }
     }
-    for candidate in candidates.iter().filter(|candidate| candidate.fate == Fate::Add) {
+    for candidate in candidates
+        .iter()
+        .filter(|candidate| candidate.fate == Fate::Add)
+    {
         add(context, candidate, scope)?;
     }
     Ok(Exit::Success)
@@ -115,14 +131,26 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
     let places = Places::of(&context.environment);
     if let Some(path) = &args.from {
         let [client] = args.clients.as_slice() else {
-            return Err(Report::new(Exit::Usage, "`--from` reads one file in one client's format")
-                .hint(format!("toolway import claude-desktop --from {}", path.display())));
+            return Err(Report::new(
+                Exit::Usage,
+                "`--from` reads one file in one client's format",
+            )
+            .hint(format!(
+                "toolway import claude-desktop --from {}",
+                path.display()
+            )));
         };
         return Ok(vec![import::read_file(&places, *client, path)]);
     }
-    let clients = if args.clients.is_empty() { Client::ALL.to_vec() } else { args.clients.clone() };
-    let found: Vec<Found> =
-        clients.iter().flat_map(|client| import::discover(&places, *client)).collect();
+    let clients = if args.clients.is_empty() {
+        Client::ALL.to_vec()
+    } else {
+        args.clients.clone()
+    };
+    let found: Vec<Found> = clients
+        .iter()
+        .flat_map(|client| import::discover(&places, *client))
+        .collect();
     if found.is_empty() {
         context.output.say("no file of these clients was found");
     }
@@ -135,7 +163,11 @@ fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
         .servers
         .iter()
         .map(|server| {
-            (server.name.to_string(), signature(&server.definition), server.origin.to_string())
+            (
+                server.name.to_string(),
+                signature(&server.definition),
+                server.origin.to_string(),
+            )
         })
         .collect();
     let mut candidates = Vec::new();
@@ -150,14 +182,20 @@ fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
                 (Some((name, _, place)), _) if *name == server.name => {
                     Fate::Skip(format!("the name is taken by {place}"))
                 }
-                (Some((name, _, place)), _) => Fate::Skip(format!("the same as `{name}` of {place}")),
+                (Some((name, _, place)), _) => {
+                    Fate::Skip(format!("the same as `{name}` of {place}"))
+                }
                 (None, Ok(_)) => Fate::Add,
             };
             if fate == Fate::Add {
                 let place = format!("this import ({})", file.client.title());
                 known.push((server.name.clone(), own, place));
             }
-            candidates.push(Candidate { found: file, server, fate });
+            candidates.push(Candidate {
+                found: file,
+                server,
+                fate,
+            });
         }
     }
     candidates
@@ -179,7 +217,9 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
         let target = summary(candidate.server);
         let _ = match &candidate.fate {
             Fate::Add => writeln!(text, "  + {}  {target}", candidate.server.name),
-            Fate::Skip(reason) => writeln!(text, "  = {}  skipped: {reason}", candidate.server.name),
+            Fate::Skip(reason) => {
+                writeln!(text, "  = {}  skipped: {reason}", candidate.server.name)
+            }
         };
         if candidate.fate == Fate::Add {
             if !candidate.server.enabled {
@@ -243,9 +283,18 @@ fn add(context: &Context, candidate: &Candidate<'_>, scope: Scope) -> Result<(),
     if !candidate.server.enabled {
         definition.insert("disabled".to_owned(), json!(true));
     }
-    let edited =
-        toolway_config::add_server(&context.environment, scope, &name, &definition, Existing::Keep)
-            .map_err(|error| Report::for_edit(error, name.as_str(), scope))?;
-    say_written(context, &format!("added `{name}` to the {scope} scope"), &edited);
+    let edited = toolway_config::add_server(
+        &context.environment,
+        scope,
+        &name,
+        &definition,
+        Existing::Keep,
+    )
+    .map_err(|error| Report::for_edit(error, name.as_str(), scope))?;
+    say_written(
+        context,
+        &format!("added `{name}` to the {scope} scope"),
+        &edited,
+    );
     Ok(())
 }

@@ -78,7 +78,9 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
         context.output.json(&Listing { servers: rows })?;
     } else if rows.is_empty() {
         context.output.say("no server is configured");
-        context.output.say("hint: add one with `toolway add <name> <command or url>`");
+        context
+            .output
+            .say("hint: add one with `toolway add <name> <command or url>`");
     } else {
         table(context, &rows)?;
     }
@@ -94,14 +96,19 @@ pub(crate) fn show(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> i
 
 fn table(context: &Context, rows: &[Row]) -> io::Result<()> {
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    context.output.table(&["NAME", "SCOPE", "TYPE", "STATE", "TOOLS", "DETAIL"], &cells)
+    context.output.table(
+        &["NAME", "SCOPE", "TYPE", "STATE", "TOOLS", "DETAIL"],
+        &cells,
+    )
 }
 
 /// What servers did wrong without failing.
 pub(crate) fn say_warnings(context: &Context, snapshot: &HostSnapshot) {
     for server in &snapshot.servers {
         for warning in &server.warnings {
-            context.output.say(&format!("warning: server `{}`: {warning}", server.name));
+            context
+                .output
+                .say(&format!("warning: server `{}`: {warning}", server.name));
         }
     }
 }
@@ -119,7 +126,10 @@ fn planned(server: &PlannedServer) -> Row {
     Row {
         name: server.name.to_string(),
         scope: server.scope.as_str(),
-        source: Source { path: server.origin.path(), line: server.origin.line() },
+        source: Source {
+            path: server.origin.path(),
+            line: server.origin.line(),
+        },
         transport: server.transport.map(TransportKind::as_str),
         state,
         reason,
@@ -139,7 +149,11 @@ fn fill(rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
         if !matches!(planned.verdict, Verdict::Admitted(_)) {
             continue;
         }
-        if let Some(server) = snapshot.servers.iter().find(|server| server.name == planned.name) {
+        if let Some(server) = snapshot
+            .servers
+            .iter()
+            .find(|server| server.name == planned.name)
+        {
             fill_row(row, server);
         }
     }
@@ -184,7 +198,8 @@ fn cells(row: &Row) -> Vec<String> {
         row.scope.to_owned(),
         row.transport.unwrap_or("-").to_owned(),
         format!("{glyph} {}", row.state),
-        row.tools.map_or_else(|| "-".to_owned(), |count| count.to_string()),
+        row.tools
+            .map_or_else(|| "-".to_owned(), |count| count.to_string()),
         detail,
     ]
 }

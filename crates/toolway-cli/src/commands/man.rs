@@ -38,7 +38,10 @@ pub(crate) fn pages() -> Result<Vec<(String, String)>, Report> {
     let mut root = Cli::command();
     root.build();
     let mut pages = vec![("toolway".to_owned(), render(root.clone())?)];
-    for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
+    for command in root
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
         let name = format!("toolway-{}", command.get_name());
         pages.push((name.clone(), render(command.clone().name(name.clone()))?));
     }

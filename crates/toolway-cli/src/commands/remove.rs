@@ -44,7 +44,10 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
                 Exit::Configuration,
                 format!("server `{}` is not in the {scope} scope", args.name),
             )
-            .hint(format!("see where it stands with `toolway explain {}`", args.name)));
+            .hint(format!(
+                "see where it stands with `toolway explain {}`",
+                args.name
+            )));
         }
         (None, [only]) => *only,
         (None, []) => {
@@ -55,7 +58,10 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
                     args.name, holders[0]
                 ),
             )
-            .hint(format!("switch it off here with `toolway disable {}`", args.name)));
+            .hint(format!(
+                "switch it off here with `toolway disable {}`",
+                args.name
+            )));
         }
         (None, several) => {
             let commands: Vec<String> = several
@@ -75,6 +81,10 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
         .find(|server| server.name.as_str() == args.name && server.scope == scope)
         .ok_or_else(|| unknown_server(plan, &args.name))?;
     let edited = toolway_config::remove_server(&context.environment, entry)?;
-    say_written(context, &format!("removed `{}` from the {scope} scope", args.name), &edited);
+    say_written(
+        context,
+        &format!("removed `{}` from the {scope} scope", args.name),
+        &edited,
+    );
     Ok(Exit::Success)
 }

@@ -38,8 +38,12 @@ fn switch(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
         .hint("use `-s local` for this project or `-s user` for every project"));
     }
     let names: Vec<ServerName> = if args.name == "all" {
-        let mut names: Vec<_> =
-            context.plan().servers.iter().map(|server| server.name.clone()).collect();
+        let mut names: Vec<_> = context
+            .plan()
+            .servers
+            .iter()
+            .map(|server| server.name.clone())
+            .collect();
         names.dedup();
         names
     } else {
@@ -55,7 +59,15 @@ fn switch(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
         Switch::On => "enabled",
         Switch::Off => "disabled",
     };
-    let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    say_written(context, &format!("{word} {list} in the {} scope", args.scope.scope()), &edited);
+    let list = names
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    say_written(
+        context,
+        &format!("{word} {list} in the {} scope", args.scope.scope()),
+        &edited,
+    );
     Ok(Exit::Success)
 }

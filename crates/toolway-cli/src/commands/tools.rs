@@ -128,19 +128,30 @@ fn row(tool: &CatalogTool) -> Row<'_> {
 }
 
 fn cells(tool: &CatalogTool) -> Vec<String> {
-    let first = tool.description.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let first = tool
+        .description
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
     vec![tool.name.clone(), first.trim().to_owned()]
 }
 
 /// Asked for one server: its failure is the command's failure.
 fn require_connected(snapshot: &HostSnapshot, name: &str) -> Result<(), Report> {
-    match snapshot.servers.iter().find(|server| server.name.as_str() == name) {
+    match snapshot
+        .servers
+        .iter()
+        .find(|server| server.name.as_str() == name)
+    {
         Some(server) => match &server.state {
             ConnectionState::Connected(_) => Ok(()),
             state => Err(Report::unavailable(name, state)),
         },
-        None => Err(Report::new(Exit::Configuration, format!("server `{name}` is not in the plan"))
-            .hint(format!("toolway explain {name}"))),
+        None => Err(Report::new(
+            Exit::Configuration,
+            format!("server `{name}` is not in the plan"),
+        )
+        .hint(format!("toolway explain {name}"))),
     }
 }
 

@@ -9,11 +9,21 @@ use crate::support::{servers, toolway};
 #[test]
 fn broken_json_is_located_and_other_files_still_load() {
     let home = TempHome::new();
-    home.write_settings(servers(&[("good", ScriptedServer::new(Script::default()).entry())]));
-    home.write(".mcp.json", "{\n  \"mcpServers\": {\n    \"x\": { \"command\": }\n  }\n}\n");
+    home.write_settings(servers(&[(
+        "good",
+        ScriptedServer::new(Script::default()).entry(),
+    )]));
+    home.write(
+        ".mcp.json",
+        "{\n  \"mcpServers\": {\n    \"x\": { \"command\": }\n  }\n}\n",
+    );
     assert_snapshot!(toolway(&home, &["doctor"]), @"");
     let listed = toolway(&home, &["list", "--json"]).expect_code(0);
-    assert_eq!(listed.json()["servers"][0]["state"], "connected", "{listed}");
+    assert_eq!(
+        listed.json()["servers"][0]["state"],
+        "connected",
+        "{listed}"
+    );
     // An invalid file is never overwritten.
     let before = home.read(".mcp.json");
     assert_snapshot!(toolway(&home, &["add", "-s", "project", "y", "true"]), @"");
@@ -46,7 +56,12 @@ fn each_faulty_entry_is_diagnosed_and_the_good_one_works() {
     ));
     assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
     let listed = toolway(&home, &["list", "--json"]).expect_code(0).json();
-    let good = listed["servers"].as_array().unwrap().iter().find(|s| s["name"] == "good").unwrap();
+    let good = listed["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["name"] == "good")
+        .unwrap();
     assert_eq!(good["state"], "connected");
     toolway(&home, &["doctor"]).expect_code(3);
     assert_snapshot!(toolway(&home, &["explain", "undefined"]), @"");
@@ -56,7 +71,10 @@ fn each_faulty_entry_is_diagnosed_and_the_good_one_works() {
 #[test]
 fn the_wrong_root_key_is_named() {
     let home = TempHome::new();
-    home.write(".mcp.json", r#"{ "servers": { "x": { "command": "true" } } }"#);
+    home.write(
+        ".mcp.json",
+        r#"{ "servers": { "x": { "command": "true" } } }"#,
+    );
     assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
 }
 
@@ -64,7 +82,10 @@ fn the_wrong_root_key_is_named() {
 fn a_policy_that_cannot_be_parsed_is_said_to_stop_everything() {
     let home = TempHome::new();
     home.write_settings(servers(&[("mine", json!({ "command": "true" }))]));
-    home.write(home.system().join("managed-settings.json"), "{ \"deniedMcpServers\": [");
+    home.write(
+        home.system().join("managed-settings.json"),
+        "{ \"deniedMcpServers\": [",
+    );
     assert_snapshot!(toolway(&home, &["list"]), @"");
     assert_snapshot!(toolway(&home, &["call", "mine", "x"]), @"");
 }

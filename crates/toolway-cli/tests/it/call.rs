@@ -9,11 +9,19 @@ use crate::support::{command, home_with, servers, toolway};
 #[test]
 fn a_tool_is_named_in_three_ways() {
     let home = home_with(Script::default());
-    for words in [&["chaos", "echo"][..], &["chaos.echo"], &["mcp__chaos__echo"]] {
+    for words in [
+        &["chaos", "echo"][..],
+        &["chaos.echo"],
+        &["mcp__chaos__echo"],
+    ] {
         let mut all = vec!["call"];
         all.extend(words);
         all.push("text=hi");
-        assert_eq!(toolway(&home, &all).expect_code(0).stdout, "hi\n", "{words:?}");
+        assert_eq!(
+            toolway(&home, &all).expect_code(0).stdout,
+            "hi\n",
+            "{words:?}"
+        );
     }
 }
 
@@ -24,7 +32,12 @@ fn a_url_or_a_command_needs_no_configuration() {
     let peer = server.serve_http();
     let by_url = toolway(&home, &["call", peer.url(), "echo", "text=hi"]).expect_code(0);
     assert_eq!(by_url.stdout, "hi\n");
-    let mut words = vec!["call".to_owned(), "echo".to_owned(), "text=hi".to_owned(), "--".to_owned()];
+    let mut words = vec![
+        "call".to_owned(),
+        "echo".to_owned(),
+        "text=hi".to_owned(),
+        "--".to_owned(),
+    ];
     words.push(ScriptedServer::program().display().to_string());
     words.extend(server.args());
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -38,21 +51,43 @@ fn arguments_are_typed_by_the_schema() {
     let output = toolway(&home, &["call", "chaos", "huge", "bytes=12"]).expect_code(0);
     assert_eq!(output.stdout, "xxxxxxxxxxxx\n");
     // A text stays a text, whatever it looks like.
-    assert_eq!(toolway(&home, &["call", "chaos", "echo", "text=12"]).expect_code(0).stdout, "12\n");
-    assert_eq!(toolway(&home, &["call", "chaos", "echo", "text=a=b"]).expect_code(0).stdout, "a=b\n");
+    assert_eq!(
+        toolway(&home, &["call", "chaos", "echo", "text=12"])
+            .expect_code(0)
+            .stdout,
+        "12\n"
+    );
+    assert_eq!(
+        toolway(&home, &["call", "chaos", "echo", "text=a=b"])
+            .expect_code(0)
+            .stdout,
+        "a=b\n"
+    );
     let file = home.write("note.txt", "from a file");
     let words = format!("text=@{}", file.display());
-    assert_eq!(toolway(&home, &["call", "chaos", "echo", &words]).expect_code(0).stdout, "from a file\n");
+    assert_eq!(
+        toolway(&home, &["call", "chaos", "echo", &words])
+            .expect_code(0)
+            .stdout,
+        "from a file\n"
+    );
     let json = toolway(&home, &["call", "chaos", "echo", r#"text:="raw""#]).expect_code(0);
     assert_eq!(json.stdout, "raw\n");
-    let all = toolway(&home, &["call", "chaos", "echo", "--args", r#"{"text": "whole"}"#]);
+    let all = toolway(
+        &home,
+        &["call", "chaos", "echo", "--args", r#"{"text": "whole"}"#],
+    );
     assert_eq!(all.expect_code(0).stdout, "whole\n");
 }
 
 #[test]
 fn arguments_come_from_stdin() {
     let home = home_with(Script::default());
-    for words in [&["call", "chaos", "echo"][..], &["call", "chaos", "echo", "-"], &["call", "chaos", "echo", "--args", "-"]] {
+    for words in [
+        &["call", "chaos", "echo"][..],
+        &["call", "chaos", "echo", "-"],
+        &["call", "chaos", "echo", "--args", "-"],
+    ] {
         let output = home.run_with_input(&mut command(&home, words), r#"{"text": "piped"}"#);
         assert_eq!(output.expect_code(0).stdout, "piped\n", "{words:?}");
     }
@@ -112,7 +147,10 @@ fn a_server_that_cannot_start_or_be_reached() {
     let home = TempHome::new();
     home.write_settings(servers(&[
         ("missing", json!({ "command": "/nonexistent/server" })),
-        ("nobody", json!({ "type": "http", "url": "http://127.0.0.1:9/mcp" })),
+        (
+            "nobody",
+            json!({ "type": "http", "url": "http://127.0.0.1:9/mcp" }),
+        ),
     ]));
     assert_snapshot!(toolway(&home, &["call", "missing", "x"]), @"");
     assert_snapshot!(toolway(&home, &["call", "nobody", "x"]), @"");
@@ -121,7 +159,11 @@ fn a_server_that_cannot_start_or_be_reached() {
 #[test]
 fn a_server_that_wants_a_login_says_so() {
     let home = TempHome::new();
-    let locked = ScriptedServer::new(Script { http_status: Some(401), ..Script::default() }).serve_http();
+    let locked = ScriptedServer::new(Script {
+        http_status: Some(401),
+        ..Script::default()
+    })
+    .serve_http();
     home.write_settings(servers(&[("locked", locked.entry())]));
     assert_snapshot!(toolway(&home, &["call", "locked", "x"]), @"");
 }

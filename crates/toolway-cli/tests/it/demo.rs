@@ -13,5 +13,8 @@ fn the_demo_connects_lists_and_calls_three_servers() {
     let left: Vec<_> = std::fs::read_dir(home.config_home())
         .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
         .unwrap_or_default();
-    assert!(left.is_empty(), "the demo keeps out of the real config home: {left:?}");
+    assert!(
+        left.is_empty(),
+        "the demo keeps out of the real config home: {left:?}"
+    );
 }

@@ -11,7 +11,10 @@ fn home_with_clients() -> TempHome {
     home.write(
         home.home().join(".cursor/mcp.json"),
         servers(&[
-            ("files", json!({ "command": "npx", "args": ["-y", "server-files"] })),
+            (
+                "files",
+                json!({ "command": "npx", "args": ["-y", "server-files"] }),
+            ),
             ("docs", json!({ "url": "https://docs.example/mcp" })),
         ]),
     );
@@ -32,7 +35,10 @@ fn a_preview_changes_nothing() {
 #[test]
 fn yes_adds_and_a_second_time_finds_nothing_new() {
     let home = home_with_clients();
-    home.write_settings(servers(&[("mine", json!({ "type": "http", "url": "https://docs.example/mcp" }))]));
+    home.write_settings(servers(&[(
+        "mine",
+        json!({ "type": "http", "url": "https://docs.example/mcp" }),
+    )]));
     assert_snapshot!(toolway(&home, &["import", "--yes"]), @"");
     assert_snapshot!(home.read(home.config_home().join("settings.json")), @"");
     assert_snapshot!(toolway(&home, &["import", "cursor", "--yes"]), @"");

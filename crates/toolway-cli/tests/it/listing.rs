@@ -9,27 +9,68 @@ use crate::support::{home_with, servers, toolway};
 #[test]
 fn an_empty_configuration_says_what_to_do() {
     assert_snapshot!(toolway(&TempHome::new(), &["list"]), @"");
-    assert_eq!(toolway(&TempHome::new(), &["list", "--json"]).json(), json!({ "servers": [] }));
+    assert_eq!(
+        toolway(&TempHome::new(), &["list", "--json"]).json(),
+        json!({ "servers": [] })
+    );
 }
 
 #[test]
 fn every_server_is_listed_with_its_state() {
     let home = TempHome::new();
-    let peer = ScriptedServer::new(Script { speaks: Speaks::Modern, ..Script::default() }).serve_http();
-    let locked = ScriptedServer::new(Script { http_status: Some(401), ..Script::default() }).serve_http();
+    let peer = ScriptedServer::new(Script {
+        speaks: Speaks::Modern,
+        ..Script::default()
+    })
+    .serve_http();
+    let locked = ScriptedServer::new(Script {
+        http_status: Some(401),
+        ..Script::default()
+    })
+    .serve_http();
     home.write_settings(servers(&[
-        ("child", ScriptedServer::new(Script { speaks: Speaks::Legacy, ..Script::default() }).entry()),
+        (
+            "child",
+            ScriptedServer::new(Script {
+                speaks: Speaks::Legacy,
+                ..Script::default()
+            })
+            .entry(),
+        ),
         ("remote", peer.entry()),
         ("locked", locked.entry()),
         ("missing", json!({ "command": "/nonexistent/server" })),
         ("off", json!({ "command": "true", "disabled": true })),
     ]));
-    home.write(".mcp.json", servers(&[("repo", json!({ "command": "true" })), ("child", json!({ "command": "true" }))]));
+    home.write(
+        ".mcp.json",
+        servers(&[
+            ("repo", json!({ "command": "true" })),
+            ("child", json!({ "command": "true" })),
+        ]),
+    );
     assert_snapshot!(toolway(&home, &["list"]), @"");
     let mut listing = toolway(&home, &["list", "--json"]).expect_code(0).json();
     for server in listing["servers"].as_array_mut().unwrap() {
         let keys: Vec<&String> = server.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["name", "scope", "source", "transport", "state", "reason", "error", "era", "protocolVersion", "serverInfo", "tools", "resources", "prompts"]);
+        assert_eq!(
+            keys,
+            [
+                "name",
+                "scope",
+                "source",
+                "transport",
+                "state",
+                "reason",
+                "error",
+                "era",
+                "protocolVersion",
+                "serverInfo",
+                "tools",
+                "resources",
+                "prompts"
+            ]
+        );
     }
 }
 
@@ -37,7 +78,10 @@ fn every_server_is_listed_with_its_state() {
 fn the_plan_alone_starts_nothing() {
     let home = TempHome::new();
     let canary = home.home().join("canary");
-    home.write_settings(servers(&[("one", json!({ "command": "touch", "args": [canary] }))]));
+    home.write_settings(servers(&[(
+        "one",
+        json!({ "command": "touch", "args": [canary] }),
+    )]));
     assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
     toolway(&home, &["tools", "--no-connect"]).expect_code(0);
     assert!(!canary.exists());
@@ -47,10 +91,25 @@ fn the_plan_alone_starts_nothing() {
 fn tools_have_their_documented_shape() {
     let home = home_with(Script::default());
     let tools = toolway(&home, &["tools", "--json"]).expect_code(0).json();
-    let echo = tools["tools"].as_array().unwrap().iter().find(|tool| tool["tool"] == "echo").unwrap();
+    let echo = tools["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|tool| tool["tool"] == "echo")
+        .unwrap();
     assert_eq!(
         echo.as_object().unwrap().keys().collect::<Vec<_>>(),
-        ["name", "server", "tool", "title", "description", "inputSchema", "outputSchema", "annotations", "deferred"]
+        [
+            "name",
+            "server",
+            "tool",
+            "title",
+            "description",
+            "inputSchema",
+            "outputSchema",
+            "annotations",
+            "deferred"
+        ]
     );
     assert_eq!(echo["name"], "mcp__chaos__echo");
     assert_eq!(echo["inputSchema"]["required"], json!(["text"]));
@@ -59,10 +118,23 @@ fn tools_have_their_documented_shape() {
 
 #[test]
 fn one_malformed_tool_costs_only_itself() {
-    let home = home_with(Script { bad_tools: true, fillers: 300, page_size: 50, ..Script::default() });
+    let home = home_with(Script {
+        bad_tools: true,
+        fillers: 300,
+        page_size: 50,
+        ..Script::default()
+    });
     let output = toolway(&home, &["tools", "--json"]).expect_code(0);
-    assert!(output.json()["tools"].as_array().unwrap().len() >= 308, "{}", output.stderr);
-    assert!(output.stderr.contains("warning: server `chaos`"), "{}", output.stderr);
+    assert!(
+        output.json()["tools"].as_array().unwrap().len() >= 308,
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains("warning: server `chaos`"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]
@@ -73,14 +145,21 @@ fn a_failed_server_is_named_and_its_last_words_are_shown() {
         ..Script::default()
     });
     let output = toolway(&home, &["tools", "chaos"]).expect_code(4);
-    assert!(output.stderr.contains("cannot find the licence file"), "{output}");
+    assert!(
+        output.stderr.contains("cannot find the licence file"),
+        "{output}"
+    );
     let output = toolway(&home, &["tools"]).expect_code(0);
     assert!(output.stderr.contains("server `chaos`"), "{output}");
 }
 
 #[test]
 fn a_server_that_exits_on_the_probe_still_connects() {
-    let home = home_with(Script { exit_on_probe: Some(1), speaks: Speaks::Legacy, ..Script::default() });
+    let home = home_with(Script {
+        exit_on_probe: Some(1),
+        speaks: Speaks::Legacy,
+        ..Script::default()
+    });
     let listed = toolway(&home, &["list", "--json"]).json();
     assert_eq!(listed["servers"][0]["state"], "connected", "{listed}");
 }

@@ -35,7 +35,10 @@ fn the_project_file_keeps_its_comments_and_order() {
 fn a_server_i_add_to_the_project_is_approved_by_me() {
     let home = TempHome::new();
     toolway(&home, &["add", "-s", "project", "mine", "true"]).expect_code(0);
-    assert_eq!(toolway(&home, &["get", "mine", "--json"]).json()["verdict"], "admitted");
+    assert_eq!(
+        toolway(&home, &["get", "mine", "--json"]).json()["verdict"],
+        "admitted"
+    );
 }
 
 #[test]
@@ -44,7 +47,10 @@ fn an_existing_name_is_not_overwritten() {
     toolway(&home, &["add", "one", "true"]).expect_code(0);
     assert_snapshot!(toolway(&home, &["add", "one", "false"]), @"");
     toolway(&home, &["add", "one", "false", "--force"]).expect_code(0);
-    assert_eq!(toolway(&home, &["get", "one", "--json"]).json()["definition"]["command"], "false");
+    assert_eq!(
+        toolway(&home, &["get", "one", "--json"]).json()["definition"]["command"],
+        "false"
+    );
 }
 
 #[test]
@@ -65,8 +71,15 @@ fn flags_that_do_not_fit_the_transport_are_refused() {
 #[test]
 fn add_json_takes_an_entry() {
     let home = TempHome::new();
-    toolway(&home, &["add-json", "j", r#"{"command": "true", "timeout": 5000, "x-note": "kept"}"#])
-        .expect_code(0);
+    toolway(
+        &home,
+        &[
+            "add-json",
+            "j",
+            r#"{"command": "true", "timeout": 5000, "x-note": "kept"}"#,
+        ],
+    )
+    .expect_code(0);
     assert_eq!(
         toolway(&home, &["get", "j", "--json"]).json()["definition"],
         json!({ "command": "true", "timeout": 5000, "x-note": "kept" })
@@ -99,7 +112,10 @@ fn a_typo_gets_the_nearest_name() {
 #[test]
 fn a_server_can_be_switched_off_and_on() {
     let home = TempHome::new();
-    home.write_settings(servers(&[("one", json!({ "command": "true" })), ("two", json!({ "command": "true" }))]));
+    home.write_settings(servers(&[
+        ("one", json!({ "command": "true" })),
+        ("two", json!({ "command": "true" })),
+    ]));
     assert_snapshot!(toolway(&home, &["disable", "one"]), @"");
     assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"");
     toolway(&home, &["call", "one", "x"]).expect_code(6);
@@ -115,7 +131,15 @@ fn secrets_are_not_shown() {
         ("a", json!({ "command": "true", "env": { "TOKEN": "hunter2", "KEY": "${KEY:-hunter3}", "REF": "${REF:-}" } })),
         ("b", json!({ "type": "http", "url": "https://x.example/", "headers": { "Authorization": "Bearer hunter2" } })),
     ]));
-    for verb in [&["get", "a"][..], &["get", "b"], &["get", "a", "--json"], &["explain", "a"], &["explain", "b", "--json"], &["list", "--no-connect", "--json"], &["doctor"]] {
+    for verb in [
+        &["get", "a"][..],
+        &["get", "b"],
+        &["get", "a", "--json"],
+        &["explain", "a"],
+        &["explain", "b", "--json"],
+        &["list", "--no-connect", "--json"],
+        &["doctor"],
+    ] {
         let output = toolway(&home, verb);
         assert!(!output.to_string().contains("hunter"), "{output}");
     }
@@ -136,6 +160,9 @@ fn an_approval_shows_everything_and_waits_for_a_yes() {
 fn explain_tells_who_won_and_why() {
     let home = TempHome::new();
     home.write_settings(servers(&[("one", json!({ "command": "user" }))]));
-    home.write(".mcp.json", servers(&[("one", json!({ "command": "project" }))]));
+    home.write(
+        ".mcp.json",
+        servers(&[("one", json!({ "command": "project" }))]),
+    );
     assert_snapshot!(toolway(&home, &["explain", "one"]), @"");
 }

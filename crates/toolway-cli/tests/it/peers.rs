@@ -63,7 +63,10 @@ fn everything_over_stdio() {
     assert!(server["tools"].as_u64().unwrap() >= 8, "{server}");
     assert!(server["resources"].as_u64().unwrap() > 0, "{server}");
     assert!(tool_names(&home).contains(&"mcp__everything__echo".to_owned()));
-    assert_eq!(call(&home, &["everything", "echo", "message=hi"]).stdout, "Echo: hi\n");
+    assert_eq!(
+        call(&home, &["everything", "echo", "message=hi"]).stdout,
+        "Echo: hi\n"
+    );
     let sum = call(&home, &["everything.get-sum", "a=2", "b=40"]);
     assert_eq!(sum.stdout, "The sum of 2 and 40 is 42.\n");
     let image = call(&home, &["everything", "get-tiny-image"]);
@@ -80,8 +83,14 @@ fn filesystem_over_stdio() {
         node("server-filesystem", &[root.to_str().unwrap()]),
     )]));
     let path = format!("path={}", file.canonicalize().unwrap().display());
-    assert_eq!(call(&home, &["files", "read_text_file", &path]).stdout, "one\ntwo\n");
-    let outside = toolway(&home, &["call", "files", "read_text_file", "path=/etc/hostname"]);
+    assert_eq!(
+        call(&home, &["files", "read_text_file", &path]).stdout,
+        "one\ntwo\n"
+    );
+    let outside = toolway(
+        &home,
+        &["call", "files", "read_text_file", "path=/etc/hostname"],
+    );
     assert_eq!(outside.code, Some(7), "{outside}");
 }
 
@@ -100,9 +109,15 @@ fn memory_over_stdio_keeps_what_it_was_told() {
 
 #[test]
 fn time_over_stdio() {
-    let home = home_with("time", python("mcp-server-time", &["--local-timezone", "UTC"]));
+    let home = home_with(
+        "time",
+        python("mcp-server-time", &["--local-timezone", "UTC"]),
+    );
     assert_eq!(listed(&home)["serverInfo"]["name"], "mcp-time");
-    let now = call(&home, &["mcp__time__get_current_time", "timezone=Europe/Berlin"]);
+    let now = call(
+        &home,
+        &["mcp__time__get_current_time", "timezone=Europe/Berlin"],
+    );
     let now: Value = serde_json::from_str(&now.stdout).unwrap();
     assert_eq!(now["timezone"], "Europe/Berlin");
 }
@@ -112,10 +127,17 @@ fn git_over_stdio() {
     let home = TempHome::new();
     let repository = home.project().join("repository");
     std::fs::create_dir(&repository).unwrap();
-    let status = Command::new("git").args(["init", "--quiet"]).arg(&repository).status().unwrap();
+    let status = Command::new("git")
+        .args(["init", "--quiet"])
+        .arg(&repository)
+        .status()
+        .unwrap();
     assert!(status.success());
     let path = repository.display().to_string();
-    home.write_settings(servers(&[("git", python("mcp-server-git", &["--repository", &path]))]));
+    home.write_settings(servers(&[(
+        "git",
+        python("mcp-server-git", &["--repository", &path]),
+    )]));
     let status = call(&home, &["git", "git_status", &format!("repo_path={path}")]);
     assert!(status.stdout.starts_with("Repository status:"), "{status}");
 }
@@ -141,10 +163,20 @@ fn wait_for(stream: impl std::io::Read, words: &str) -> String {
 
 #[test]
 fn everything_over_streamable_http() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let entry = node("server-everything", &["streamableHttp"]);
     let mut child = Command::new("node")
-        .args(entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()))
+        .args(
+            entry["args"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|word| word.as_str().unwrap()),
+        )
         .env("PORT", port.to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -156,10 +188,16 @@ fn everything_over_streamable_http() {
     let url = format!("http://127.0.0.1:{port}/mcp");
     let home = home_with("everything", json!({ "type": "http", "url": url }));
     assert_eq!(listed(&home)["era"], "legacy");
-    assert_eq!(call(&home, &["everything", "echo", "message=over http"]).stdout, "Echo: over http\n");
+    assert_eq!(
+        call(&home, &["everything", "echo", "message=over http"]).stdout,
+        "Echo: over http\n"
+    );
     // Without configuring it, too.
     let bare = TempHome::new();
-    assert_eq!(call(&bare, &[&url, "echo", "message=hi"]).stdout, "Echo: hi\n");
+    assert_eq!(
+        call(&bare, &[&url, "echo", "message=hi"]).stdout,
+        "Echo: hi\n"
+    );
 }
 
 #[test]
@@ -192,11 +230,21 @@ fn one_broken_server_does_not_hold_up_real_ones() {
     let home = TempHome::new();
     home.write_settings(servers(&[
         ("broken", json!({ "command": "/nonexistent/program" })),
-        ("crashing", json!({ "command": "node", "args": ["-e", "process.exit(3)"] })),
-        ("time", python("mcp-server-time", &["--local-timezone", "UTC"])),
+        (
+            "crashing",
+            json!({ "command": "node", "args": ["-e", "process.exit(3)"] }),
+        ),
+        (
+            "time",
+            python("mcp-server-time", &["--local-timezone", "UTC"]),
+        ),
     ]));
     let output = toolway(&home, &["list", "--json"]).expect_code(0);
-    let states: Vec<Value> =
-        output.json()["servers"].as_array().unwrap().iter().map(|s| s["state"].clone()).collect();
+    let states: Vec<Value> = output.json()["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["state"].clone())
+        .collect();
     assert_eq!(states, ["failed", "failed", "connected"], "{output}");
 }

@@ -20,7 +20,10 @@ fn rel_05_noise_on_stdout_does_not_end_the_connection() {
 
 #[test]
 fn rel_06_a_flood_on_stderr_does_not_block_the_server() {
-    let home = home_with(Script { stderr_flood: 8 << 20, ..Script::default() });
+    let home = home_with(Script {
+        stderr_flood: 8 << 20,
+        ..Script::default()
+    });
     let output = toolway(&home, &["call", "chaos", "echo", "text=hello"]).expect_code(0);
     assert_eq!(output.stdout, "hello\n");
 }
@@ -50,8 +53,13 @@ fn rel_17_fifty_processes_add_twenty_servers_each_and_all_are_there() {
     });
     let text = home.read(home.config_home().join("settings.json"));
     assert!(text.contains("// kept"), "the comment is gone");
-    assert!(text.contains("\"theme\": \"dark\""), "an unknown key is gone");
-    let listed = toolway(&home, &["list", "--no-connect", "--json"]).expect_code(0).json();
+    assert!(
+        text.contains("\"theme\": \"dark\""),
+        "an unknown key is gone"
+    );
+    let listed = toolway(&home, &["list", "--no-connect", "--json"])
+        .expect_code(0)
+        .json();
     assert_eq!(listed["servers"].as_array().unwrap().len(), 1000);
 }
 
@@ -63,14 +71,26 @@ fn rel_18_a_crash_while_adding_leaves_the_old_file_or_the_new_one() {
     }
     let old = servers(&[("old", json!({ "command": "true" }))]);
     let mut killed = 0;
-    for system_call in ["write", "fsync", "fdatasync", "rename", "renameat", "renameat2"] {
+    for system_call in [
+        "write",
+        "fsync",
+        "fdatasync",
+        "rename",
+        "renameat",
+        "renameat2",
+    ] {
         for nth in 1.. {
             let home = TempHome::new();
             let file = home.write_settings(&old);
             let mut strace = home.command("/usr/bin/strace");
             strace.args(["-f", "-o", "/dev/null"]);
-            strace.args(["-e", &format!("inject={system_call}:signal=SIGKILL:when={nth}")]);
-            strace.arg(crate::support::program()).args(["add", "-s", "user", "new", "true"]);
+            strace.args([
+                "-e",
+                &format!("inject={system_call}:signal=SIGKILL:when={nth}"),
+            ]);
+            strace
+                .arg(crate::support::program())
+                .args(["add", "-s", "user", "new", "true"]);
             let output = home.run(&mut strace);
             let text = home.read(&file);
             let value: serde_json::Value =
@@ -92,7 +112,10 @@ fn rel_18_a_crash_while_adding_leaves_the_old_file_or_the_new_one() {
 fn rel_01_nothing_is_left_behind_after_a_call() {
     let home = TempHome::new();
     let canary = Canary::new();
-    let server = ScriptedServer::new(Script { ignores_end_of_input: true, ..Script::default() });
+    let server = ScriptedServer::new(Script {
+        ignores_end_of_input: true,
+        ..Script::default()
+    });
     home.write_settings(servers(&[(
         "chaos",
         server.entry_with_env([(canary.name(), canary.value())]),
@@ -105,7 +128,10 @@ fn rel_01_nothing_is_left_behind_after_a_call() {
 fn rel_32_an_interrupted_call_ends_its_server_and_says_so() {
     let home = TempHome::new();
     let canary = Canary::new();
-    let server = ScriptedServer::new(Script { ignores_end_of_input: true, ..Script::default() });
+    let server = ScriptedServer::new(Script {
+        ignores_end_of_input: true,
+        ..Script::default()
+    });
     home.write_settings(servers(&[(
         "chaos",
         server.entry_with_env([(canary.name(), canary.value())]),
@@ -121,6 +147,11 @@ fn rel_32_an_interrupted_call_ends_its_server_and_says_so() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(8), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(8),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     canary.assert_gone();
 }

@@ -24,8 +24,10 @@ pub(crate) fn toolway(home: &TempHome, words: &[&str]) -> CommandOutput {
 
 /// Settings or a `.mcp.json` with these servers.
 pub(crate) fn servers(entries: &[(&str, Value)]) -> String {
-    let map: serde_json::Map<String, Value> =
-        entries.iter().map(|(name, entry)| ((*name).to_owned(), entry.clone())).collect();
+    let map: serde_json::Map<String, Value> = entries
+        .iter()
+        .map(|(name, entry)| ((*name).to_owned(), entry.clone()))
+        .collect();
     serde_json::to_string_pretty(&json!({ "mcpServers": map })).unwrap()
 }
 

@@ -58,8 +58,14 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
     if !built_in.is_empty() {
         // Every installation has some of these; one line for all does not bury what matters.
         found.diagnoses.push(
-            Diagnosis::warning(format!("{} run inside Goose and stay there", built_in.join(", ")))
-                .at(Origin::File { path: found.path.clone(), line: 1 }),
+            Diagnosis::warning(format!(
+                "{} run inside Goose and stay there",
+                built_in.join(", ")
+            ))
+            .at(Origin::File {
+                path: found.path.clone(),
+                line: 1,
+            }),
         );
     }
     translate::each(found, entries, Syntax::Braced, entry);

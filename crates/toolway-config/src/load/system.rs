@@ -75,7 +75,7 @@ fn blocked(mut fault: Diagnosis) -> Diagnosis {
     let file = fault
         .origin
         .as_ref()
-        .map(|origin| origin.path())
+        .map(toolway_types::Origin::path)
         .unwrap_or_default();
     fault.message = format!(
         "nothing may connect, because the policy in `{file}` is unusable: {}",

@@ -139,6 +139,7 @@ impl Checker<'_> {
     }
 
     fn item(&mut self, place: &str, shown: &str, item: &Value) {
+        let shown = keys::spelled_out(shown);
         match item {
             Value::String(text) if text.contains('\0') => {
                 self.error(place, format!("`{shown}` has a NUL character"), None);
@@ -225,13 +226,14 @@ impl Checker<'_> {
     fn transport(&mut self) -> Option<TransportKind> {
         let (command, url) = (self.has("command"), self.has("url"));
         let kind = match self.definition.get("type") {
-            Some(Value::String(word)) => match TransportKind::parse(word) {
-                Some(kind) => Some(kind),
-                None => {
+            Some(Value::String(word)) => {
+                let kind = TransportKind::parse(word);
+                if kind.is_none() {
                     self.unknown_type(word);
                     return None;
                 }
-            },
+                kind
+            }
             Some(_) => return None,
             None => None,
         };
@@ -247,7 +249,7 @@ impl Checker<'_> {
         match kind {
             Some(kind) => self.needs(kind, command, url),
             None if url => return Some(self.inferred()),
-            None if command => return self.stdio(),
+            None if command => return Some(self.stdio()),
             None => {
                 let message = "neither `command` nor `url` is given";
                 let hint = "add `\"command\": \"…\"`, or `\"type\": \"http\"` and `\"url\": \"https://…\"`";
@@ -286,7 +288,7 @@ impl Checker<'_> {
         }
     }
 
-    fn stdio(&mut self) -> Option<TransportKind> {
+    fn stdio(&mut self) -> TransportKind {
         if let Some(command) = self.definition.get("command").and_then(Value::as_str)
             && !self.definition.contains_key("args")
             && command.contains(char::is_whitespace)
@@ -295,7 +297,7 @@ impl Checker<'_> {
             let message = "`command` has a space in it, and no shell will split it".to_owned();
             self.warning("command", message, "put the rest into `args`".to_owned());
         }
-        Some(TransportKind::Stdio)
+        TransportKind::Stdio
     }
 
     fn inferred(&mut self) -> TransportKind {

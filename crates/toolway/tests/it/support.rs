@@ -36,11 +36,20 @@ impl Home {
             ("HOME".to_owned(), home.display().to_string()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ]);
-        environment.extend(vars.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        environment.extend(
+            vars.iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
         let environment =
             Environment::new(environment, work).with_system_dir(self.path().join("system"));
         let config = json!({ "mcpServers": servers }).to_string();
-        toolway_config::plan(&environment, &Flags { mcp_config: vec![config], ..Flags::default() })
+        toolway_config::plan(
+            &environment,
+            &Flags {
+                mcp_config: vec![config],
+                ..Flags::default()
+            },
+        )
     }
 
     pub fn plan(&self, servers: Value) -> Plan {
@@ -48,18 +57,33 @@ impl Home {
     }
 
     pub fn options(&self) -> HostOptions {
-        HostOptions { output_dir: self.path().join("output"), ..HostOptions::default() }
+        HostOptions {
+            output_dir: self.path().join("output"),
+            ..HostOptions::default()
+        }
     }
 
     /// A host of these in-process servers alone.
     pub fn host<const N: usize>(&self, servers: [(&str, InProcessServer); N]) -> Host {
-        self.host_of(servers.into_iter().map(|(name, server)| (name.to_owned(), server)))
+        self.host_of(
+            servers
+                .into_iter()
+                .map(|(name, server)| (name.to_owned(), server)),
+        )
     }
 
     pub fn host_of(&self, servers: impl IntoIterator<Item = (String, InProcessServer)>) -> Host {
-        let in_process =
-            servers.into_iter().map(|(server, object)| (name(&server), object)).collect();
-        Host::start(self.plan(json!({})), HostOptions { in_process, ..self.options() })
+        let in_process = servers
+            .into_iter()
+            .map(|(server, object)| (name(&server), object))
+            .collect();
+        Host::start(
+            self.plan(json!({})),
+            HostOptions {
+                in_process,
+                ..self.options()
+            },
+        )
     }
 }
 
@@ -84,7 +108,10 @@ where
     Arc::new(move |end| {
         let script = Arc::clone(&script);
         Box::pin(async move {
-            let ServerEnd { mut incoming, outgoing } = end;
+            let ServerEnd {
+                mut incoming,
+                outgoing,
+            } = end;
             let speaker = Speaker(outgoing);
             while let Some(bytes) = incoming.recv().await {
                 let message: Value = serde_json::from_slice(&bytes).expect("the host sends JSON");
@@ -111,7 +138,9 @@ pub struct Speaker(tokio::sync::mpsc::Sender<Bytes>);
 
 impl Speaker {
     pub fn say(&self, message: &Value) {
-        self.0.try_send(message.to_string().into()).expect("the host reads");
+        self.0
+            .try_send(message.to_string().into())
+            .expect("the host reads");
     }
 }
 
@@ -156,7 +185,9 @@ pub fn modern(message: &Value) -> Reply {
 fn call(message: &Value) -> Reply {
     match message["params"]["name"].as_str() {
         Some("echo") => {
-            let text = message["params"]["arguments"]["text"].as_str().unwrap_or("nothing");
+            let text = message["params"]["arguments"]["text"]
+                .as_str()
+                .unwrap_or("nothing");
             Reply::Result(json!({ "content": [{ "type": "text", "text": text }] }))
         }
         Some("mute") => Reply::Silence,
@@ -187,21 +218,34 @@ pub fn hung_server() -> InProcessServer {
 
 pub fn request(server: &str, tool: &str, text: &str) -> ToolRequest {
     let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
-    ToolRequest { target: ToolTarget::Key(ToolKey::new(name(server), tool)), arguments }
+    ToolRequest {
+        target: ToolTarget::Key(ToolKey::new(name(server), tool)),
+        arguments,
+    }
 }
 
 pub async fn echo(host: &Host, server: &str, text: &str) -> Result<ToolOutcome, CallError> {
-    host.call(request(server, "echo", text), CallOptions::new(Consent::Typed)).await
+    host.call(
+        request(server, "echo", text),
+        CallOptions::new(Consent::Typed),
+    )
+    .await
 }
 
 /// The text of an answer's first block.
 pub fn text_of(outcome: &ToolOutcome) -> String {
     let raw: Value = serde_json::from_str(outcome.raw.get()).expect("JSON");
-    raw["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    raw["content"][0]["text"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 pub fn shown(host: &Host, server: &str) -> ServerSnapshot {
-    host.snapshot().server(server).expect("a known server").clone()
+    host.snapshot()
+        .server(server)
+        .expect("a known server")
+        .clone()
 }
 
 pub fn facts(host: &Host, server: &str) -> ServerFacts {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use toolway::view::{Content, ResourceBody};
 use toolway::ToolOutcome;
+use toolway::view::{Content, ResourceBody};
 use toolway_types::Untrusted;
 
 use crate::context::Context;
@@ -23,7 +23,9 @@ pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Res
         context.output.result(&text)?;
     }
     for warning in &outcome.warnings {
-        context.output.say(&format!("warning: server `{}`: {warning}", outcome.server));
+        context
+            .output
+            .say(&format!("warning: server `{}`: {warning}", outcome.server));
     }
     if outcome.is_error {
         context.output.say(&format!(
@@ -44,7 +46,10 @@ pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
     for (block, content) in outcome.result.content.iter().enumerate() {
         match content {
             Content::Text { text: words }
-            | Content::Resource { body: ResourceBody::Text(words), .. } => push_line(&mut text, words),
+            | Content::Resource {
+                body: ResourceBody::Text(words),
+                ..
+            } => push_line(&mut text, words),
             Content::Image { .. } | Content::Audio { .. } | Content::Resource { .. } => {
                 match outcome.saved.iter().find(|file| file.block == block) {
                     Some(file) => {

@@ -99,8 +99,11 @@ impl Words {
 
 fn pair(word: &str) -> Result<Pair, Report> {
     let shape = || {
-        Report::new(Exit::Usage, format!("`{word}` is not an argument of the form `key=value`"))
-            .hint("use `key=value`, `key:=json`, `key=@file`, or `--args '{…}'`")
+        Report::new(
+            Exit::Usage,
+            format!("`{word}` is not an argument of the form `key=value`"),
+        )
+        .hint("use `key=value`, `key:=json`, `key=@file`, or `--args '{…}'`")
     };
     let (key, value) = word.split_once('=').ok_or_else(shape)?;
     let (key, is_json) = match key.strip_suffix(':') {
@@ -116,13 +119,19 @@ fn pair(word: &str) -> Result<Pair, Report> {
     };
     let value = if is_json {
         Typed::Json(serde_json::from_str(&text).map_err(|error| {
-            Report::new(Exit::Usage, format!("the value of `{key}` is not JSON: {error}"))
-                .hint(format!("for plain text use `{key}=…` without the colon"))
+            Report::new(
+                Exit::Usage,
+                format!("the value of `{key}` is not JSON: {error}"),
+            )
+            .hint(format!("for plain text use `{key}=…` without the colon"))
         })?)
     } else {
         Typed::Plain(text)
     };
-    Ok(Pair { key: key.to_owned(), value })
+    Ok(Pair {
+        key: key.to_owned(),
+        value,
+    })
 }
 
 /// Plain text as the schema's type; what does not fit stays text, and validation says so.
@@ -142,8 +151,10 @@ fn typed(text: &str, property: &Value) -> Value {
             _ => Value::Array(vec![typed(text, &property["items"])]),
         };
     }
-    let Ok(value) = serde_json::from_str::<Value>(text) else { return as_text() };
-    let fits = |kind: &&str| match **kind {
+    let Ok(value) = serde_json::from_str::<Value>(text) else {
+        return as_text();
+    };
+    let fits = |kind: &&str| match *kind {
         "integer" => value.is_i64() || value.is_u64(),
         "number" => value.is_number(),
         "boolean" => value.is_boolean(),
@@ -157,7 +168,11 @@ fn typed(text: &str, property: &Value) -> Value {
     }
     // A list of allowed values is a type too.
     if let Some(allowed) = property["enum"].as_array() {
-        return if allowed.contains(&value) { value } else { as_text() };
+        return if allowed.contains(&value) {
+            value
+        } else {
+            as_text()
+        };
     }
     if types.is_empty() && (value.is_number() || value.is_boolean() || value.is_null()) {
         return value;
@@ -177,8 +192,11 @@ fn source(text: &str) -> Result<String, Report> {
 
 fn object(text: &str, place: &str) -> Result<Map<String, Value>, Report> {
     serde_json::from_str(text).map_err(|error| {
-        Report::new(Exit::Usage, format!("{place} does not hold a JSON object: {error}"))
-            .hint("e.g. `--args '{\"key\": \"value\"}'`")
+        Report::new(
+            Exit::Usage,
+            format!("{place} does not hold a JSON object: {error}"),
+        )
+        .hint("e.g. `--args '{\"key\": \"value\"}'`")
     })
 }
 
@@ -202,17 +220,26 @@ fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>,
     if output.stdin_is_terminal() {
         return Ok(Map::new());
     }
-    let required = schema["required"].as_array().is_some_and(|names| !names.is_empty());
+    let required = schema["required"]
+        .as_array()
+        .is_some_and(|names| !names.is_empty());
     if !required && !stdin_has_data() {
         return Ok(Map::new());
     }
     let text = read_stdin()?;
-    if text.trim().is_empty() { Ok(Map::new()) } else { object(&text, "stdin") }
+    if text.trim().is_empty() {
+        Ok(Map::new())
+    } else {
+        object(&text, "stdin")
+    }
 }
 
 fn stdin_has_data() -> bool {
     let stdin = io::stdin();
     let mut wanted = [PollFd::new(&stdin, PollFlags::IN)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0)
 }

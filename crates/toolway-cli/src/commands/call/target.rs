@@ -70,7 +70,10 @@ pub(super) fn parse<'a>(
         .find(|(server, tool)| !tool.is_empty() && plan.winner(server).is_some());
     match dotted {
         Some((server, tool)) => Ok(named(server, tool, &words[1..])),
-        None => Err(unknown_server(plan, first.split('.').next().unwrap_or(first))),
+        None => Err(unknown_server(
+            plan,
+            first.split('.').next().unwrap_or(first),
+        )),
     }
 }
 

@@ -1,0 +1,13 @@
+//! The transports against real peers: child processes, sockets, objects in this program.
+#![expect(clippy::disallowed_methods, reason = "a test owns the tasks it starts")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the parts tests share fail like tests"
+)]
+
+mod contract;
+mod http;
+mod peer;
+mod server;
+mod stdio;

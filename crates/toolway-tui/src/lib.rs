@@ -11,5 +11,5 @@ pub mod progress;
 mod update;
 mod view;
 
-pub use progress::{Options, Screen};
+pub use progress::{Options, Screen, show};
 pub use view::Theme;

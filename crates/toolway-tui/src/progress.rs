@@ -62,15 +62,6 @@ pub struct Options {
     pub theme: Theme,
 }
 
-/// [`show`] on this process's stderr, which the caller knows to be a terminal.
-pub async fn on_stderr(
-    snapshots: watch::Receiver<Arc<HostSnapshot>>,
-    theme: Theme,
-) -> io::Result<()> {
-    let screen = Screen::of(io::stderr());
-    show(snapshots, io::stderr(), Options { screen, theme }).await
-}
-
 /// Shows the servers while they connect. Returns when none is pending any more, with everything
 /// it drew removed. Dropping the future removes it too.
 pub async fn show(

@@ -21,6 +21,10 @@ impl CommandOutput {
     }
 
     /// The same output, or a panic that shows it when the exit code is another one.
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "often the check alone is wanted"
+    )]
     pub fn expect_code(self, code: i32) -> Self {
         assert!(
             self.code == Some(code),

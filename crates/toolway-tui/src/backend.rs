@@ -40,8 +40,9 @@ impl<W: Write> InlineBackend<W> {
 
     /// Removes what was drawn; the cursor stands where it stood at first.
     pub(crate) fn erase(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.drawn) {
+        if self.drawn {
             self.clear()?;
+            self.drawn = false;
         }
         self.flush()
     }

@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ratatui::backend::{Backend as _, ClearType};
 use ratatui::layout::Size;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use tokio::sync::watch;
@@ -113,8 +114,9 @@ fn area(app: &App, screen: Screen) -> Size {
     }
 }
 
-fn open<W: Write>(backend: InlineBackend<W>) -> io::Result<Terminal<InlineBackend<W>>> {
-    use ratatui::backend::Backend as _;
+fn open<W: Write>(mut backend: InlineBackend<W>) -> io::Result<Terminal<InlineBackend<W>>> {
+    // After a scroll back or a `clear`, something may stand below the cursor.
+    backend.clear_region(ClearType::AfterCursor)?;
     let viewport = Viewport::Inline(backend.size()?.height);
     Terminal::with_options(backend, TerminalOptions { viewport })
 }

@@ -257,12 +257,9 @@ impl From<EditError> for Report {
                     path.display()
                 ),
             ),
-            EditError::Locked { lock, .. } => (
+            EditError::Locked { .. } => (
                 Exit::Unexpected,
-                format!(
-                    "end the process that holds `{}`, then try again",
-                    lock.display()
-                ),
+                "end the other process, then try again".to_owned(),
             ),
             EditError::Changed { .. } => (Exit::Unexpected, "try again".to_owned()),
             EditError::Refused(_) => (Exit::Refused, "nothing was written".to_owned()),

@@ -72,12 +72,10 @@ pub enum EditError {
         source: io::Error,
     },
     /// Another process holds the file and does not let go.
-    #[error("`{}` is being edited by another process, which holds `{}`", path.display(), lock.display())]
+    #[error("`{}` is being edited by another process, which holds its directory", path.display())]
     Locked {
         /// The file.
         path: PathBuf,
-        /// The lock file.
-        lock: PathBuf,
     },
     /// A program that does not know our lock wrote the file in between.
     #[error("`{}` was changed by another program in the meantime; nothing was written", path.display())]
@@ -127,6 +125,16 @@ pub fn edit<T>(
     path: &Path,
     change: impl FnOnce(&mut Document) -> Result<T, EditError>,
 ) -> Result<Edited<T>, EditError> {
+    edit_with(path, None, change)
+}
+
+/// As [`edit`], with the old content kept in `backup` instead of beside the file. The backup's
+/// directory must be on the same file system.
+pub fn edit_with<T>(
+    path: &Path,
+    backup: Option<&Path>,
+    change: impl FnOnce(&mut Document) -> Result<T, EditError>,
+) -> Result<Edited<T>, EditError> {
     let held = file::Held::open(path)?;
     let path = held.path().to_owned();
     let bytes = held.content().unwrap_or_default();
@@ -148,7 +156,7 @@ pub fn edit<T>(
             changed: false,
         });
     }
-    let backup = held.replace(format!("{mark}{}", document.text()).as_bytes())?;
+    let backup = held.replace(format!("{mark}{}", document.text()).as_bytes(), backup)?;
     Ok(Edited {
         value,
         path,

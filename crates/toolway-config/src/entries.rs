@@ -3,13 +3,15 @@
 //! Owns which key of which file holds what. How a file is changed safely is `edit`'s work; who
 //! may decide is `approval`'s.
 
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, Severity};
 
 use crate::approval::{self, LocalTrust};
-use crate::edit::{Document, EditError, Edited, edit};
+use crate::edit::{Document, EditError, Edited, edit, edit_with};
 use crate::raw::validate;
 use crate::{Environment, Flags, PlannedServer, Verdict, plan};
 
@@ -166,7 +168,19 @@ fn edit_settings<T>(
     change: impl FnOnce(&mut Document) -> Result<T, EditError>,
 ) -> Result<Edited<T>, EditError> {
     let trust = (scope == Scope::Local).then(|| approval::local_trust(environment));
-    let edited = edit(path, change)?;
+    let edited = match (scope, path.parent()) {
+        // What we keep beside a repository's files must not end up in its history.
+        (Scope::Local, Some(directory)) => {
+            ignore_by_git(directory)?;
+            edit(path, change)?
+        }
+        (Scope::Project, Some(directory)) if path.exists() => {
+            let ours = directory.join(".toolway");
+            ignore_by_git(&ours)?;
+            edit_with(path, Some(&ours.join("mcp.json.bak")), change)?
+        }
+        _ => edit(path, change)?,
+    };
     if matches!(
         trust,
         Some(LocalTrust::Trusted | LocalTrust::NothingToTrust)
@@ -175,4 +189,22 @@ fn edit_settings<T>(
         approval::trust_local(environment)?;
     }
     Ok(edited)
+}
+
+/// Makes a directory of ours that git does not see.
+fn ignore_by_git(directory: &Path) -> Result<(), EditError> {
+    let failed = |source| EditError::Io {
+        path: directory.to_owned(),
+        source,
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(directory.join(".gitignore"))
+        .and_then(|mut file| file.write_all(b"# Private to the person who works here.\n*\n"));
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+        _ => Ok(()),
+    }
 }

@@ -1,6 +1,6 @@
 //! Reading and replacing one file so that no crash and no second writer can lose anything.
 //!
-//! Owns the lock beside the file, the backup, and the order of writes: a reader sees the old
+//! Owns the lock on the file's directory, the backup, and the order of writes: a reader sees the old
 //! content or the new one, never something between. Knows nothing of JSON.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -43,7 +43,7 @@ impl Held {
     /// Takes the lock of the file behind `path` and reads it. Directories on the way are made.
     pub(super) fn open(path: &Path) -> Result<Self, EditError> {
         let path = real_path(path)?;
-        let lock = take_lock(&path, &beside(&path, "lock"), LOCK_PATIENCE)?;
+        let lock = take_lock(&path, LOCK_PATIENCE)?;
         let old = read(&path)?;
         Ok(Self {
             path,
@@ -62,13 +62,17 @@ impl Held {
         self.old.as_ref().map(|old| old.content.as_slice())
     }
 
-    /// Replaces the content; gives the backup of the old one.
-    pub(super) fn replace(self, content: &[u8]) -> Result<Option<PathBuf>, EditError> {
-        let temporary = self.stage(content)?;
+    /// Replaces the content, after keeping the old one in `backup`, or beside the file.
+    pub(super) fn replace(
+        self,
+        content: &[u8],
+        backup: Option<&Path>,
+    ) -> Result<Option<PathBuf>, EditError> {
+        let temporary = self.stage(content, parent(&self.path))?;
         let backup = match &self.old {
             Some(old) => {
-                let backup = beside(&self.path, "bak");
-                persist(self.stage(&old.content)?, &backup)?;
+                let backup = backup.map_or_else(|| beside(&self.path, "bak"), Path::to_owned);
+                persist(self.stage(&old.content, parent(&backup))?, &backup)?;
                 Some(backup)
             }
             None => None,
@@ -85,12 +89,16 @@ impl Held {
         Ok(backup)
     }
 
-    /// Writes content to a file of its own in the same directory, on disk when this returns.
-    fn stage(&self, content: &[u8]) -> Result<tempfile::NamedTempFile, EditError> {
+    /// Writes content to a file of its own in that directory, on disk when this returns.
+    fn stage(
+        &self,
+        content: &[u8],
+        directory: &Path,
+    ) -> Result<tempfile::NamedTempFile, EditError> {
         let fail = io_at(&self.path);
         let mut temporary = tempfile::Builder::new()
             .prefix(".toolway-")
-            .tempfile_in(parent(&self.path))
+            .tempfile_in(directory)
             .map_err(&fail)?;
         temporary.write_all(content).map_err(&fail)?;
         if let Some(old) = &self.old {
@@ -144,25 +152,12 @@ fn real_path(path: &Path) -> Result<PathBuf, EditError> {
     Err(EditError::Io { path, source })
 }
 
-/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`.
-pub(super) fn take_lock(path: &Path, lock: &Path, patience: Duration) -> Result<File, EditError> {
-    // A repository may have planted something under this name: a link is not followed, a pipe
-    // does not make us wait, and nothing is ever written or truncated.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(flags.cast_signed())
-        .open(lock)
-        .map_err(io_at(lock))?;
-    if !file.metadata().map_err(io_at(lock))?.is_file() {
-        return Err(EditError::NotAFile {
-            path: lock.to_owned(),
-        });
-    }
+/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`. The
+/// lock is on the directory itself: a lock file would be litter in people's repositories, and
+/// one more name that somebody could plant something under.
+pub(super) fn take_lock(path: &Path, patience: Duration) -> Result<File, EditError> {
+    let lock = parent(path);
+    let file = File::open(lock).map_err(io_at(lock))?;
     let started = Instant::now();
     let mut progress = (Instant::now(), stamp(path));
     let mut pause = Duration::from_millis(1);
@@ -185,7 +180,6 @@ pub(super) fn take_lock(path: &Path, lock: &Path, patience: Duration) -> Result<
         if progress.0.elapsed() > patience || started.elapsed() > LOCK_LIMIT {
             return Err(EditError::Locked {
                 path: path.to_owned(),
-                lock: lock.to_owned(),
             });
         }
         thread::sleep(pause);

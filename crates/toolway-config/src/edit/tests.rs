@@ -46,10 +46,7 @@ fn a_new_file_and_its_directories_are_private() {
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(&home.path().join("a")), 0o700);
     assert_eq!(mode(&home.path().join("a/b")), 0o700);
-    assert_eq!(
-        names(&home.path().join("a/b")),
-        ["settings.json", "settings.json.lock"]
-    );
+    assert_eq!(names(&home.path().join("a/b")), ["settings.json"]);
 }
 
 #[test]
@@ -66,8 +63,8 @@ fn the_old_content_is_backed_up_and_the_mode_is_kept() {
     assert_eq!((mode(&path), mode(&backup)), (0o640, 0o640));
     assert_eq!(
         names(home.path()),
-        ["settings.json", "settings.json.bak", "settings.json.lock"],
-        "no temporary file stays behind"
+        ["settings.json", "settings.json.bak"],
+        "no temporary file and no lock file stays behind"
     );
 }
 
@@ -120,24 +117,6 @@ fn sec_37_what_is_planted_under_our_names_is_neither_followed_nor_waited_for() {
         fs::read_to_string(home.path().join("settings.json.bak")).unwrap(),
         "{\"a\": 1}"
     );
-
-    let lock = home.path().join("settings.json.lock");
-    fs::remove_file(&lock).unwrap();
-    symlink(home.path().join("elsewhere"), &lock).unwrap();
-    edit(&path, |document| document.set(&["c"], &json!(1))).unwrap_err();
-    assert!(!home.path().join("elsewhere").exists());
-
-    fs::remove_file(&lock).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &lock,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o666),
-        0,
-    )
-    .unwrap();
-    let error = edit(&path, |document| document.set(&["c"], &json!(1))).unwrap_err();
-    assert!(matches!(error, EditError::NotAFile { .. }), "{error}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A small HTTP server that a test scripts, request by request.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -7,28 +8,28 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
 
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
-    pub method: String,
-    pub path: String,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Seen {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(key, _)| key == name)
             .map(|(_, value)| value.as_str())
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
 /// One step of an answer.
-pub enum Act {
+pub(crate) enum Act {
     Write(Vec<u8>),
     /// Wait until the test says so.
     Wait(Arc<Notify>),
@@ -37,14 +38,14 @@ pub enum Act {
     Close,
 }
 
-pub struct Server {
-    pub url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
     arrivals: mpsc::UnboundedReceiver<Seen>,
 }
 
 impl Server {
-    pub async fn start(answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -66,12 +67,12 @@ impl Server {
         }
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic").clone()
     }
 
     /// The next request that arrives.
-    pub async fn arrival(&mut self) -> Seen {
+    pub(crate) async fn arrival(&mut self) -> Seen {
         crate::peer::within_patience(self.arrivals.recv())
             .await
             .expect("the server runs")
@@ -147,16 +148,16 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<O
 }
 
 /// A whole answer.
-pub fn reply(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<Act> {
+pub(crate) fn reply(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<Act> {
     let mut text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(text, "{name}: {value}\r\n");
     }
     text.push_str("\r\n");
     vec![Act::Write([text.as_bytes(), body].concat())]
 }
 
-pub fn json(body: &serde_json::Value) -> Vec<Act> {
+pub(crate) fn json(body: &serde_json::Value) -> Vec<Act> {
     reply(
         "200 OK",
         &[("content-type", "application/json")],
@@ -164,12 +165,12 @@ pub fn json(body: &serde_json::Value) -> Vec<Act> {
     )
 }
 
-pub fn accepted() -> Vec<Act> {
+pub(crate) fn accepted() -> Vec<Act> {
     reply("202 Accepted", &[], b"")
 }
 
 /// The beginning of an event stream that ends when the connection does.
-pub fn stream(text: &str) -> Act {
+pub(crate) fn stream(text: &str) -> Act {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     Act::Write(format!("{head}{text}").into_bytes())
 }

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
@@ -46,17 +48,43 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) async fn start(answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static) -> Self {
+        Self::launch(None, answer).await
+    }
+
+    pub(crate) async fn start_tls(
+        tls: ServerConfig,
+        answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Self {
+        Self::launch(Some(TlsAcceptor::from(Arc::new(tls))), answer).await
+    }
+
+    async fn launch(
+        tls: Option<TlsAcceptor>,
+        answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!(
+            "{scheme}://{}/mcp",
+            listener.local_addr().expect("an address")
+        );
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (arrived, arrivals) = mpsc::unbounded_channel();
         let (answer, log) = (Arc::new(answer), Arc::clone(&seen));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                let _ = stream.set_nodelay(true);
                 let (answer, log, arrived) =
                     (Arc::clone(&answer), Arc::clone(&log), arrived.clone());
+                let tls = tls.clone();
                 tokio::spawn(async move {
-                    let _ = serve(stream, &*answer, &log, &arrived).await;
+                    let _ = match tls {
+                        None => serve(stream, &*answer, &log, &arrived).await,
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => serve(stream, &*answer, &log, &arrived).await,
+                            Err(error) => Err(error),
+                        },
+                    };
                 });
             }
         });
@@ -79,13 +107,12 @@ impl Server {
     }
 }
 
-async fn serve(
-    mut stream: TcpStream,
+async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
     answer: &(dyn Fn(&Seen) -> Vec<Act> + Send + Sync),
     log: &Mutex<Vec<Seen>>,
     arrived: &mpsc::UnboundedSender<Seen>,
 ) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
     while let Some(seen) = read(&mut stream, &mut buffer).await? {
         log.lock().expect("no panic").push(seen.clone());
@@ -111,7 +138,10 @@ async fn serve(
     Ok(())
 }
 
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<Seen>> {
+async fn read<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    buffer: &mut Vec<u8>,
+) -> std::io::Result<Option<Seen>> {
     loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&buffer[..end]).into_owned();

@@ -81,10 +81,17 @@ impl Endpoint {
         own: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Answer, SendFailure> {
-        let first_byte = self.limits.first_byte;
-        let response = timeout(first_byte, self.follow(method, own, body))
-            .await
-            .map_err(|_| SendFailure::TimedOut)??;
+        let begun = self.follow(method, own, body);
+        // Some servers send nothing on a GET stream, not even its head, before they have
+        // something to say.
+        let response = if method == Method::GET {
+            begun.await?
+        } else {
+            let too_late = |_| SendFailure::TimedOut;
+            timeout(self.limits.first_byte, begun)
+                .await
+                .map_err(too_late)??
+        };
         let status = response.status();
         if !status.is_success() {
             return Err(refused(response).await);
@@ -106,7 +113,7 @@ impl Endpoint {
             _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {
                 let headers = response.headers().clone();
                 // Read to its end, so that the connection can be used again.
-                let _ = timeout(ERROR_PATIENCE, bounded(response, ERROR_BODY)).await;
+                let _ = bounded(response, ERROR_BODY, ERROR_PATIENCE).await;
                 Ok(Answer::Empty(headers))
             }
             Some("application/json" | "") => Ok(Answer::Json(response)),
@@ -126,6 +133,7 @@ impl Endpoint {
         body: Option<&Bytes>,
     ) -> Result<Response, SendFailure> {
         let mut url = self.url.clone();
+        let mut last = String::new();
         for _ in 0..=MAX_REDIRECTS {
             let mut request = self.client.request(method.clone(), url.clone());
             request = request
@@ -147,14 +155,12 @@ impl Endpoint {
             let target = url.join(&location).ok().filter(|target| {
                 keeps_method && !location.is_empty() && target.origin() == self.url.origin()
             });
-            match target {
-                Some(target) => url = target,
-                None => return Err(SendFailure::Redirected { location }),
-            }
+            let Some(target) = target else {
+                return Err(SendFailure::Redirected { location });
+            };
+            (url, last) = (target, location);
         }
-        Err(SendFailure::Redirected {
-            location: url.to_string(),
-        })
+        Err(SendFailure::Redirected { location: last })
     }
 }
 
@@ -183,9 +189,14 @@ async fn refused(response: Response) -> SendFailure {
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let www_authenticate =
         challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let body = match timeout(ERROR_PATIENCE, bounded(response, ERROR_BODY)).await {
+    let body = match timeout(
+        ERROR_PATIENCE,
+        bounded(response, ERROR_BODY, ERROR_PATIENCE),
+    )
+    .await
+    {
         Ok(Ok(body) | Err(Unread::TooLarge(body))) => body,
-        Ok(Err(Unread::Cut(_))) | Err(_) => Bytes::new(),
+        Ok(Err(Unread::Cut(_) | Unread::Stalled)) | Err(_) => Bytes::new(),
     };
     // Whether it carried a session is known to who made it.
     SendFailure::Status {
@@ -200,30 +211,43 @@ async fn refused(response: Response) -> SendFailure {
 pub(super) enum Unread {
     /// It is larger than asked for; this is its beginning.
     TooLarge(Bytes),
+    /// Nothing came for too long.
+    Stalled,
     /// The connection broke.
     Cut(String),
 }
 
-/// Reads a body up to a cap.
-pub(super) async fn bounded(mut response: Response, limit: usize) -> Result<Bytes, Unread> {
-    let cut = |error: reqwest::Error| Unread::Cut(root_cause(&error));
-    let Some(first) = response.chunk().await.map_err(cut)? else {
-        return Ok(Bytes::new());
-    };
-    let mut whole = None;
-    while let Some(chunk) = response.chunk().await.map_err(cut)? {
-        let whole = whole.get_or_insert_with(|| BytesMut::from(&first[..]));
-        if whole.len() + chunk.len() > limit {
-            whole.extend_from_slice(&chunk[..limit.saturating_sub(whole.len()).min(chunk.len())]);
-            return Err(Unread::TooLarge(std::mem::take(whole).freeze()));
+/// Reads a body up to a cap, however slowly it flows, as long as it flows.
+pub(super) async fn bounded(
+    mut response: Response,
+    limit: usize,
+    idle: Duration,
+) -> Result<Bytes, Unread> {
+    let mut first = None;
+    let mut whole = BytesMut::new();
+    loop {
+        let chunk = match timeout(idle, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            // One chunk is the usual case and is not copied.
+            Ok(Ok(None)) if whole.is_empty() => return Ok(first.unwrap_or_default()),
+            Ok(Ok(None)) => return Ok(whole.freeze()),
+            Ok(Err(error)) => return Err(Unread::Cut(root_cause(&error))),
+            Err(_) => return Err(Unread::Stalled),
+        };
+        if let Some(first) = first.take() {
+            let first: Bytes = first;
+            whole.extend_from_slice(&first);
         }
-        whole.extend_from_slice(&chunk);
-    }
-    let whole = whole.map_or(first, BytesMut::freeze);
-    if whole.len() > limit {
-        Err(Unread::TooLarge(whole.slice(..limit)))
-    } else {
-        Ok(whole)
+        let room = limit - whole.len();
+        if chunk.len() > room {
+            whole.extend_from_slice(&chunk[..room]);
+            return Err(Unread::TooLarge(whole.freeze()));
+        }
+        if whole.is_empty() {
+            first = Some(chunk);
+        } else {
+            whole.extend_from_slice(&chunk);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
 use reqwest::Response;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use toolway_wire::{Message, envelope};
 
 use super::endpoint::{Answer, Endpoint, Unread, bounded, root_cause};
@@ -77,11 +77,7 @@ impl Context {
             )),
             Answer::Json(response) if outgoing.tag.is_none() => {
                 // Nothing was asked; whatever stands there answers nothing.
-                let _ = timeout(
-                    self.endpoint.limits.first_byte,
-                    bounded(response, 64 * 1024),
-                )
-                .await;
+                let _ = bounded(response, 64 * 1024, self.endpoint.limits.first_byte).await;
                 Ok(())
             }
             Answer::Json(response) => self.json(response).await,
@@ -121,10 +117,10 @@ impl Context {
             .headers()
             .get(CONTENT_TYPE)
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body = timeout(self.endpoint.limits.first_byte, bounded(response, limit))
+        let body = bounded(response, limit, self.endpoint.limits.first_byte)
             .await
-            .map_err(|_| SendFailure::TimedOut)?
             .map_err(|unread| match unread {
+                Unread::Stalled => SendFailure::TimedOut,
                 Unread::TooLarge(_) => SendFailure::TooLarge { limit },
                 Unread::Cut(message) => SendFailure::Cut(message),
             })?;
@@ -203,11 +199,11 @@ impl Context {
         let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
         let mut pause = RETRY;
         loop {
-            let last_id = decoder.last_id().map(ToOwned::to_owned);
-            match self.get(last_id.as_deref()).await {
+            let before = decoder.last_id().map(ToOwned::to_owned);
+            let begun = Instant::now();
+            match self.get(before.as_deref()).await {
                 Ok(response) => {
                     decoder.restart();
-                    let lasted = tokio::time::Instant::now();
                     if let StreamEnd::TooLarge = self.read(response, &mut decoder, false).await {
                         let limit = self.endpoint.limits.sse_event;
                         let _ = self
@@ -218,17 +214,22 @@ impl Context {
                             })
                             .await;
                     }
-                    if lasted.elapsed() > MAX_RETRY {
-                        pause = RETRY;
-                    }
                 }
                 // 405 says that there is no such stream; other refusals are as final.
                 Err(SendFailure::Status { status, .. }) if status < 500 => return,
                 Err(SendFailure::NotMcp { .. } | SendFailure::Redirected { .. }) => return,
                 Err(_) => {}
             }
-            sleep(decoder.retry().unwrap_or(pause).max(pause).min(MAX_RETRY)).await;
-            pause = (pause * 2).min(MAX_RETRY);
+            // A server that closes its stream at once must not be asked again at once for ever,
+            // whatever it says about waiting.
+            let was_useful = decoder.last_id() != before.as_deref() || begun.elapsed() > MAX_RETRY;
+            if was_useful {
+                pause = RETRY;
+                sleep(decoder.retry().unwrap_or(pause).min(MAX_RETRY)).await;
+            } else {
+                sleep(decoder.retry().unwrap_or(pause).max(pause).min(MAX_RETRY)).await;
+                pause = (pause * 2).min(MAX_RETRY);
+            }
         }
     }
 

@@ -14,7 +14,11 @@ const OPEN: &str = "/dev/fd";
 
 /// Marks every open descriptor from 3 on as closed on exec.
 pub(super) fn seal() -> std::io::Result<()> {
-    for entry in std::fs::read_dir(OPEN)? {
+    let open = std::fs::read_dir(OPEN).map_err(|error| {
+        // Without its own words this would read as if the program were missing.
+        std::io::Error::other(format!("cannot list our open files in `{OPEN}`: {error}"))
+    })?;
+    for entry in open {
         let Some(number) = entry?
             .file_name()
             .to_str()

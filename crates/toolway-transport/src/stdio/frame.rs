@@ -119,17 +119,19 @@ fn classify(line: &Bytes) -> Option<Line> {
         return None;
     }
     let text = line.slice(start..end);
+    // What is noise is kept as it was written.
+    let noise = || Some(Line::Noise(line.slice(..end)));
     let close = match text[0] {
         b'{' => b'}',
         b'[' => b']',
-        _ => return Some(Line::Noise(text)),
+        _ => return noise(),
     };
     // Colours may be switched off again behind the message.
     let Some(last) = memchr::memrchr(close, &text) else {
-        return Some(Line::Noise(text));
+        return noise();
     };
     if invisible(&text[last + 1..]) != text.len() - last - 1 {
-        return Some(Line::Noise(text));
+        return noise();
     }
     let body = readable(text.slice(..=last));
     if close == b']' {
@@ -138,14 +140,14 @@ fn classify(line: &Bytes) -> Option<Line> {
                 let copy = |text: &str| Bytes::copy_from_slice(text.as_bytes());
                 Line::Batch(parts.iter().map(|part| copy(part.get())).collect())
             }
-            _ => Line::Noise(text),
+            _ => return noise(),
         });
     }
-    Some(if is_message(&body) {
-        Line::Message(body)
+    if is_message(&body) {
+        Some(Line::Message(body))
     } else {
-        Line::Noise(text)
-    })
+        noise()
+    }
 }
 
 /// Whether an object is meant for us. Loggers write JSON too, so it must name one of the

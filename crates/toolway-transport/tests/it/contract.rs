@@ -62,7 +62,7 @@ async fn over_http() -> Peer {
     Peer::open(remote(&server.url, &[]), Limits::default()).await
 }
 
-async fn in_this_program() -> Peer {
+fn in_this_program() -> Peer {
     let (channel, mut end) = in_process::pair();
     tokio::spawn(async move {
         let notes = Mutex::new(Vec::new());
@@ -190,7 +190,7 @@ macro_rules! contract {
     ($($case:ident),* $(,)?) => {
         mod stdio { $(#[tokio::test] async fn $case() { super::$case(super::over_stdio().await).await; })* }
         mod http { $(#[tokio::test] async fn $case() { super::$case(super::over_http().await).await; })* }
-        mod in_program { $(#[tokio::test] async fn $case() { super::$case(super::in_this_program().await).await; })* }
+        mod in_program { $(#[tokio::test] async fn $case() { super::$case(super::in_this_program()).await; })* }
     };
 }
 

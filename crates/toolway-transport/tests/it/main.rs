@@ -6,6 +6,7 @@
     reason = "the parts tests share fail like tests"
 )]
 
+mod client;
 mod contract;
 mod http;
 mod peer;

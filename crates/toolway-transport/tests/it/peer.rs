@@ -18,20 +18,20 @@ use toolway_types::{
 /// No test waits longer for anything.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-pub struct Peer {
-    pub commands: Option<mpsc::Sender<Command>>,
-    pub events: mpsc::Receiver<Event>,
-    pub driver: JoinHandle<()>,
+pub(crate) struct Peer {
+    pub(crate) commands: Option<mpsc::Sender<Command>>,
+    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) driver: JoinHandle<()>,
 }
 
-pub async fn within_patience<F: Future>(future: F) -> F::Output {
+pub(crate) async fn within_patience<F: Future>(future: F) -> F::Output {
     timeout(PATIENCE, future)
         .await
         .expect("the test must not hang")
 }
 
 impl Peer {
-    pub fn new(channel: Channel) -> Self {
+    pub(crate) fn new(channel: Channel) -> Self {
         let driver = tokio::spawn(channel.driver);
         Self {
             commands: Some(channel.commands),
@@ -40,7 +40,7 @@ impl Peer {
         }
     }
 
-    pub async fn open(transport: TransportSpec, limits: Limits) -> Self {
+    pub(crate) async fn open(transport: TransportSpec, limits: Limits) -> Self {
         let options = OpenOptions {
             limits,
             ..OpenOptions::default()
@@ -52,22 +52,22 @@ impl Peer {
         )
     }
 
-    pub async fn command(&self, command: Command) {
+    pub(crate) async fn command(&self, command: Command) {
         let commands = self.commands.as_ref().expect("not ended");
         within_patience(commands.send(command))
             .await
             .expect("the driver runs");
     }
 
-    pub async fn send(&self, outgoing: Outgoing) {
+    pub(crate) async fn send(&self, outgoing: Outgoing) {
         self.command(Command::Send(outgoing)).await;
     }
 
-    pub async fn request(&self, id: u64, method: &str, params: Value) {
+    pub(crate) async fn request(&self, id: u64, method: &str, params: impl Into<Value>) {
         self.send(request(id, method, params)).await;
     }
 
-    pub async fn notify(&self, method: &str, params: Value) {
+    pub(crate) async fn notify(&self, method: &str, params: Value) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
         self.send(Outgoing {
             bytes: bytes(&message),
@@ -77,25 +77,25 @@ impl Peer {
         .await;
     }
 
-    pub async fn event(&mut self) -> Event {
+    pub(crate) async fn event(&mut self) -> Event {
         within_patience(self.events.recv()).await.expect("an event")
     }
 
-    pub async fn message(&mut self) -> Value {
+    pub(crate) async fn message(&mut self) -> Value {
         match self.event().await {
             Event::Message(bytes) => serde_json::from_slice(&bytes).expect("JSON"),
             other => panic!("{other:?}"),
         }
     }
 
-    pub async fn failure(&mut self) -> (Tag, SendFailure) {
+    pub(crate) async fn failure(&mut self) -> (Tag, SendFailure) {
         match self.event().await {
             Event::Failed { tag, failure } => (tag, failure),
             other => panic!("{other:?}"),
         }
     }
 
-    pub async fn closed(&mut self) -> CloseReason {
+    pub(crate) async fn closed(&mut self) -> CloseReason {
         match self.event().await {
             Event::Closed(reason) => reason,
             other => panic!("{other:?}"),
@@ -103,7 +103,7 @@ impl Peer {
     }
 
     /// Asks for the end and waits for it; gives what was still said.
-    pub async fn end(&mut self) -> Vec<Event> {
+    pub(crate) async fn end(&mut self) -> Vec<Event> {
         self.commands = None;
         let mut last = Vec::new();
         while let Some(event) = within_patience(self.events.recv()).await {
@@ -114,11 +114,12 @@ impl Peer {
     }
 }
 
-pub fn bytes(value: &Value) -> Bytes {
+pub(crate) fn bytes(value: &Value) -> Bytes {
     serde_json::to_vec(value).expect("JSON").into()
 }
 
-pub fn request(id: u64, method: &str, params: Value) -> Outgoing {
+pub(crate) fn request(id: u64, method: &str, params: impl Into<Value>) -> Outgoing {
+    let params = params.into();
     let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     Outgoing {
         bytes: bytes(&message),
@@ -127,7 +128,7 @@ pub fn request(id: u64, method: &str, params: Value) -> Outgoing {
     }
 }
 
-pub fn spec(transport: TransportSpec) -> ServerSpec {
+pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
     ServerSpec {
         name: ServerName::new("test").expect("a name"),
         transport,
@@ -136,7 +137,7 @@ pub fn spec(transport: TransportSpec) -> ServerSpec {
     }
 }
 
-pub fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
+pub(crate) fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
     TransportSpec::Http(RemoteSpec {
         url: url.parse().expect("a URL"),
         headers: headers
@@ -149,14 +150,14 @@ pub fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
 }
 
 /// Where programs are found: the system's first, so that wrappers of a person's shell stay out.
-pub fn path() -> String {
+pub(crate) fn path() -> String {
     format!(
         "/usr/local/bin:/usr/bin:/bin:{}",
         std::env::var("PATH").unwrap_or_default()
     )
 }
 
-pub fn program(command: &str, args: &[&str]) -> StdioSpec {
+pub(crate) fn program(command: &str, args: &[&str]) -> StdioSpec {
     StdioSpec {
         command: command.to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
@@ -166,6 +167,6 @@ pub fn program(command: &str, args: &[&str]) -> StdioSpec {
 }
 
 /// A Python program without start-up files.
-pub fn python(script: &str) -> TransportSpec {
+pub(crate) fn python(script: &str) -> TransportSpec {
     TransportSpec::Stdio(program("python3", &["-I", "-S", "-u", "-c", script]))
 }

@@ -1,34 +1,37 @@
 //! A small HTTP server that a test scripts, request by request.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
-    pub method: String,
-    pub path: String,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Seen {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(key, _)| key == name)
             .map(|(_, value)| value.as_str())
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
 /// One step of an answer.
-pub enum Act {
+pub(crate) enum Act {
     Write(Vec<u8>),
     /// Wait until the test says so.
     Wait(Arc<Notify>),
@@ -37,25 +40,51 @@ pub enum Act {
     Close,
 }
 
-pub struct Server {
-    pub url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
     arrivals: mpsc::UnboundedReceiver<Seen>,
 }
 
 impl Server {
-    pub async fn start(answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static) -> Self {
+        Self::launch(None, answer).await
+    }
+
+    pub(crate) async fn start_tls(
+        tls: ServerConfig,
+        answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Self {
+        Self::launch(Some(TlsAcceptor::from(Arc::new(tls))), answer).await
+    }
+
+    async fn launch(
+        tls: Option<TlsAcceptor>,
+        answer: impl Fn(&Seen) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!(
+            "{scheme}://{}/mcp",
+            listener.local_addr().expect("an address")
+        );
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (arrived, arrivals) = mpsc::unbounded_channel();
         let (answer, log) = (Arc::new(answer), Arc::clone(&seen));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                let _ = stream.set_nodelay(true);
                 let (answer, log, arrived) =
                     (Arc::clone(&answer), Arc::clone(&log), arrived.clone());
+                let tls = tls.clone();
                 tokio::spawn(async move {
-                    let _ = serve(stream, &*answer, &log, &arrived).await;
+                    let _ = match tls {
+                        None => serve(stream, &*answer, &log, &arrived).await,
+                        Some(tls) => match tls.accept(stream).await {
+                            Ok(stream) => serve(stream, &*answer, &log, &arrived).await,
+                            Err(error) => Err(error),
+                        },
+                    };
                 });
             }
         });
@@ -66,25 +95,24 @@ impl Server {
         }
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic").clone()
     }
 
     /// The next request that arrives.
-    pub async fn arrival(&mut self) -> Seen {
+    pub(crate) async fn arrival(&mut self) -> Seen {
         crate::peer::within_patience(self.arrivals.recv())
             .await
             .expect("the server runs")
     }
 }
 
-async fn serve(
-    mut stream: TcpStream,
+async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
     answer: &(dyn Fn(&Seen) -> Vec<Act> + Send + Sync),
     log: &Mutex<Vec<Seen>>,
     arrived: &mpsc::UnboundedSender<Seen>,
 ) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
     while let Some(seen) = read(&mut stream, &mut buffer).await? {
         log.lock().expect("no panic").push(seen.clone());
@@ -110,7 +138,10 @@ async fn serve(
     Ok(())
 }
 
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<Option<Seen>> {
+async fn read<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    buffer: &mut Vec<u8>,
+) -> std::io::Result<Option<Seen>> {
     loop {
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
@@ -147,16 +178,16 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> std::io::Result<O
 }
 
 /// A whole answer.
-pub fn reply(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<Act> {
+pub(crate) fn reply(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<Act> {
     let mut text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(text, "{name}: {value}\r\n");
     }
     text.push_str("\r\n");
     vec![Act::Write([text.as_bytes(), body].concat())]
 }
 
-pub fn json(body: &serde_json::Value) -> Vec<Act> {
+pub(crate) fn json(body: &serde_json::Value) -> Vec<Act> {
     reply(
         "200 OK",
         &[("content-type", "application/json")],
@@ -164,12 +195,12 @@ pub fn json(body: &serde_json::Value) -> Vec<Act> {
     )
 }
 
-pub fn accepted() -> Vec<Act> {
+pub(crate) fn accepted() -> Vec<Act> {
     reply("202 Accepted", &[], b"")
 }
 
 /// The beginning of an event stream that ends when the connection does.
-pub fn stream(text: &str) -> Act {
+pub(crate) fn stream(text: &str) -> Act {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     Act::Write(format!("{head}{text}").into_bytes())
 }

@@ -200,14 +200,15 @@ print(json.dumps({"jsonrpc": "2.0", "method": "fds", "params": sorted(own)}))
 }
 
 #[tokio::test]
-async fn a_server_that_ends_with_its_input_ends_at_once() {
-    let mut peer = Peer::open(TransportSpec::Stdio(program("cat", &[])), Limits::default()).await;
+async fn a_server_that_ends_with_its_input_ends_before_it_is_killed() {
+    let stubborn = program("sh", &["-c", "trap '' INT TERM; cat"]);
+    let mut peer = Peer::open(TransportSpec::Stdio(stubborn), Limits::default()).await;
     peer.request(1, "echo", json!({})).await;
     peer.message().await;
     let started = Instant::now();
     peer.end().await;
     assert!(
-        started.elapsed() < Duration::from_millis(90),
+        started.elapsed() < Duration::from_millis(590),
         "{:?}",
         started.elapsed()
     );

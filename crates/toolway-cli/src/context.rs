@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
-use toolway_types::{Diagnosis, Severity};
+use toolway_types::{Diagnosis, Origin, Severity};
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -50,6 +50,26 @@ impl Context {
         }
     }
 
+    /// As [`Context::say_diagnoses`], but a fault in what was typed ends the command: a flag is
+    /// not one file among many.
+    pub(crate) fn require_flags(&self, plan: &Plan) -> Result<(), Report> {
+        self.require_flags_only(plan)?;
+        self.say_diagnoses(plan);
+        Ok(())
+    }
+
+    /// A fault in what was typed ends the command; faults of files are not said.
+    pub(crate) fn require_flags_only(&self, plan: &Plan) -> Result<(), Report> {
+        let typed = |diagnosis: &&Diagnosis| {
+            diagnosis.severity == Severity::Error
+                && matches!(diagnosis.origin, Some(Origin::Flag { .. }))
+        };
+        if let Some(fault) = plan.diagnoses.iter().find(typed) {
+            return Err(Report::from(fault.clone()));
+        }
+        Ok(())
+    }
+
     /// The entry that counts for a name, or an error that suggests the nearest one.
     pub(crate) fn server(&self, name: &str) -> Result<&PlannedServer, Report> {
         self.plan()
@@ -60,9 +80,8 @@ impl Context {
 
 /// Every finding of a plan: about files first, then server by server.
 pub(crate) fn diagnoses(plan: &Plan) -> impl Iterator<Item = &Diagnosis> {
-    plan.blocked
+    plan.diagnoses
         .iter()
-        .chain(&plan.diagnoses)
         .chain(plan.servers.iter().flat_map(|server| &server.diagnoses))
 }
 

@@ -82,6 +82,16 @@ impl From<std::io::Error> for Report {
     }
 }
 
+impl From<Diagnosis> for Report {
+    fn from(diagnosis: Diagnosis) -> Self {
+        let report = Report::new(Exit::Configuration, diagnosis.message);
+        match diagnosis.hint {
+            Some(hint) => report.hint(hint),
+            None => report.hint("check everything with `toolway doctor`"),
+        }
+    }
+}
+
 /// One diagnosis as `severity: place: message` with its hint below.
 pub(crate) fn render_diagnosis(diagnosis: &Diagnosis) -> String {
     let severity = match diagnosis.severity {
@@ -228,7 +238,9 @@ impl From<CallError> for Report {
 
 fn refused_hint(by: &RefusedBy) -> String {
     match by {
-        RefusedBy::Rule { origin, .. } => format!("the rule stands at {origin}"),
+        RefusedBy::Rule { origin, .. } => {
+            format!("if it should run, take the rule out of `permissions.deny` at {origin}")
+        }
         RefusedBy::Hook { origin } => format!("take the hook out at {origin}"),
         RefusedBy::Person => "nothing was sent".to_owned(),
         RefusedBy::NobodyToAsk { .. } => "allow it with a rule in `permissions.allow`".to_owned(),

@@ -9,7 +9,6 @@ use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::Scope;
 
 use crate::commands::add::say_written;
-use crate::commands::get::redacted;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -183,7 +182,8 @@ pub(crate) fn describe(server: &PlannedServer) -> String {
             let _ = writeln!(text, "  {}", toolway_types::Untrusted::new(line));
         }
     }
-    for (key, value) in &redacted(&server.definition) {
+    // Nothing is hidden: the values of `env` are as much code as the command is.
+    for (key, value) in &server.definition {
         let shown = match value {
             Value::String(word) => word.clone(),
             other => other.to_string(),

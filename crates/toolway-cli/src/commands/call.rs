@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use toolway::{CallOptions, Consent, Host, ToolRequest, ToolTarget};
 use toolway_config::{Plan, Verdict};
-use toolway_types::ServerName;
+use toolway_types::{Diagnosis, Origin, ServerName};
 
 use crate::connect::{self, Typed, Wanted};
 use crate::context::Context;
@@ -69,6 +69,9 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     };
     let target = target::parse(&plan, &args.words, typed.as_ref(), !args.command.is_empty())
         .inspect_err(|_| context.say_diagnoses(&plan))?;
+    if typed.is_none() {
+        context.require_flags_only(&plan)?;
+    }
     let server = match &target.server {
         Server::Named(name) => require_admitted(context, &plan, name)?,
         Server::FromExposed(exposed) => find_by_exposed(context, &plan, exposed)?,
@@ -123,38 +126,32 @@ fn require_admitted(context: &Context, plan: &Plan, name: &str) -> Result<Server
         context.say_diagnoses(plan);
         return Err(crate::context::unknown_server(plan, name));
     };
-    let refused = |exit: Exit, reason: &str| {
-        Err(Report::new(
-            exit,
-            format!("server `{name}` cannot be used: {reason}"),
-        ))
+    let (exit, hint) = match &server.verdict {
+        Verdict::Admitted(_) => return Ok(server.name.clone()),
+        Verdict::PendingApproval { .. } => (Exit::Refused, format!("toolway approve {name}")),
+        Verdict::Rejected { .. } => {
+            (Exit::Refused, format!("to change your mind: `toolway approve {name}`"))
+        }
+        Verdict::Disabled { .. } => (Exit::Refused, format!("toolway enable {name}")),
+        Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
+        Verdict::Invalid { .. } => {
+            (Exit::Configuration, format!("mend the entry at {}", server.origin))
+        }
+        Verdict::Shadowed { by, .. } => {
+            (Exit::Configuration, format!("the entry that counts stands at {}", by.origin))
+        }
     };
-    match &server.verdict {
-        Verdict::Admitted(_) => Ok(server.name.clone()),
-        Verdict::PendingApproval { reason, .. } => refused(Exit::Refused, reason)
-            .map_err(|report: Report| report.hint(format!("toolway approve {name}"))),
-        Verdict::Rejected { reason } => refused(Exit::Refused, reason).map_err(|report: Report| {
-            report.hint(format!("to change your mind: `toolway approve {name}`"))
-        }),
-        Verdict::Refused { reason } => refused(Exit::Refused, reason).map_err(|report: Report| {
-            report.hint(format!("see why with `toolway explain {name}`"))
-        }),
-        Verdict::Disabled { reason } => refused(Exit::Refused, reason)
-            .map_err(|report: Report| report.hint(format!("toolway enable {name}"))),
-        Verdict::Invalid { reason } => {
-            refused(Exit::Configuration, reason).map_err(|report: Report| {
-                let hint = server
-                    .diagnoses
-                    .iter()
-                    .find_map(|diagnosis| diagnosis.hint.clone());
-                report.hint(hint.unwrap_or_else(|| format!("mend the entry at {}", server.origin)))
-            })
-        }
-        Verdict::Shadowed { reason, by } => {
-            refused(Exit::Configuration, reason).map_err(|report: Report| {
-                report.hint(format!("the entry that counts stands at {}", by.origin))
-            })
-        }
+    // The plan's own finding knows best how to mend it.
+    let hint = server.diagnoses.iter().find_map(|found| found.hint.clone()).unwrap_or(hint);
+    let reason = server.verdict.reason().unwrap_or_else(|| server.verdict.word());
+    Err(Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint))
+}
+
+fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
+    match (&plan.blocked, &server.origin) {
+        (Some(Diagnosis { hint: Some(hint), .. }), _) => hint.clone(),
+        (_, Origin::Flag { .. }) => "ask the administrator of this machine to allow it".to_owned(),
+        _ => format!("see why with `toolway explain {}`", server.name),
     }
 }
 

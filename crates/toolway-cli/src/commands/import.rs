@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolway_config::import::{self, Client, Found, Imported, Places};
 use toolway_config::{Existing, Plan, signature};
-use toolway_types::{Scope, ServerName};
+use toolway_types::{Scope, ServerName, Severity};
 
 use crate::commands::add::{WritableScope, say_written};
 use crate::commands::get::redacted;
@@ -82,6 +82,11 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     for diagnosis in found.iter().flat_map(|found| &found.diagnoses) {
         context.output.say(&render_diagnosis(diagnosis));
     }
+    let faulty = found
+        .iter()
+        .flat_map(|found| &found.diagnoses)
+        .any(|diagnosis| diagnosis.severity == Severity::Error);
+    let done = if faulty { Exit::Configuration } else { Exit::Success };
     let candidates = choose(context.plan(), &found);
     if args.json {
         context.output.json(&preview_json(&candidates))?;
@@ -94,11 +99,11 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         .count();
     if adding == 0 {
         context.output.say("nothing to import");
-        return Ok(Exit::Success);
+        return Ok(done);
     }
     let scope = args.scope.scope();
     if args.dry_run || (args.json && !args.yes) {
-        return Ok(Exit::Success);
+        return Ok(done);
     }
     if !args.yes {
         if !context.output.can_ask() {
@@ -108,14 +113,14 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
             context
                 .output
                 .say("hint: run it again with `--yes` to add them");
-            return Ok(Exit::Success);
+            return Ok(done);
         }
         if !context
             .output
             .confirm(&format!("Add {adding} to the {scope} scope?"))?
         {
             context.output.say("nothing was changed");
-            return Ok(Exit::Success);
+            return Ok(done);
         }
     }
     for candidate in candidates
@@ -124,7 +129,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     {
         add(context, candidate, scope)?;
     }
-    Ok(Exit::Success)
+    Ok(done)
 }
 
 fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {

@@ -64,7 +64,7 @@ struct Listing {
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     let plan = context.plan();
-    context.say_diagnoses(plan);
+    context.require_flags(plan)?;
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
     if !args.no_connect && plan.admitted().next().is_some() {
         let snapshot = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
@@ -83,8 +83,19 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
             .say("hint: add one with `toolway add <name> <command or url>`");
     } else {
         table(context, &rows)?;
+        say_waiting(context, plan);
     }
     Ok(Exit::Success)
+}
+
+/// What a person can do about servers that wait for one.
+fn say_waiting(context: &Context, plan: &Plan) {
+    for server in &plan.servers {
+        if matches!(server.verdict, Verdict::PendingApproval { .. }) {
+            let name = &server.name;
+            context.output.say(&format!("hint: look at `{name}` with `toolway approve {name}`"));
+        }
+    }
 }
 
 /// The table of a plan whose servers are connected.
@@ -118,6 +129,10 @@ fn planned(server: &PlannedServer) -> Row {
     let (state, reason, error) = match &server.verdict {
         Verdict::Admitted(_) => ("pending", None, None),
         Verdict::Invalid { reason } => ("failed", None, Some(reason.clone())),
+        Verdict::Shadowed { by, reason } => {
+            let reason = format!("shadowed {reason}: {} ({} scope)", by.origin, by.scope);
+            ("disabled", Some(reason), None)
+        }
         other => {
             let reason = other.reason().unwrap_or_else(|| other.word());
             ("disabled", Some(reason.to_owned()), None)
@@ -168,7 +183,7 @@ fn fill_row(row: &mut Row, server: &ServerSnapshot) {
             row.server_info = Some(facts.server_info.clone());
         }
         ConnectionState::Failed(failure) => row.error = Some(failure.message.clone()),
-        ConnectionState::NeedsAuth { detail } => row.error = Some(detail.to_string()),
+        ConnectionState::NeedsAuth { .. } => row.error = Some("wants a login first".to_owned()),
         ConnectionState::Disabled { reason } => row.reason = Some(reason.clone()),
         ConnectionState::Pending { .. } => {}
     }

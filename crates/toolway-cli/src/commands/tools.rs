@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
             None => (context.plan().clone(), Wanted::All),
         },
     };
-    context.say_diagnoses(&plan);
+    context.require_flags(&plan)?;
     let only = match (&typed, &wanted) {
         (Some(typed), _) => Some(typed.name.clone()),
         (None, Wanted::Only(name)) => Some(name.to_string()),

@@ -100,12 +100,7 @@ fn read_file(
             return Err(Diagnosis::error(format!("it {error}")).at(source.origin(1)));
         }
     };
-    raw::read(&text, &source, kind)
-        .map(Some)
-        .map_err(|mut fault| {
-            fault.message = format!("it {}", fault.message);
-            fault
-        })
+    raw::read(&text, &source, kind).map(Some)
 }
 
 fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadError> {

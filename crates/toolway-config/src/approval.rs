@@ -71,7 +71,7 @@ impl Approvals {
         let text = match read_text(&path) {
             Ok(None) => return (Self::Read(BTreeMap::new()), None),
             Ok(Some(text)) => text,
-            Err(error) => return unreadable(format!("it {error}"), source.origin(1)),
+            Err(error) => return unreadable(format!("it {error}"), source.origin(error.line())),
         };
         match raw::json::parse(&text, &source) {
             Ok(raw::json::Root::Empty) => (Self::Read(BTreeMap::new()), None),

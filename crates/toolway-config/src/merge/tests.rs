@@ -36,8 +36,10 @@ fn merged(files: Vec<Layer>) -> Config {
     })
 }
 
+type Outcome = (String, Origin, Option<(Shadow, String)>, Vec<Shadow>);
+
 /// What a merge settled: per mention its name, its place, and what it lost to.
-fn outcome(config: &Config) -> Vec<(String, Origin, Option<(Shadow, String)>, Vec<Shadow>)> {
+fn outcome(config: &Config) -> Vec<Outcome> {
     config
         .servers
         .iter()

@@ -130,7 +130,7 @@ fn every_fault_of_an_entry_is_named_once() {
     nothing (-) at f.json:6
       error f.json:6 neither `command` nor `url` is given | hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
     empty (-) at f.json:7
-      error f.json:7 neither `command` nor `url` is given | hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
+      error f.json:7 `command` is empty
     both (-) at f.json:8
       error f.json:8 `command` and `url` are both given; a server has one of them | hint: remove one of them
     inferred (http) at f.json:9
@@ -181,7 +181,7 @@ fn every_fault_of_an_entry_is_named_once() {
       warning f.json:39 `Command` is not a key Toolway reads | hint: did you mean `command`?
     oauth (http) at f.json:40
       error f.json:41 `oauth.clientId` must be a string, not a number
-      error f.json:41 `oauth.callbackPort` must be a port number from 1 to 65535, not a number
+      error f.json:41 `oauth.callbackPort` must be a port number from 1 to 65535, not 70000
       warning f.json:41 `oauth.scope` is not a key Toolway reads | hint: did you mean `oauth.scopes`?
       error f.json:41 `oauth.authServerMetadataUrl` must begin with `http://` or `https://`
     shell (stdio) at f.json:43
@@ -197,7 +197,7 @@ fn every_fault_of_an_entry_is_named_once() {
 #[test]
 fn hidden_characters_and_doubled_keys_are_found() {
     let text = "{\n  \"mcpServers\": {\n    \" a\": {\"command\": \"x\"},\n    \"b\u{200B}\": {\"command\": \"x\"},\n    \"c\": {\"command \": \"x\"},\n    \"d\": {\"command\": \"x\", \"command\": \"y\"},\n    \"e\": {\"command\": \"x\", \"env\": {\"K\": \"1\",\n      \"K\": \"2\"}},\n    \"f\": {\"command\": \"x\"},\n    \"f\": {\"command\": \"y\"},\n    \"\": {\"command\": \"x\"}\n  },\n  \"mcpServers \": {},\n  \"permissions\": {},\n  \"permissions\": {}\n}";
-    assert_snapshot!(shown(text, FileKind::User), @r#"
+    assert_snapshot!(shown(text, FileKind::User), @"
     error f.json:13 the key `mcpServers ` has hidden characters and is not read | hint: write it as `mcpServers`
     error f.json:15 `permissions` stands twice, on lines 14 and 15 | hint: make them one
     a (stdio) at f.json:3
@@ -206,7 +206,6 @@ fn hidden_characters_and_doubled_keys_are_found() {
       error f.json:4 the server name has an invisible character (U+200B) | hint: write it as `b`
     c (-) at f.json:5
       error f.json:5 the key `command ` has hidden characters | hint: write it as `command`
-      error f.json:5 neither `command` nor `url` is given | hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
     d (stdio) at f.json:6
       error f.json:6 `command` stands twice in this entry, on lines 6 and 6 | hint: keep one of them
     e (stdio) at f.json:7
@@ -216,7 +215,7 @@ fn hidden_characters_and_doubled_keys_are_found() {
       warning f.json:10 `f` stands twice in this file; the one on line 9 is not used
     (unnamed) (stdio) at f.json:11
       error f.json:11 a server name must not be empty
-    "#);
+    ");
 }
 
 #[test]

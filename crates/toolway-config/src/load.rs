@@ -154,9 +154,9 @@ impl Loader<'_> {
         let text = match read_text(path) {
             Ok(text) => text?,
             Err(error) => {
-                let message = format!("`{}` {error}", path.display());
+                let diagnosis = Diagnosis::error(format!("the file {error}"));
                 self.diagnoses
-                    .push(Diagnosis::error(message).at(source.origin(1)));
+                    .push(diagnosis.at(source.origin(error.line())));
                 return None;
             }
         };

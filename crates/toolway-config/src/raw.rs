@@ -101,7 +101,7 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
     let mut file = RawFile::default();
     let members = match json::parse(text, source)? {
         Root::Empty if matches!(kind, FileKind::Managed | FileKind::Enterprise) => {
-            return Err(Diagnosis::error("is empty").at(source.origin(1)));
+            return Err(Diagnosis::error("the file is empty").at(source.origin(1)));
         }
         Root::Empty => return Ok(file),
         Root::Object(members) => members,
@@ -323,8 +323,8 @@ impl RawFile {
             return; // That diagnosis already says what to do.
         }
         let message = match kind {
-            FileKind::Flag => "has no `mcpServers`, so it brings no server",
-            _ => "has no `mcpServers`",
+            FileKind::Flag => "there is no `mcpServers`, so it brings no server",
+            _ => "there is no `mcpServers` in this file",
         };
         self.diagnoses.push(
             Diagnosis::warning(message)

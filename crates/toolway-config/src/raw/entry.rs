@@ -119,18 +119,18 @@ impl Checker<'_> {
                     .as_u64()
                     .is_some_and(|port| (1..=65_535).contains(&port)) => {}
             _ => {
-                let message = format!(
-                    "`{key}` must be {}, not {}",
-                    shape.expected(),
-                    kind_of(value)
-                );
+                let found = match value {
+                    Value::Number(number) if shape == Shape::Port => number.to_string(),
+                    other => kind_of(other).to_owned(),
+                };
+                let message = format!("`{key}` must be {}, not {found}", shape.expected());
                 self.error(key, message, None);
             }
         }
     }
 
     fn text(&mut self, key: &str, text: &str) {
-        // An empty `command` or `url` is reported as missing, with the better hint.
+        // An empty `command` or `url` is reported where the transport is settled.
         if text.contains('\0') {
             self.error(key, format!("`{key}` has a NUL character"), None);
         } else if text.trim().is_empty() && !matches!(key, "command" | "url") {
@@ -250,13 +250,35 @@ impl Checker<'_> {
             Some(kind) => self.needs(kind, command, url),
             None if url => return Some(self.inferred()),
             None if command => return Some(self.stdio()),
-            None => {
-                let message = "neither `command` nor `url` is given";
-                let hint = "add `\"command\": \"…\"`, or `\"type\": \"http\"` and `\"url\": \"https://…\"`";
-                self.error("command", message.to_owned(), Some(hint.to_owned()));
-            }
+            None => self.nothing_given(),
         }
         kind
+    }
+
+    fn nothing_given(&mut self) {
+        if self
+            .definition
+            .keys()
+            .any(|key| keys::visible(key).is_some())
+        {
+            return; // That key's own diagnosis says it all.
+        }
+        if let Some(key) = ["command", "url"]
+            .iter()
+            .find(|key| self.definition.contains_key(**key))
+        {
+            self.error(key, format!("`{key}` is empty"), None);
+            return;
+        }
+        let slip = self.definition.keys().find_map(|key| {
+            keys::meant(key, ["command", "url"]).map(|right| format!("rename `{key}` to `{right}`"))
+        });
+        let hint = slip.unwrap_or_else(|| {
+            "add `\"command\": \"…\"`, or `\"type\": \"http\"` and `\"url\": \"https://…\"`"
+                .to_owned()
+        });
+        let message = "neither `command` nor `url` is given".to_owned();
+        self.error("command", message, Some(hint));
     }
 
     fn needs(&mut self, kind: TransportKind, command: bool, url: bool) {

@@ -129,27 +129,42 @@ fn require_admitted(context: &Context, plan: &Plan, name: &str) -> Result<Server
     let (exit, hint) = match &server.verdict {
         Verdict::Admitted(_) => return Ok(server.name.clone()),
         Verdict::PendingApproval { .. } => (Exit::Refused, format!("toolway approve {name}")),
-        Verdict::Rejected { .. } => {
-            (Exit::Refused, format!("to change your mind: `toolway approve {name}`"))
-        }
+        Verdict::Rejected { .. } => (
+            Exit::Refused,
+            format!("to change your mind: `toolway approve {name}`"),
+        ),
         Verdict::Disabled { .. } => (Exit::Refused, format!("toolway enable {name}")),
         Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
-        Verdict::Invalid { .. } => {
-            (Exit::Configuration, format!("mend the entry at {}", server.origin))
-        }
-        Verdict::Shadowed { by, .. } => {
-            (Exit::Configuration, format!("the entry that counts stands at {}", by.origin))
-        }
+        Verdict::Invalid { .. } => (
+            Exit::Configuration,
+            format!("mend the entry at {}", server.origin),
+        ),
+        Verdict::Shadowed { by, .. } => (
+            Exit::Configuration,
+            format!("the entry that counts stands at {}", by.origin),
+        ),
     };
     // The plan's own finding knows best how to mend it.
-    let hint = server.diagnoses.iter().find_map(|found| found.hint.clone()).unwrap_or(hint);
-    let reason = server.verdict.reason().unwrap_or_else(|| server.verdict.word());
+    let hint = server
+        .diagnoses
+        .iter()
+        .find_map(|found| found.hint.clone())
+        .unwrap_or(hint);
+    let reason = server
+        .verdict
+        .reason()
+        .unwrap_or_else(|| server.verdict.word());
     Err(Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint))
 }
 
 fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
     match (&plan.blocked, &server.origin) {
-        (Some(Diagnosis { hint: Some(hint), .. }), _) => hint.clone(),
+        (
+            Some(Diagnosis {
+                hint: Some(hint), ..
+            }),
+            _,
+        ) => hint.clone(),
         (_, Origin::Flag { .. }) => "ask the administrator of this machine to allow it".to_owned(),
         _ => format!("see why with `toolway explain {}`", server.name),
     }

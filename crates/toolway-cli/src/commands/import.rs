@@ -86,7 +86,11 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         .iter()
         .flat_map(|found| &found.diagnoses)
         .any(|diagnosis| diagnosis.severity == Severity::Error);
-    let done = if faulty { Exit::Configuration } else { Exit::Success };
+    let done = if faulty {
+        Exit::Configuration
+    } else {
+        Exit::Success
+    };
     let candidates = choose(context.plan(), &found);
     if args.json {
         context.output.json(&preview_json(&candidates))?;

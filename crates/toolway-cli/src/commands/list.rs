@@ -93,7 +93,9 @@ fn say_waiting(context: &Context, plan: &Plan) {
     for server in &plan.servers {
         if matches!(server.verdict, Verdict::PendingApproval { .. }) {
             let name = &server.name;
-            context.output.say(&format!("hint: look at `{name}` with `toolway approve {name}`"));
+            context.output.say(&format!(
+                "hint: look at `{name}` with `toolway approve {name}`"
+            ));
         }
     }
 }

@@ -24,7 +24,7 @@ fn broken_json_is_located_and_other_files_still_load() {
     project root  [PROJECT]
     servers       1 admitted
 
-    error: [PROJECT]/.mcp.json:3:23: is not valid JSON: unexpected close brace
+    error: [PROJECT]/.mcp.json:3:23: not valid JSON: unexpected close brace
     hint: mend the file at that place; nothing in it is read until then
     ----- stderr
     ");
@@ -88,12 +88,11 @@ fn each_faulty_entry_is_diagnosed_and_the_good_one_works() {
     wrong-env     user   stdio  ✘ failed   -      `env.PORT` must be a string, not a number
     ----- stderr
     error: [HOME]/.config/toolway/settings.json:10: server `bad-url`: `url` must begin with `http://` or `https://`
+    hint: write e.g. `"url": "https://example.com/mcp"`
     error: [HOME]/.config/toolway/settings.json:12: server `hidden`: the server name `hidden ` has white space at its edge
     hint: write it as `hidden`
     error: [HOME]/.config/toolway/settings.json:13: server `key-space`: the key `command ` has hidden characters
     hint: write it as `command`
-    error: [HOME]/.config/toolway/settings.json:13: server `key-space`: neither `command` nor `url` is given
-    hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
     error: [HOME]/.config/toolway/settings.json:6: server `no-command`: neither `command` nor `url` is given
     hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
     error: [HOME]/.config/toolway/settings.json:7: server `no-url`: `type` is `http`, but `url` is missing
@@ -107,6 +106,7 @@ fn each_faulty_entry_is_diagnosed_and_the_good_one_works() {
     error: [HOME]/.config/toolway/settings.json:5: server `unknown-type`: unknown `type` `htpp`
     hint: did you mean `http`? The types are `stdio`, `http`, `sse`, `ws`, `sdk`, `sse-ide`, `ws-ide`, `connector`
     error: [HOME]/.config/toolway/settings.json:8: server `wrong-args`: `args` must be an array of strings, not a string
+    hint: write e.g. `"args": ["-y", "a-server"]`
     error: [HOME]/.config/toolway/settings.json:9: server `wrong-env`: `env.PORT` must be a string, not a number
     hint: write it in quotes: `"80"`
     "#);
@@ -169,19 +169,17 @@ fn a_policy_that_cannot_be_parsed_is_said_to_stop_everything() {
     exit: 0
     ----- stdout
     NAME  SCOPE  TYPE   STATE       TOOLS  DETAIL
-    mine  user   stdio  ⊘ disabled  -      nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
+    mine  user   stdio  ⊘ disabled  -      nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: not valid JSON: unterminated array
     ----- stderr
-    error: [SYSTEM]/managed-settings.json:1:23: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
-    hint: ask the administrator of this machine to mend `[SYSTEM]/managed-settings.json`
-    error: [SYSTEM]/managed-settings.json:1:23: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
+    error: [SYSTEM]/managed-settings.json:1:23: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: not valid JSON: unterminated array
     hint: ask the administrator of this machine to mend `[SYSTEM]/managed-settings.json`
     ");
     assert_snapshot!(toolway(&home, &["call", "mine", "x"]), @"
     exit: 6
     ----- stdout
     ----- stderr
-    error: server `mine` cannot be used: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: it is not valid JSON: unterminated array
-    hint: see why with `toolway explain mine`
+    error: server `mine` cannot be used: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: not valid JSON: unterminated array
+    hint: ask the administrator of this machine to mend `[SYSTEM]/managed-settings.json`
     ");
 }
 
@@ -189,12 +187,10 @@ fn a_policy_that_cannot_be_parsed_is_said_to_stop_everything() {
 fn a_missing_config_file_on_the_command_line_is_an_error() {
     let home = TempHome::new();
     assert_snapshot!(toolway(&home, &["--mcp-config", "nowhere.json", "list"]), @"
-    exit: 0
+    exit: 3
     ----- stdout
     ----- stderr
     error: `--mcp-config`: there is no file `[PROJECT]/nowhere.json`
     hint: give a file's path, or JSON that starts with `{`
-    no server is configured
-    hint: add one with `toolway add <name> <command or url>`
     ");
 }

@@ -277,7 +277,7 @@ fn a_deny_rule_refuses_what_is_typed_too() {
     ----- stdout
     ----- stderr
     error: `echo` of server `chaos` was refused by the rule `mcp__chaos__echo` in [HOME]/.config/toolway/settings.json:1
-    hint: the rule stands at [HOME]/.config/toolway/settings.json:1
+    hint: if it should run, take the rule out of `permissions.deny` at [HOME]/.config/toolway/settings.json:1
     ");
     // What a person types is that person's yes.
     toolway(&home, &["call", "chaos", "count"]).expect_code(0);
@@ -295,6 +295,6 @@ fn a_policy_refuses_a_typed_url_too() {
     ----- stdout
     ----- stderr
     error: server `127.0.0.1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
-    hint: see why with `toolway explain 127.0.0.1`
+    hint: ask the administrator of this machine to allow it
     "#);
 }

@@ -111,10 +111,11 @@ fn an_unknown_client_or_a_broken_file_is_named() {
     hint: see `toolway --help`
     ");
     assert_snapshot!(toolway(&home, &["import", "cursor"]), @"
-    exit: 0
+    exit: 3
     ----- stdout
     ----- stderr
     error: [HOME]/.cursor/mcp.json:1:17: not valid: expected value after colon in object property
+    hint: mend the file at that place; nothing of it was imported
     nothing to import
     ");
 }

@@ -179,13 +179,13 @@ fn flags_that_do_not_fit_the_transport_are_refused() {
     error: `extra` follows the URL, but a URL takes no arguments
     hint: toolway add docs https://x.example/
     ");
-    assert_snapshot!(toolway(&home, &["add", "docs", "ftp://x.example/", "-t", "http"]), @"
+    assert_snapshot!(toolway(&home, &["add", "docs", "ftp://x.example/", "-t", "http"]), @r#"
     exit: 3
     ----- stdout
     ----- stderr
     error: server `docs` is not added: `url` must begin with `http://` or `https://`, not `ftp:`
-    hint: see `toolway add --help`
-    ");
+    hint: write e.g. `"url": "https://example.com/mcp"`
+    "#);
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn an_approval_shows_everything_and_waits_for_a_yes() {
     server `repo` from [PROJECT]/.mcp.json:3
       command: node
       args: ["server.js","--root","${HOME}"]
-      env: {"A":"[redacted]"}
+      env: {"A":"b"}
       it reads these variables: HOME
     This runs the program above on this machine, with your rights.
     error: nobody is there to confirm this
@@ -375,7 +375,7 @@ fn an_approval_shows_everything_and_waits_for_a_yes() {
     server `repo` from [PROJECT]/.mcp.json:3
       command: node
       args: ["server.js","--root","${HOME}"]
-      env: {"A":"[redacted]"}
+      env: {"A":"b"}
       it reads these variables: HOME
     This runs the program above on this machine, with your rights.
     approved `repo`: [HOME]/.config/toolway/approvals.json:6

@@ -59,6 +59,7 @@ pub(super) fn broken(path: &Path, error: &syntax::SyntaxError) -> Diagnosis {
     Diagnosis::error(format!("not valid: {}", error.message))
         .at(origin(path, error.line))
         .column(error.column)
+        .hint("mend the file at that place; nothing of it was imported")
 }
 
 /// A finding about an entry, or about the file when the line is unknown.

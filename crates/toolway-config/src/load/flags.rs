@@ -4,7 +4,7 @@
 //! shell is involved: nothing but quotes and backslashes has a meaning.
 
 use serde_json::{Map, Value, json};
-use toolway_types::{Diagnosis, Scope};
+use toolway_types::{Diagnosis, Origin, Scope};
 
 use super::{Flags, Loader, Place};
 use crate::error::SplitError;
@@ -42,6 +42,10 @@ impl Loader<'_> {
         if !path.exists() {
             self.diagnoses.push(
                 Diagnosis::error(format!("`{CONFIG}`: there is no file `{}`", path.display()))
+                    .at(Origin::Flag {
+                        flag: CONFIG,
+                        line: 1,
+                    })
                     .hint("give a file's path, or JSON that starts with `{`"),
             );
             return;

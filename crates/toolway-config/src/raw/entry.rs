@@ -51,10 +51,23 @@ struct Checker<'a> {
     found: Vec<Diagnosis>,
 }
 
+/// How a key is written, for people who got it wrong.
+fn example(key: &str) -> String {
+    match key.split('.').next().unwrap_or(key) {
+        "command" => "write e.g. `\"command\": \"npx\"`".to_owned(),
+        "args" => "write e.g. `\"args\": [\"-y\", \"a-server\"]`".to_owned(),
+        "env" => "write e.g. `\"env\": {\"NAME\": \"value\"}`".to_owned(),
+        "url" => "write e.g. `\"url\": \"https://example.com/mcp\"`".to_owned(),
+        "headers" => "write e.g. `\"headers\": {\"Name\": \"value\"}`".to_owned(),
+        "timeout" => "write milliseconds, e.g. `\"timeout\": 60000`".to_owned(),
+        other => format!("mend `{other}` in the entry, or leave it out"),
+    }
+}
+
 impl Checker<'_> {
     fn error(&mut self, key: &str, message: String, hint: Option<String>) {
         let mut diagnosis = Diagnosis::error(message).at(self.origin(key));
-        diagnosis.hint = hint;
+        diagnosis.hint = hint.or_else(|| Some(example(key)));
         self.found.push(diagnosis);
     }
 

@@ -130,7 +130,7 @@ fn every_fault_of_an_entry_is_named_once() {
     nothing (-) at f.json:6
       error f.json:6 neither `command` nor `url` is given | hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
     empty (-) at f.json:7
-      error f.json:7 `command` is empty
+      error f.json:7 `command` is empty | hint: write e.g. `"command": "npx"`
     both (-) at f.json:8
       error f.json:8 `command` and `url` are both given; a server has one of them | hint: remove one of them
     inferred (http) at f.json:9
@@ -146,32 +146,32 @@ fn every_fault_of_an_entry_is_named_once() {
     list (-) at f.json:14
       error f.json:14 a server must be an object, not an array | hint: write `{"command": "…", "args": []}` or `{"type": "http", "url": "https://…"}`
     types (stdio) at f.json:15
-      error f.json:16 `command` must be a string, not a number
-      error f.json:17 `args` must be an array of strings, not a string
+      error f.json:16 `command` must be a string, not a number | hint: write e.g. `"command": "npx"`
+      error f.json:17 `args` must be an array of strings, not a string | hint: write e.g. `"args": ["-y", "a-server"]`
       error f.json:19 `env.PORT` must be a string, not a number | hint: write it in quotes: `"8080"`
-      error f.json:20 `A=B` is not a valid variable name
-      error f.json:22 `disabled` must be `true` or `false`, not a string
-      error f.json:23 `cwd` must be a string, not null
+      error f.json:20 `A=B` is not a valid variable name | hint: write e.g. `"env": {"NAME": "value"}`
+      error f.json:22 `disabled` must be `true` or `false`, not a string | hint: mend `disabled` in the entry, or leave it out
+      error f.json:23 `cwd` must be a string, not null | hint: mend `cwd` in the entry, or leave it out
     args (stdio) at f.json:25
       error f.json:25 `args[1]` must be a string, not a number | hint: write it in quotes: `"7"`
-      error f.json:25 `args[2]` must be a string, not null
+      error f.json:25 `args[2]` must be a string, not null | hint: write e.g. `"args": ["-y", "a-server"]`
     headers (http) at f.json:26
-      error f.json:27 `Bad Name` is not a valid header name
-      error f.json:28 `headers.Split` has a line break, which would start another header
+      error f.json:27 `Bad Name` is not a valid header name | hint: write e.g. `"headers": {"Name": "value"}`
+      error f.json:28 `headers.Split` has a line break, which would start another header | hint: write e.g. `"headers": {"Name": "value"}`
     relative (http) at f.json:31
-      error f.json:31 `url` must begin with `http://` or `https://`
+      error f.json:31 `url` must begin with `http://` or `https://` | hint: write e.g. `"url": "https://example.com/mcp"`
     scheme (http) at f.json:32
-      error f.json:32 `url` must begin with `http://` or `https://`, not `ftp:`
+      error f.json:32 `url` must begin with `http://` or `https://`, not `ftp:` | hint: write e.g. `"url": "https://example.com/mcp"`
     scheme-ws (ws) at f.json:33
-      error f.json:33 `url` must begin with `ws://` or `wss://`, not `https:`
+      error f.json:33 `url` must begin with `ws://` or `wss://`, not `https:` | hint: write e.g. `"url": "https://example.com/mcp"`
     port (http) at f.json:34
-      error f.json:34 `url` is not a URL: invalid port number
+      error f.json:34 `url` is not a URL: invalid port number | hint: write e.g. `"url": "https://example.com/mcp"`
     seconds (stdio) at f.json:35
       error f.json:35 `timeout` is 30 ms; the least is 1000 | hint: it counts milliseconds: for 30 seconds write 30000
     fraction (stdio) at f.json:36
-      error f.json:36 `timeout` must be a whole number of milliseconds, not 1500.5
+      error f.json:36 `timeout` must be a whole number of milliseconds, not 1500.5 | hint: write milliseconds, e.g. `"timeout": 60000`
     words (stdio) at f.json:37
-      error f.json:37 `timeout` must be a whole number of milliseconds, not a string
+      error f.json:37 `timeout` must be a whole number of milliseconds, not a string | hint: write milliseconds, e.g. `"timeout": 60000`
     era (stdio) at f.json:38
       error f.json:38 unknown `protocol` `modern` | hint: use `auto`, `legacy` or `2026-07-28`
     slips (stdio) at f.json:39
@@ -180,16 +180,16 @@ fn every_fault_of_an_entry_is_named_once() {
       warning f.json:39 `environment` is not a key Toolway reads | hint: did you mean `env`?
       warning f.json:39 `Command` is not a key Toolway reads | hint: did you mean `command`?
     oauth (http) at f.json:40
-      error f.json:41 `oauth.clientId` must be a string, not a number
-      error f.json:41 `oauth.callbackPort` must be a port number from 1 to 65535, not 70000
+      error f.json:41 `oauth.clientId` must be a string, not a number | hint: mend `oauth` in the entry, or leave it out
+      error f.json:41 `oauth.callbackPort` must be a port number from 1 to 65535, not 70000 | hint: mend `oauth` in the entry, or leave it out
       warning f.json:41 `oauth.scope` is not a key Toolway reads | hint: did you mean `oauth.scopes`?
-      error f.json:41 `oauth.authServerMetadataUrl` must begin with `http://` or `https://`
+      error f.json:41 `oauth.authServerMetadataUrl` must begin with `http://` or `https://` | hint: mend `oauth` in the entry, or leave it out
     shell (stdio) at f.json:43
       warning f.json:43 `command` has a space in it, and no shell will split it | hint: put the rest into `args`
     later (stdio) at f.json:44
-      error f.json:44 `alwaysLoad` must be `true` or `false`, not a number
-      error f.json:44 `excludeTools` must be an array of strings, not a string
-      error f.json:44 `alias` must not be empty
+      error f.json:44 `alwaysLoad` must be `true` or `false`, not a number | hint: mend `alwaysLoad` in the entry, or leave it out
+      error f.json:44 `excludeTools` must be an array of strings, not a string | hint: mend `excludeTools` in the entry, or leave it out
+      error f.json:44 `alias` must not be empty | hint: mend `alias` in the entry, or leave it out
     fine (stdio) at f.json:45
     "#);
 }

@@ -16,6 +16,8 @@ use toolway_wire::view;
 
 mod error;
 
+use error::brief;
+
 pub use error::{CallError, Oversize, Problem, RefusedBy};
 
 /// A wish to run a tool.
@@ -50,10 +52,13 @@ impl ToolTarget {
 impl fmt::Display for ToolTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ToolTarget::Exposed(name) => Untrusted::new(name).fmt(formatter),
-            ToolTarget::Key(key) => {
-                write!(formatter, "{}.{}", key.server, Untrusted::new(&key.tool))
-            }
+            ToolTarget::Exposed(name) => formatter.write_str(&brief(&Untrusted::new(name))),
+            ToolTarget::Key(key) => write!(
+                formatter,
+                "{}.{}",
+                key.server,
+                brief(&Untrusted::new(&key.tool))
+            ),
         }
     }
 }

@@ -15,7 +15,7 @@ use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
 
-pub mod names;
+mod names;
 pub mod prompts;
 pub mod resources;
 pub mod sanitize;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use toolway_types::{ConnectionState, Origin, ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, Origin, ServerName, ToolKey, Untrusted, text};
 
 use super::ToolTarget;
 
@@ -31,7 +31,7 @@ pub enum CallError {
         candidates: Vec<String>,
     },
     /// The arguments do not fit the tool's schema.
-    #[error("the arguments do not fit `{tool}` of server `{server}`: {}", Problems(.problems))]
+    #[error("the arguments do not fit `{}` of server `{server}`: {}", brief(.tool), Problems(.problems))]
     Invalid {
         /// The server.
         server: ServerName,
@@ -41,7 +41,7 @@ pub enum CallError {
         problems: Vec<Problem>,
     },
     /// Somebody or something said no.
-    #[error("`{tool}` of server `{server}` was refused {by}")]
+    #[error("`{}` of server `{server}` was refused {by}", brief(.tool))]
     Refused {
         /// The server.
         server: ServerName,
@@ -51,7 +51,7 @@ pub enum CallError {
         by: RefusedBy,
     },
     /// The server has no open connection.
-    #[error("server `{server}` is {}", .state.as_str())]
+    #[error("server `{server}` is {}", State(.state))]
     Unavailable {
         /// The server.
         server: ServerName,
@@ -65,7 +65,7 @@ pub enum CallError {
         server: ServerName,
     },
     /// No answer in time; the server was told to stop.
-    #[error("`{tool}` of server `{server}` did not answer within {after:?}")]
+    #[error("`{}` of server `{server}` did not answer within {after:?}", brief(.tool))]
     TimedOut {
         /// The server.
         server: ServerName,
@@ -75,7 +75,7 @@ pub enum CallError {
         after: Duration,
     },
     /// The host ended the connection while the call ran.
-    #[error("the call of `{tool}` of server `{server}` was cancelled")]
+    #[error("the call of `{}` of server `{server}` was cancelled", brief(.tool))]
     Cancelled {
         /// The server.
         server: ServerName,
@@ -83,7 +83,7 @@ pub enum CallError {
         tool: Untrusted,
     },
     /// The server answered with a JSON-RPC error.
-    #[error("server `{server}` answered `{tool}` with error {code}: {message}")]
+    #[error("server `{server}` answered `{}` with error {code}: {}", brief(.tool), brief(.message))]
     Protocol {
         /// The server.
         server: ServerName,
@@ -97,7 +97,7 @@ pub enum CallError {
         data: Option<Box<RawValue>>,
     },
     /// The server answered something that is not a tool's result.
-    #[error("server `{server}` answered `{tool}` with {what}")]
+    #[error("server `{server}` answered `{}` with {}", brief(.tool), brief(.what))]
     Malformed {
         /// The server.
         server: ServerName,
@@ -107,7 +107,7 @@ pub enum CallError {
         what: Untrusted,
     },
     /// The answer did not get through.
-    #[error("the call of `{tool}` of server `{server}` did not get through: {message}")]
+    #[error("the call of `{}` of server `{server}` did not get through: {}", brief(.tool), brief(.message))]
     Transport {
         /// The server.
         server: ServerName,
@@ -117,7 +117,7 @@ pub enum CallError {
         message: Untrusted,
     },
     /// Arguments or answer are larger than we carry.
-    #[error("the {what} of `{tool}` of server `{server}` is over {limit} bytes")]
+    #[error("the {what} of `{}` of server `{server}` is over {limit} bytes", brief(.tool))]
     TooLarge {
         /// The server.
         server: ServerName,
@@ -226,6 +226,29 @@ impl fmt::Display for Oversize {
             Oversize::Arguments => "arguments",
             Oversize::Answer => "answer",
         })
+    }
+}
+
+/// The longest piece of a server's words in a message, in characters.
+const MAX_BRIEF: usize = 500;
+
+/// A server's words for a message: one line, so that they cannot pass for lines of ours.
+pub(super) fn brief(text: &Untrusted) -> String {
+    text::cut(&text.line(), MAX_BRIEF).into_owned()
+}
+
+struct State<'a>(&'a ConnectionState);
+
+impl fmt::Display for State<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.0.as_str();
+        match self.0 {
+            ConnectionState::Failed(failure) => write!(formatter, "{word}: {}", failure.message),
+            ConnectionState::Disabled { reason } => write!(formatter, "{word}: {reason}"),
+            ConnectionState::Pending { .. }
+            | ConnectionState::Connected(_)
+            | ConnectionState::NeedsAuth { .. } => formatter.write_str(word),
+        }
     }
 }
 

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
+use toolway_types::ToolKey;
 use toolway_types::name::normalize;
-use toolway_types::{ToolKey, Untrusted};
 
-use super::{CatalogTool, CatalogWarning};
+use super::{CatalogTool, CatalogWarning, sanitize};
 use crate::call::ToolTarget;
 
 /// How alike two names must be (Jaro-Winkler, 0 to 1) to suggest one for the other.
@@ -57,7 +57,7 @@ pub(super) fn hide_collisions<T: Named>(items: &mut Vec<T>, warnings: &mut Vec<C
 }
 
 fn describe(key: &ToolKey) -> String {
-    format!("`{}` of server `{}`", Untrusted::new(&key.tool), key.server)
+    format!("`{}` of server `{}`", sanitize::line(&key.tool), key.server)
 }
 
 /// Whether a tool answers to what was asked for, once both are normalised.

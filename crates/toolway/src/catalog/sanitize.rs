@@ -58,16 +58,11 @@ pub fn words(text: &str) -> String {
     text::cut(&folded, MAX_DESCRIPTION).into_owned()
 }
 
-/// Cleans a schema within the limits on schemas.
+/// Cleans every string in a schema, or in annotations. Keys are refused instead of cleaned.
 pub fn schema(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
     if !raw.get().starts_with('{') {
         return Err(Unfit::NotAnObject);
     }
-    json(raw)
-}
-
-/// Cleans every string in a piece of JSON. Keys are refused instead of cleaned.
-pub fn json(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
     let bytes = raw.get().len();
     if bytes > MAX_SCHEMA_BYTES {
         return Err(Unfit::TooManyBytes(bytes));

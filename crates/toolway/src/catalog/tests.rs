@@ -18,7 +18,7 @@ fn raw(value: &Value) -> Box<RawValue> {
 }
 
 /// The tools of a `tools/list` result, through the real view.
-fn tools(items: Vec<Value>) -> Vec<view::Tool> {
+fn tools(items: &[Value]) -> Vec<view::Tool> {
     let page = view::tools(&raw(&json!({ "tools": items }))).unwrap();
     assert_eq!(page.faults, []);
     page.items
@@ -28,7 +28,7 @@ fn named(name: &str) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object" } })
 }
 
-fn offer(name: &str, items: Vec<Value>) -> ServerOffer {
+fn offer(name: &str, items: &[Value]) -> ServerOffer {
     ServerOffer {
         tools: tools(items),
         ..ServerOffer::new(server(name))
@@ -46,8 +46,8 @@ fn keys(catalog: &Catalog) -> Vec<(String, String)> {
 
 #[test]
 fn the_order_is_by_server_and_tool_however_the_offers_come() {
-    let a = || offer("alpha", vec![named("two"), named("one")]);
-    let b = || offer("beta", vec![named("three")]);
+    let a = || offer("alpha", &[named("two"), named("one")]);
+    let b = || offer("beta", &[named("three")]);
     let one = catalog([a(), b()]);
     let other = catalog([b(), a()]);
     assert_eq!(keys(&one), keys(&other));
@@ -64,7 +64,7 @@ fn the_order_is_by_server_and_tool_however_the_offers_come() {
 
 #[test]
 fn a_tool_listed_twice_is_there_once_and_told() {
-    let catalog = catalog([offer("s", vec![named("same"), named("same")])]);
+    let catalog = catalog([offer("s", &[named("same"), named("same")])]);
     assert_eq!(catalog.tools.len(), 1);
     assert_eq!(
         catalog.warnings,
@@ -79,7 +79,7 @@ fn a_tool_listed_twice_is_there_once_and_told() {
 fn hints_of_meta_and_annotations_are_read() {
     let with = |meta: Value| json!({"name": "t", "inputSchema": {}, "_meta": meta});
     let read = |meta: Value| {
-        let catalog = catalog([offer("s", vec![with(meta)])]);
+        let catalog = catalog([offer("s", &[with(meta)])]);
         let tool = &catalog.tools[0];
         (tool.deferred, tool.always_load, tool.search_hint.clone())
     };
@@ -103,7 +103,7 @@ fn hints_of_meta_and_annotations_are_read() {
 
     let annotated = json!({"name": "t", "inputSchema": {}, "annotations":
         {"title": "Shown", "readOnlyHint": true, "destructiveHint": false, "vendor": 1}});
-    let catalog = catalog([offer("s", vec![annotated])]);
+    let catalog = catalog([offer("s", &[annotated])]);
     let tool = &catalog.tools[0];
     assert_eq!(tool.title.as_deref(), Some("Shown"));
     let expected = Hints {
@@ -151,4 +151,22 @@ fn prompts_are_commands_and_resources_keep_their_address() {
     assert_eq!(catalog.resources[0].name, "file:///a");
     assert_eq!(catalog.templates[0].uri_template, "file:///{path}");
     assert_eq!(catalog.warnings, []);
+}
+
+#[test]
+fn sec_28_a_tool_with_an_impossible_header_wish_is_left_out_and_told() {
+    let asking = |name: &str, kind: &str| {
+        json!({"name": name, "inputSchema":
+            {"properties": {"region": {"type": kind, "x-mcp-header": "Region"}}}})
+    };
+    let catalog = catalog([offer(
+        "s",
+        &[asking("good", "string"), asking("bad", "object")],
+    )]);
+    assert_eq!(keys(&catalog), [("s".to_owned(), "good".to_owned())]);
+    assert_eq!(
+        catalog.warnings[0].message,
+        "tool `bad` is skipped: property `region`: only string, integer and boolean properties \
+         can be mirrored"
+    );
 }

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 pub use toolway_config::permission::Hints;
-use toolway_types::{ServerName, ToolKey};
-use toolway_wire::view;
+use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_wire::{headers, view};
 
 use super::names::Named;
 use super::{CatalogWarning, sanitize};
@@ -160,6 +160,11 @@ fn admit_one(
     }
     let input_schema = sanitize::schema(&tool.input_schema)
         .map_err(|unfit| format!("tool `{shown}` is skipped: its input schema {unfit}"))?;
+    // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
+    headers::header_params(&tool.input_schema).map_err(|fault| {
+        let fault = Untrusted::new(fault.to_string());
+        format!("tool `{shown}` is skipped: {}", fault.line())
+    })?;
     let mut optional = |raw: Option<&RawValue>, what: &str| {
         raw.and_then(|raw| match sanitize::schema(raw) {
             Ok(cleaned) => Some(cleaned),

@@ -11,8 +11,8 @@ use toolway_wire::view::{self, ResultType};
 use super::send::RawResult;
 use crate::call::{CallError, SavedFile, ToolOutcome};
 
-pub mod media;
-pub mod spill;
+mod media;
+mod spill;
 
 /// Reads the answer and saves its media in the private directory.
 pub async fn finish(answer: RawResult, output_dir: &Path) -> Result<ToolOutcome, CallError> {

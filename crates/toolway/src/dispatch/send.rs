@@ -168,7 +168,9 @@ fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
             lost("the server closed the connection".to_owned())
         }
         SendError::Closed(CloseReason::Broken(message))
-        | SendError::Send(SendFailure::Cut(message)) => lost(message),
+        | SendError::Send(SendFailure::Cut(message) | SendFailure::Unreachable { message, .. }) => {
+            lost(message)
+        }
         SendError::Rpc(RpcError {
             code,
             message,
@@ -195,7 +197,6 @@ fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
         SendError::Send(SendFailure::Status { status, .. }) => {
             lost(format!("HTTP status {status}"))
         }
-        SendError::Send(SendFailure::Unreachable { message, .. }) => lost(message),
         SendError::Send(SendFailure::NotMcp { content_type }) => {
             let what = Untrusted::new(format!("content of type `{content_type}`"));
             CallError::Malformed { server, tool, what }

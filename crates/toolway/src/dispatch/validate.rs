@@ -225,7 +225,9 @@ impl Size {
             Value::String(text) => self.bytes += text.len() + 3,
             Value::Array(items) => {
                 self.bytes += 2;
-                items.iter().for_each(|item| self.add(item, depth + 1));
+                for item in items {
+                    self.add(item, depth + 1);
+                }
             }
             Value::Object(members) => self.add_object(members, depth),
             Value::Null | Value::Bool(_) | Value::Number(_) => self.bytes += 2,

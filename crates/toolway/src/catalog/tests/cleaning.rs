@@ -175,7 +175,7 @@ fn sec_35_no_hidden_character_survives_in_any_field() {
 
 #[test]
 fn sec_35_a_hidden_name_is_another_tool_than_the_plain_one() {
-    let catalog = catalog([offer("s", vec![named("delete"), named("delete\u{200b}")])]);
+    let catalog = catalog([offer("s", &[named("delete"), named("delete\u{200b}")])]);
     assert_eq!(catalog.tools.len(), 2);
     assert_ne!(catalog.tools[0].name, catalog.tools[1].name);
     let plain = catalog
@@ -203,9 +203,7 @@ fn a_clean_schema_stays_the_bytes_the_server_sent() {
 fn a_description_is_cut_at_the_limit_and_marked() {
     let described = |length: usize| {
         let tool = json!({"name": "t", "inputSchema": {}, "description": "é".repeat(length)});
-        catalog([offer("s", vec![tool])]).tools[0]
-            .description
-            .clone()
+        catalog([offer("s", &[tool])]).tools[0].description.clone()
     };
     assert_eq!(described(MAX_DESCRIPTION), "é".repeat(MAX_DESCRIPTION));
     for length in [MAX_DESCRIPTION + 1, MAX_DESCRIPTION * 1000] {
@@ -218,10 +216,10 @@ fn a_description_is_cut_at_the_limit_and_marked() {
 #[test]
 fn sec_32_tools_past_the_cap_are_left_out_and_told() {
     let many = |count: usize| {
-        let items = (0..count)
+        let items: Vec<Value> = (0..count)
             .map(|index| named(&format!("tool{index:06}")))
             .collect();
-        catalog([offer("s", items), offer("other", vec![named("t")])])
+        catalog([offer("s", &items), offer("other", &[named("t")])])
     };
     let full = many(MAX_TOOLS);
     assert_eq!((full.tools.len(), full.warnings.len()), (MAX_TOOLS + 1, 0));
@@ -236,7 +234,7 @@ fn sec_32_tools_past_the_cap_are_left_out_and_told() {
 fn sec_32_a_schema_past_the_caps_takes_only_its_own_tool() {
     let with = |schema: Value| {
         let tool = json!({"name": "large", "inputSchema": schema});
-        catalog([offer("s", vec![tool, named("small")])])
+        catalog([offer("s", &[tool, named("small")])])
     };
     // {"enum":[0,…]} has the object, the array and its items.
     let nodes = |count: usize| json!({"enum": vec![0; count - 2]});
@@ -262,7 +260,7 @@ fn sec_32_a_schema_past_the_caps_takes_only_its_own_tool() {
     }
     let long_name = catalog([offer(
         "s",
-        vec![named(&"n".repeat(MAX_NAME + 1)), named("small")],
+        &[named(&"n".repeat(MAX_NAME + 1)), named("small")],
     )]);
     assert_eq!((long_name.tools.len(), long_name.warnings.len()), (1, 1));
     assert!(long_name.warnings[0].message.len() < 1_000);

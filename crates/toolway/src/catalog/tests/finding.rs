@@ -21,7 +21,7 @@ fn pair(server: &str, tool: &str) -> (String, String) {
 
 #[test]
 fn a_tool_is_found_by_every_name_it_has() {
-    let catalog = catalog([offer("my server", vec![named("get.item"), named("plain")])]);
+    let catalog = catalog([offer("my server", &[named("get.item"), named("plain")])]);
     let wanted = pair("my server", "get.item");
     let name = catalog
         .find(&key("my server", "get.item"))
@@ -44,8 +44,8 @@ fn a_tool_is_found_by_every_name_it_has() {
 #[test]
 fn an_unknown_tool_brings_the_nearest_name() {
     let catalog = catalog([
-        offer("git", vec![named("commit"), named("status")]),
-        offer("files", vec![named("read_file")]),
+        offer("git", &[named("commit"), named("status")]),
+        offer("files", &[named("read_file")]),
     ]);
     let suggestion = |target: &ToolTarget| match catalog.find(target).unwrap_err() {
         CallError::Unknown { suggestion, .. } => suggestion,
@@ -74,15 +74,12 @@ fn an_unknown_tool_brings_the_nearest_name() {
 #[test]
 fn sec_31_names_that_flatten_alike_stay_apart() {
     let catalog = catalog([
-        offer("a", vec![named("b__c"), named("evil__foo")]),
-        offer("a__b", vec![named("c")]),
-        offer("a__evil", vec![named("foo")]),
-        offer("acme", vec![named("_status")]),
-        offer("acme_", vec![named("status")]),
-        offer(
-            "s",
-            vec![named("foo.bar"), named("foo_bar"), named("foo bar")],
-        ),
+        offer("a", &[named("b__c"), named("evil__foo")]),
+        offer("a__b", &[named("c")]),
+        offer("a__evil", &[named("foo")]),
+        offer("acme", &[named("_status")]),
+        offer("acme_", &[named("status")]),
+        offer("s", &[named("foo.bar"), named("foo_bar"), named("foo bar")]),
     ]);
     assert_eq!(catalog.tools.len(), 9);
     assert_eq!(catalog.warnings, []);
@@ -107,9 +104,9 @@ fn sec_31_names_that_flatten_alike_stay_apart() {
 #[test]
 fn sec_31_a_loose_name_that_fits_two_tools_is_refused() {
     let catalog = catalog([
-        offer("s", vec![named("foo.bar"), named("foo bar")]),
-        offer("x y", vec![named("t")]),
-        offer("x.y", vec![named("t")]),
+        offer("s", &[named("foo.bar"), named("foo bar")]),
+        offer("x y", &[named("t")]),
+        offer("x.y", &[named("t")]),
     ]);
     let Err(CallError::Ambiguous { candidates, .. }) = catalog.find(&exposed("mcp__s__foo_bar"))
     else {
@@ -140,7 +137,7 @@ fn sec_31_tools_whose_exposed_names_collide_are_both_hidden_and_told() {
     let name = ToolKey::new(server("s"), one).exposed();
     assert_eq!(name, ToolKey::new(server("s"), other).exposed());
 
-    let catalog = catalog([offer("s", vec![named(one), named(other), named("honest")])]);
+    let catalog = catalog([offer("s", &[named(one), named(other), named("honest")])]);
     assert_eq!(keys(&catalog), [pair("s", "honest")]);
     assert!(matches!(
         catalog.find(&exposed(&name)),
@@ -168,7 +165,7 @@ proptest! {
         let offers: Vec<ServerOffer> = pairs
             .iter()
             .filter(|(name, _)| ServerName::new(name.as_str()).is_ok())
-            .map(|(name, tool)| offer(name, vec![named(tool)]))
+            .map(|(name, tool)| offer(name, &[named(tool)]))
             .collect();
         let count = offers.len();
         let catalog = catalog(offers);

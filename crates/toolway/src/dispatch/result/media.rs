@@ -9,7 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use toolway_wire::view::{Content, ResourceBody};
 
 /// The most media of one result that are saved.
-pub const MAX_MEDIA: usize = 64;
+pub(crate) const MAX_MEDIA: usize = 64;
 
 /// Peers forget the padding, and some leave stray bits.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -21,131 +21,63 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// A kind of file: its media type and the end of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub(crate) struct Kind {
     /// The media type.
-    pub mime_type: &'static str,
+    pub(crate) mime_type: &'static str,
     /// The extension, without the dot.
-    pub extension: &'static str,
+    pub(crate) extension: &'static str,
 }
 
 /// What is not on the list.
-const OTHER: Kind = Kind {
-    mime_type: "application/octet-stream",
-    extension: "bin",
-};
+const OTHER: Kind = kind("application/octet-stream", "bin");
 
 /// Every kind we save by name. HTML and SVG are left out on purpose: they can run scripts when
 /// a person opens them.
 const KINDS: [Kind; 26] = [
-    Kind {
-        mime_type: "image/png",
-        extension: "png",
-    },
-    Kind {
-        mime_type: "image/jpeg",
-        extension: "jpg",
-    },
-    Kind {
-        mime_type: "image/gif",
-        extension: "gif",
-    },
-    Kind {
-        mime_type: "image/webp",
-        extension: "webp",
-    },
-    Kind {
-        mime_type: "image/avif",
-        extension: "avif",
-    },
-    Kind {
-        mime_type: "image/bmp",
-        extension: "bmp",
-    },
-    Kind {
-        mime_type: "image/tiff",
-        extension: "tiff",
-    },
-    Kind {
-        mime_type: "audio/wav",
-        extension: "wav",
-    },
-    Kind {
-        mime_type: "audio/mpeg",
-        extension: "mp3",
-    },
-    Kind {
-        mime_type: "audio/ogg",
-        extension: "ogg",
-    },
-    Kind {
-        mime_type: "audio/flac",
-        extension: "flac",
-    },
-    Kind {
-        mime_type: "audio/aac",
-        extension: "aac",
-    },
-    Kind {
-        mime_type: "audio/mp4",
-        extension: "m4a",
-    },
-    Kind {
-        mime_type: "audio/webm",
-        extension: "weba",
-    },
-    Kind {
-        mime_type: "video/mp4",
-        extension: "mp4",
-    },
-    Kind {
-        mime_type: "video/webm",
-        extension: "webm",
-    },
-    Kind {
-        mime_type: "application/pdf",
-        extension: "pdf",
-    },
-    Kind {
-        mime_type: "application/json",
-        extension: "json",
-    },
-    Kind {
-        mime_type: "application/zip",
-        extension: "zip",
-    },
-    Kind {
-        mime_type: "application/gzip",
-        extension: "gz",
-    },
-    Kind {
-        mime_type: "application/xml",
-        extension: "xml",
-    },
-    Kind {
-        mime_type: "text/plain",
-        extension: "txt",
-    },
-    Kind {
-        mime_type: "text/csv",
-        extension: "csv",
-    },
-    Kind {
-        mime_type: "text/markdown",
-        extension: "md",
-    },
-    Kind {
-        mime_type: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-        extension: "xlsx",
-    },
-    Kind {
-        mime_type: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        extension: "docx",
-    },
+    kind("image/png", "png"),
+    kind("image/jpeg", "jpg"),
+    kind("image/gif", "gif"),
+    kind("image/webp", "webp"),
+    kind("image/avif", "avif"),
+    kind("image/bmp", "bmp"),
+    kind("image/tiff", "tiff"),
+    kind("audio/wav", "wav"),
+    kind("audio/mpeg", "mp3"),
+    kind("audio/ogg", "ogg"),
+    kind("audio/flac", "flac"),
+    kind("audio/aac", "aac"),
+    kind("audio/mp4", "m4a"),
+    kind("audio/webm", "weba"),
+    kind("video/mp4", "mp4"),
+    kind("video/webm", "webm"),
+    kind("application/pdf", "pdf"),
+    kind("application/json", "json"),
+    kind("application/zip", "zip"),
+    kind("application/gzip", "gz"),
+    kind("application/xml", "xml"),
+    kind("text/plain", "txt"),
+    kind("text/csv", "csv"),
+    kind("text/markdown", "md"),
+    kind(
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xlsx",
+    ),
+    kind(
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "docx",
+    ),
 ];
+
+const fn kind(mime_type: &'static str, extension: &'static str) -> Kind {
+    Kind {
+        mime_type,
+        extension,
+    }
+}
 
 impl Kind {
     /// The kind that a media type names; anything unknown is plain bytes.
-    pub fn of(mime_type: Option<&str>) -> Kind {
+    pub(crate) fn of(mime_type: Option<&str>) -> Kind {
         let essence = mime_type
             .unwrap_or_default()
             .split(';')
@@ -167,17 +99,17 @@ impl Kind {
 
 /// One decoded piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Media {
+pub(crate) struct Media {
     /// Which block of the content it was.
-    pub block: usize,
+    pub(crate) block: usize,
     /// Its kind.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Decodes every image, sound and binary resource. What cannot be decoded is told in `warnings`.
-pub fn decode(content: &[Content], warnings: &mut Vec<String>) -> Vec<Media> {
+pub(crate) fn decode(content: &[Content], warnings: &mut Vec<String>) -> Vec<Media> {
     let mut media = Vec::new();
     for (block, item) in content.iter().enumerate() {
         let Some((data, mime_type)) = encoded(item) else {

@@ -25,7 +25,7 @@ const MAX_NAMES: u32 = 8;
 
 /// Why a file could not be saved.
 #[derive(Debug, thiserror::Error)]
-pub enum SpillError {
+pub(crate) enum SpillError {
     /// The directory cannot be made or opened; a symbolic link in its place is among that.
     #[error("cannot open the directory `{}`: {source}", .path.display())]
     Directory {
@@ -66,13 +66,13 @@ pub enum SpillError {
 
 /// An open private directory.
 #[derive(Debug)]
-pub struct Store {
+pub(crate) struct Store {
     path: PathBuf,
     directory: OwnedFd,
 }
 
 /// Saves all of it; gives the files and, for each that failed, one sentence.
-pub fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<String>) {
+pub(crate) fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<String>) {
     let store = match Store::open(directory) {
         Ok(store) => store,
         Err(error) => {
@@ -100,7 +100,7 @@ pub fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<Strin
 
 impl Store {
     /// Opens the directory, making it when it is absent.
-    pub fn open(path: &Path) -> Result<Self, SpillError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, SpillError> {
         let failed = |source: io::Error| SpillError::Directory {
             path: path.to_owned(),
             source,
@@ -133,7 +133,7 @@ impl Store {
     }
 
     /// Saves one piece. The same bytes twice are one file.
-    pub fn save(&self, media: &Media) -> Result<SavedFile, SpillError> {
+    pub(crate) fn save(&self, media: &Media) -> Result<SavedFile, SpillError> {
         let digest = hex::encode(Sha256::digest(&media.bytes));
         let failed = |source: io::Error| SpillError::Write {
             path: self.path.clone(),

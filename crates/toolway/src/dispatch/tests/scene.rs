@@ -1,0 +1,186 @@
+//! A scene for calls: one scripted line, and what it was sent.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey};
+use toolway_wire::view;
+
+use super::super::send::{Line, Lines, SendError, SendOptions};
+use super::super::*;
+use crate::call::Progress;
+use crate::catalog::ServerOffer;
+
+/// What a line saw of one request.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sent {
+    pub(super) method: String,
+    pub(super) params: String,
+    pub(super) timeout: Duration,
+    pub(super) tool: Option<String>,
+}
+
+type Script = Box<dyn Fn() -> Result<Box<RawValue>, SendError> + Send + Sync>;
+
+/// A line that answers by script and remembers what it was sent.
+pub(super) struct ScriptedLine {
+    answer: Script,
+    pub(super) timeout: Option<Duration>,
+    sent: Mutex<Vec<Sent>>,
+}
+
+impl Line for ScriptedLine {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Box<RawValue>,
+        options: SendOptions<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+        self.sent.lock().unwrap().push(Sent {
+            method: method.to_owned(),
+            params: params.get().to_owned(),
+            timeout: options.timeout,
+            tool: options.tool.map(|tool| tool.name.clone()),
+        });
+        if let Some(progress) = options.progress {
+            progress(Progress {
+                progress: 0.5,
+                total: None,
+                message: None,
+            });
+        }
+        Box::pin(std::future::ready((self.answer)()))
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+}
+
+/// One connected server `s` and one that wants a login, `locked`.
+pub(super) struct Scene {
+    pub(super) line: Arc<ScriptedLine>,
+    permissions: Permissions,
+    hooks: Hooks,
+    pub(super) prompter: Option<Box<dyn Prompter>>,
+    pub(super) output: tempfile::TempDir,
+}
+
+struct OneLine(Arc<ScriptedLine>);
+
+impl Lines for OneLine {
+    fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
+        let server = server.clone();
+        match server.as_str() {
+            "s" => Ok(self.0.clone()),
+            "locked" => Err(CallError::NeedsAuth { server }),
+            _ => {
+                let state = ConnectionState::Pending { attempt: 1 };
+                Err(CallError::Unavailable { server, state })
+            }
+        }
+    }
+}
+
+pub(super) fn settings() -> Origin {
+    Origin::File {
+        path: PathBuf::from("/home/u/settings.json"),
+        line: 4,
+    }
+}
+
+impl Scene {
+    pub(super) fn answering(answer: Value) -> Self {
+        Self::with(move || Ok(to_raw_value(&answer).unwrap()))
+    }
+
+    pub(super) fn failing(error: impl Fn() -> SendError + Send + Sync + 'static) -> Self {
+        Self::with(move || Err(error()))
+    }
+
+    fn with(answer: impl Fn() -> Result<Box<RawValue>, SendError> + Send + Sync + 'static) -> Self {
+        let answer: Script = Box::new(answer);
+        Self {
+            line: Arc::new(ScriptedLine {
+                answer,
+                timeout: None,
+                sent: Mutex::default(),
+            }),
+            permissions: Permissions::empty(),
+            hooks: Hooks::empty(),
+            prompter: None,
+            output: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(super) fn permissions(mut self, settings_value: &Value) -> Self {
+        let (permissions, found) = Permissions::parse(settings_value, &settings(), Scope::User);
+        assert_eq!(found, []);
+        self.permissions = permissions;
+        self
+    }
+
+    pub(super) fn hooks(mut self, settings_value: &Value) -> Self {
+        let (hooks, found) = Hooks::parse(settings_value, &settings(), Scope::User);
+        assert_eq!(found, []);
+        self.hooks = hooks;
+        self
+    }
+
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        let key = ToolKey::new(ServerName::new("s").unwrap(), tool);
+        self.call_key(key, options).await
+    }
+
+    pub(super) async fn call_key(
+        &self,
+        key: ToolKey,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        let list = json!({"tools": [
+            {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}}},
+            {"name": "odd", "inputSchema": {"type": "nothing"}},
+        ]});
+        let tools = view::tools(&to_raw_value(&list).unwrap()).unwrap().items;
+        let server = ServerName::new("s").unwrap();
+        let catalog = Catalog::build(
+            1,
+            [ServerOffer {
+                tools,
+                ..ServerOffer::new(server)
+            }],
+        );
+        let lines = OneLine(self.line.clone());
+        let output_dir = self.output.path().join("results");
+        let dispatch = Dispatch {
+            catalog,
+            permissions: &self.permissions,
+            hooks: &self.hooks,
+            lines: &lines,
+            prompter: self.prompter.as_deref(),
+            tool_timeout: Duration::from_secs(100),
+            output_dir: &output_dir,
+        };
+        let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();
+        dispatch
+            .call(
+                ToolRequest {
+                    target: ToolTarget::Key(key),
+                    arguments,
+                },
+                options,
+            )
+            .await
+    }
+
+    pub(super) fn sent(&self) -> Vec<Sent> {
+        self.line.sent.lock().unwrap().clone()
+    }
+}

@@ -1,6 +1,7 @@
 //! From a server's definition to a channel of bytes.
 //!
-//! Owns starting processes and opening outbound sockets. Does not know what the bytes mean.
+//! Owns starting processes and opening outbound sockets, and the caps on what comes back. Does
+//! not know what the bytes mean beyond what framing needs.
 
 pub mod channel;
 pub mod client;
@@ -9,5 +10,62 @@ pub mod http;
 pub mod in_process;
 pub mod stdio;
 
+use std::time::Duration;
+
+use toolway_types::{ServerSpec, TransportSpec};
+
 pub use channel::{Channel, Command, Driver, Event, Outgoing, Tag};
 pub use error::{CloseReason, OpenError, SendFailure};
+
+/// What every channel is opened with.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// The HTTP client that all remote servers share.
+    pub client: client::Client,
+    /// The caps.
+    pub limits: Limits,
+}
+
+/// The caps on what a server may send, and on how long it may hold us up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest line on a process's stdout, in bytes.
+    pub line: usize,
+    /// The largest HTTP answer, in bytes.
+    pub response: usize,
+    /// The largest single event of an event stream, in bytes.
+    pub sse_event: usize,
+    /// How much of a process's stderr is kept, in bytes.
+    pub stderr_ring: usize,
+    /// How long a process may leave its stdin unread while we have something to say.
+    pub write_stall: Duration,
+    /// How long an HTTP request may take until its answer begins.
+    pub first_byte: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            line: 16 * MIB,
+            response: 64 * MIB,
+            sse_event: 16 * MIB,
+            stderr_ring: 256 * 1024,
+            write_stall: Duration::from_secs(30),
+            first_byte: Duration::from_mins(1),
+        }
+    }
+}
+
+/// Opens a channel to a server.
+#[expect(
+    clippy::unused_async,
+    reason = "transports that connect before they are open follow"
+)]
+pub async fn open(spec: &ServerSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+    match &spec.transport {
+        TransportSpec::Stdio(stdio) => stdio::open(stdio, &options.limits),
+        TransportSpec::Http(remote) => http::open(remote, options),
+        other => Err(OpenError::Unsupported(other.kind().as_str())),
+    }
+}

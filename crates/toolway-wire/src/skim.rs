@@ -41,8 +41,8 @@ impl Skimmer {
     /// Reads on.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
-            // Long strings deep inside are where an oversized message has its bulk.
-            if self.in_string && !self.escaped && self.depth > 1 {
+            // Long strings are where an oversized message has its bulk.
+            if self.in_string && !self.escaped && !self.keeps() {
                 match memchr::memchr2(b'"', b'\\', bytes) {
                     None => return,
                     Some(0) => {}
@@ -96,16 +96,21 @@ impl Skimmer {
         }
     }
 
-    fn keep(&mut self, byte: u8) {
-        if self.depth != 1 {
-            return;
-        }
+    /// Whether what is read now may be part of an id or its name.
+    fn keeps(&self) -> bool {
         let kept = match self.place {
-            Place::Key => &mut self.key,
-            Place::Value => &mut self.value,
+            Place::Key => &self.key,
+            Place::Value => &self.value,
         };
-        if kept.len() < KEPT {
-            kept.push(byte);
+        self.depth == 1 && kept.len() < KEPT
+    }
+
+    fn keep(&mut self, byte: u8) {
+        if self.keeps() {
+            match self.place {
+                Place::Key => self.key.push(byte),
+                Place::Value => self.value.push(byte),
+            }
         }
     }
 

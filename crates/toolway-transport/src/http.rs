@@ -1,0 +1,169 @@
+//! Streamable HTTP: every message is a POST, every answer a document or a stream.
+//!
+//! Owns the channel: which exchanges are in flight, in what order they start, and the end. One
+//! driver polls them all; none is spawned. How one goes is in [`exchange`], what they share of a
+//! session in [`session`], requests and redirects in [`endpoint`], event streams in [`stream`].
+
+mod endpoint;
+mod exchange;
+mod session;
+mod stream;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+use toolway_types::RemoteSpec;
+
+use crate::OpenOptions;
+use crate::channel::{Channel, Command, Event, Outgoing, QUEUE_LEN, Tag};
+use crate::error::{CloseReason, OpenError, SendFailure};
+use endpoint::Endpoint;
+use exchange::Context;
+use session::{Rules, Session};
+
+/// How long later messages wait for a notification to arrive before them.
+const HOLD: Duration = Duration::from_secs(2);
+
+/// How long the end of a session may take.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Opens a channel. Nothing is sent before the first message.
+pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
+    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+    let context = Context {
+        endpoint: Endpoint::new(spec, options)?,
+        session: Session::default(),
+        events: event_queue,
+    };
+    let driver = Box::pin(Flight::new(context).run(command_queue));
+    Ok(Channel {
+        commands,
+        events,
+        driver,
+    })
+}
+
+/// Everything that is under way.
+struct Flight {
+    context: Context,
+    exchanges: FuturesUnordered<BoxFuture<'static, Landed>>,
+    abort: HashMap<Tag, AbortHandle>,
+    /// The notification that later messages wait for, and until when.
+    held_until: Option<Instant>,
+    listens: bool,
+}
+
+/// How an exchange ended.
+enum Landed {
+    /// A request; its failure has been reported.
+    Request(Tag),
+    /// A notification or an answer of ours.
+    Untagged(Rules, Result<(), SendFailure>),
+    /// The GET stream, which the server does not offer.
+    Listening,
+}
+
+impl Flight {
+    fn new(context: Context) -> Self {
+        Self {
+            context,
+            exchanges: FuturesUnordered::new(),
+            abort: HashMap::new(),
+            held_until: None,
+            listens: false,
+        }
+    }
+
+    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        loop {
+            let hold = self.held_until;
+            tokio::select! {
+                command = commands.recv(), if hold.is_none() => match command {
+                    Some(Command::Send(outgoing)) => self.start(outgoing),
+                    Some(Command::Abandon(tag)) => {
+                        if let Some(handle) = self.abort.remove(&tag) {
+                            handle.abort();
+                        }
+                    }
+                    None => break,
+                },
+                Some(landed) = self.exchanges.next() => self.land(landed),
+                () = sleep_until(hold.unwrap_or_else(Instant::now)), if hold.is_some() => {
+                    self.held_until = None;
+                }
+            }
+        }
+        // Dropping the exchanges closes their streams, which is how requests are given up.
+        self.exchanges.clear();
+        if self.context.session.has_id() {
+            let _ = timeout(FAREWELL, self.context.delete()).await;
+        }
+        // Whoever asked may have stopped listening; the end must not wait for it.
+        let _ = self
+            .context
+            .events
+            .try_send(Event::Closed(CloseReason::Asked));
+    }
+
+    fn start(&mut self, outgoing: Outgoing) {
+        let context = self.context.clone();
+        let Some(tag) = outgoing.tag else {
+            // `initialized` must not be overtaken by the first real request.
+            self.held_until = Some(Instant::now() + HOLD);
+            let rules = Rules::of(&outgoing);
+            self.exchanges.push(Box::pin(async move {
+                Landed::Untagged(rules, context.post(outgoing).await)
+            }));
+            return;
+        };
+        let (handle, registration) = AbortHandle::new_pair();
+        self.abort.insert(tag, handle);
+        let exchange = async move {
+            if let Err(failure) = context.post(outgoing).await {
+                let _ = context.events.send(Event::Failed { tag, failure }).await;
+            }
+        };
+        self.exchanges.push(Box::pin(async move {
+            // Given up: nobody waits for a report.
+            let _ = Abortable::new(exchange, registration).await;
+            Landed::Request(tag)
+        }));
+    }
+
+    fn land(&mut self, landed: Landed) {
+        match landed {
+            Landed::Request(tag) => {
+                self.abort.remove(&tag);
+            }
+            Landed::Untagged(rules, result) => {
+                self.held_until = None;
+                match result {
+                    Ok(()) if rules == Rules::Legacy => self.listen(),
+                    Ok(()) => {}
+                    Err(failure) => tracing::debug!(?failure, "a notification was not delivered"),
+                }
+            }
+            Landed::Listening => {}
+        }
+    }
+
+    /// Opens the GET stream once the session is up: the first notification a legacy client sends
+    /// says that it is.
+    fn listen(&mut self) {
+        if self.listens || !self.context.session.is_up() {
+            return;
+        }
+        self.listens = true;
+        let context = self.context.clone();
+        self.exchanges.push(Box::pin(async move {
+            context.listen().await;
+            Landed::Listening
+        }));
+    }
+}

@@ -1,0 +1,310 @@
+//! One message sent by POST and everything that comes back for it; and the GET stream beside it.
+//!
+//! Owns reading answers, resuming a stream that was cut, and reporting the one failure a request
+//! can have. Each function is a future that the channel's driver polls beside the others.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, Method};
+use reqwest::Response;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+use toolway_wire::{Message, envelope};
+
+use super::endpoint::{Answer, Endpoint, Unread, bounded, root_cause};
+use super::session::{Rules, Session};
+use super::stream::Decoder;
+use crate::channel::{Event, Outgoing};
+use crate::error::SendFailure;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+/// How long is waited before a cut stream is resumed, when the server does not say.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The longest wait between two attempts, whatever the server says.
+const MAX_RETRY: Duration = Duration::from_secs(30);
+
+/// How often one request's stream is resumed.
+const MAX_RESUMES: u32 = 5;
+
+/// How long a stream is read on after its answer, so that the connection can be used again.
+const AFTER_ANSWER: Duration = Duration::from_millis(250);
+
+/// What an exchange needs of its channel.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) endpoint: Endpoint,
+    pub(super) session: Session,
+    pub(super) events: mpsc::Sender<Event>,
+}
+
+impl Context {
+    /// Posts one message and delivers what comes back.
+    pub(super) async fn post(&self, outgoing: Outgoing) -> Result<(), SendFailure> {
+        let rules = Rules::of(&outgoing);
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, BOTH);
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.extend(outgoing.headers.iter().cloned());
+        let had_session = rules == Rules::Legacy && self.session.has_id();
+        if rules == Rules::Legacy {
+            self.session.note_sent(&headers);
+            self.session.stamp(&mut headers);
+        }
+        let answer = self
+            .endpoint
+            .send(&Method::POST, &headers, Some(&outgoing.bytes))
+            .await
+            .map_err(|failure| self.with_session(failure, had_session))?;
+        if rules == Rules::Legacy {
+            // Before the message is delivered: its reader may send the next request at once.
+            self.session.note_answer(match &answer {
+                Answer::Json(response) | Answer::Stream(response) => response.headers(),
+                Answer::Empty(headers) => headers,
+            });
+        }
+        match answer {
+            Answer::Empty(_) if outgoing.tag.is_none() => Ok(()),
+            Answer::Empty(_) => Err(SendFailure::Cut(
+                "the server accepted the request without answering it".into(),
+            )),
+            Answer::Json(response) if outgoing.tag.is_none() => {
+                // Nothing was asked; whatever stands there answers nothing.
+                let _ = bounded(response, 64 * 1024, self.endpoint.limits.first_byte).await;
+                Ok(())
+            }
+            Answer::Json(response) => self.json(response).await,
+            Answer::Stream(response) => {
+                self.answer_stream(response, rules, outgoing.tag.is_some())
+                    .await
+            }
+        }
+    }
+
+    fn with_session(&self, failure: SendFailure, had_session: bool) -> SendFailure {
+        match failure {
+            SendFailure::Status {
+                status,
+                www_authenticate,
+                body,
+                ..
+            } => {
+                // 2025-11-25, session management: the session has expired.
+                if status == 404 && had_session {
+                    self.session.forget();
+                }
+                SendFailure::Status {
+                    status,
+                    www_authenticate,
+                    body,
+                    had_session,
+                }
+            }
+            other => other,
+        }
+    }
+
+    async fn json(&self, response: Response) -> Result<(), SendFailure> {
+        let limit = self.endpoint.limits.response;
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let body = bounded(response, limit, self.endpoint.limits.first_byte)
+            .await
+            .map_err(|unread| match unread {
+                Unread::Stalled => SendFailure::TimedOut,
+                Unread::TooLarge(_) => SendFailure::TooLarge { limit },
+                Unread::Cut(message) => SendFailure::Cut(message),
+            })?;
+        let text = body.trim_ascii_start();
+        let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+        match text.first() {
+            Some(b'{' | b'[') => self.deliver(body).await,
+            None => return Err(SendFailure::Cut("the answer is empty".to_owned())),
+            Some(_) => {
+                let content_type = content_type.unwrap_or_default();
+                return Err(SendFailure::NotMcp { content_type });
+            }
+        }
+        Ok(())
+    }
+
+    /// Delivers a message, or the messages of a batch.
+    async fn deliver(&self, bytes: Bytes) {
+        // Nobody listening means that the channel is about to end.
+        match envelope::split_batch(&bytes) {
+            None => drop(self.events.send(Event::Message(bytes)).await),
+            Some(parts) => {
+                for part in parts {
+                    let part = Bytes::copy_from_slice(part.get().as_bytes());
+                    let _ = self.events.send(Event::Message(part)).await;
+                }
+            }
+        }
+    }
+
+    /// Reads the stream that answers a request, resuming it where the era allows.
+    async fn answer_stream(
+        &self,
+        mut response: Response,
+        rules: Rules,
+        waits_for_answer: bool,
+    ) -> Result<(), SendFailure> {
+        let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
+        let mut resumes = 0;
+        loop {
+            let cut = match self.read(response, &mut decoder, waits_for_answer).await {
+                StreamEnd::Answered => return Ok(()),
+                StreamEnd::TooLarge => {
+                    return Err(SendFailure::TooLarge {
+                        limit: self.endpoint.limits.sse_event,
+                    });
+                }
+                StreamEnd::Ended if !waits_for_answer => return Ok(()),
+                StreamEnd::Ended => "the stream ended before the answer".to_owned(),
+                StreamEnd::Cut(message) => message,
+            };
+            response = loop {
+                let Some(last_id) = decoder.last_id().filter(|_| rules == Rules::Legacy) else {
+                    return Err(SendFailure::Cut(cut));
+                };
+                if resumes == MAX_RESUMES {
+                    return Err(SendFailure::Cut(cut));
+                }
+                resumes += 1;
+                sleep(decoder.retry().unwrap_or(RETRY).min(MAX_RETRY)).await;
+                match self.get(Some(last_id)).await {
+                    Ok(response) => break response,
+                    // A status is the server's word; anything else may pass.
+                    Err(SendFailure::Status { status, .. }) if status < 500 => {
+                        return Err(SendFailure::Cut(cut));
+                    }
+                    Err(_) => {}
+                }
+            };
+            decoder.restart();
+        }
+    }
+
+    /// The stream on which a legacy server speaks unasked. Ends when the server offers none.
+    pub(super) async fn listen(&self) {
+        let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
+        let mut pause = RETRY;
+        loop {
+            let before = decoder.last_id().map(ToOwned::to_owned);
+            let begun = Instant::now();
+            match self.get(before.as_deref()).await {
+                Ok(response) => {
+                    decoder.restart();
+                    if let StreamEnd::TooLarge = self.read(response, &mut decoder, false).await {
+                        let limit = self.endpoint.limits.sse_event;
+                        let _ = self
+                            .events
+                            .send(Event::Oversized {
+                                id_hint: None,
+                                limit,
+                            })
+                            .await;
+                    }
+                }
+                // 405 says that there is no such stream; other refusals are as final.
+                Err(SendFailure::Status { status, .. }) if status < 500 => return,
+                Err(SendFailure::NotMcp { .. } | SendFailure::Redirected { .. }) => return,
+                Err(_) => {}
+            }
+            // A server that closes its stream at once must not be asked again at once for ever,
+            // whatever it says about waiting.
+            let was_useful = decoder.last_id() != before.as_deref() || begun.elapsed() > MAX_RETRY;
+            if was_useful {
+                pause = RETRY;
+                sleep(decoder.retry().unwrap_or(pause).min(MAX_RETRY)).await;
+            } else {
+                sleep(decoder.retry().unwrap_or(pause).max(pause).min(MAX_RETRY)).await;
+                pause = (pause * 2).min(MAX_RETRY);
+            }
+        }
+    }
+
+    async fn get(&self, last_id: Option<&str>) -> Result<Response, SendFailure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, STREAM);
+        self.session.stamp(&mut headers);
+        if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        match self.endpoint.send(&Method::GET, &headers, None).await? {
+            Answer::Stream(response) => Ok(response),
+            Answer::Json(_) | Answer::Empty(_) => Err(SendFailure::NotMcp {
+                content_type: String::new(),
+            }),
+        }
+    }
+
+    /// Ends the session on the server.
+    pub(super) async fn delete(&self) {
+        let mut headers = HeaderMap::new();
+        self.session.stamp(&mut headers);
+        if let Err(failure) = self.endpoint.send(&Method::DELETE, &headers, None).await {
+            // Servers need not allow it; the session ends by itself then.
+            tracing::debug!(?failure, "the session was not deleted");
+        }
+    }
+
+    /// Delivers the events of one connection; with `until_answer`, until one of them answers.
+    async fn read(
+        &self,
+        mut response: Response,
+        decoder: &mut Decoder,
+        until_answer: bool,
+    ) -> StreamEnd {
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return StreamEnd::Ended,
+                Err(error) => return StreamEnd::Cut(root_cause(&error)),
+            };
+            decoder.feed(&chunk);
+            loop {
+                let event = match decoder.next_event() {
+                    Ok(Some(event)) => event,
+                    Ok(None) => break,
+                    Err(_) => return StreamEnd::TooLarge,
+                };
+                self.deliver(event.data.clone()).await;
+                if until_answer && is_answer(&event.data) {
+                    finish(response).await;
+                    return StreamEnd::Answered;
+                }
+            }
+        }
+    }
+}
+
+enum StreamEnd {
+    Answered,
+    Ended,
+    Cut(String),
+    TooLarge,
+}
+
+fn is_answer(data: &[u8]) -> bool {
+    let answers = |bytes| matches!(envelope::parse(bytes), Ok(Message::Response { .. }));
+    match envelope::split_batch(data) {
+        None => answers(data),
+        Some(parts) => parts.iter().any(|part| answers(part.get().as_bytes())),
+    }
+}
+
+/// Reads what little follows an answer; a server that keeps the stream open loses it.
+async fn finish(mut response: Response) {
+    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+    let _ = timeout(AFTER_ANSWER, rest.boxed()).await;
+}

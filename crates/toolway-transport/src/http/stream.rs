@@ -1,0 +1,196 @@
+//! Event streams: a decoder with a cap on every event.
+//!
+//! Owns turning bytes into events, however they are cut and whichever line ends they have. An
+//! event that was cut off is never delivered, and neither is its id (REL-25).
+
+use bytes::{Bytes, BytesMut};
+use std::time::Duration;
+
+/// One event that carries a message or an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StreamEvent {
+    /// The data; empty for an event that only sets the id.
+    pub(super) data: Bytes,
+}
+
+/// An event is larger than the cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLarge;
+
+/// Decodes a stream.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    buffer: BytesMut,
+    /// Up to here the buffer holds no line end.
+    scanned: usize,
+    /// A CR ended the last line, so an LF that follows belongs to it.
+    after_cr: bool,
+    at_start: bool,
+    event: Pending,
+    /// The id of the last event that was delivered.
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    limit: usize,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    data: Option<Data>,
+    id: Option<String>,
+    /// Another type than `message`.
+    is_foreign: bool,
+}
+
+#[derive(Debug)]
+enum Data {
+    /// The usual case costs no copy.
+    One(Bytes),
+    Many(BytesMut),
+}
+
+impl Decoder {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            scanned: 0,
+            after_cr: false,
+            at_start: true,
+            event: Pending::default(),
+            last_id: None,
+            retry: None,
+            limit,
+        }
+    }
+
+    /// Where to resume.
+    pub(super) fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long the server asks to wait before resuming.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// A new connection continues the stream: half an event of the old one is void.
+    pub(super) fn restart(&mut self) {
+        self.buffer.clear();
+        self.scanned = 0;
+        self.after_cr = false;
+        self.at_start = true;
+        self.event = Pending::default();
+    }
+
+    pub(super) fn feed(&mut self, chunk: &[u8]) {
+        self.buffer.extend_from_slice(chunk);
+    }
+
+    /// The next event of what was fed.
+    pub(super) fn next_event(&mut self) -> Result<Option<StreamEvent>, TooLarge> {
+        while let Some(line) = self.next_line() {
+            if line.is_empty() {
+                if let Some(event) = self.dispatch() {
+                    return Ok(Some(event));
+                }
+            } else {
+                self.field(&line);
+            }
+            if self.event.len() > self.limit {
+                return Err(TooLarge);
+            }
+        }
+        if self.event.len() + self.buffer.len() > self.limit {
+            Err(TooLarge)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn next_line(&mut self) -> Option<Bytes> {
+        if self.after_cr && !self.buffer.is_empty() {
+            self.after_cr = false;
+            if self.buffer[0] == b'\n' {
+                let _ = self.buffer.split_to(1);
+            }
+        }
+        let Some(step) = memchr::memchr2(b'\r', b'\n', &self.buffer[self.scanned..]) else {
+            self.scanned = self.buffer.len();
+            return None;
+        };
+        let end = self.scanned + step;
+        self.after_cr = self.buffer[end] == b'\r';
+        let mut line = self.buffer.split_to(end + 1).freeze();
+        line.truncate(end);
+        self.scanned = 0;
+        if std::mem::take(&mut self.at_start) && line.starts_with(b"\xEF\xBB\xBF") {
+            line = line.slice(3..);
+        }
+        Some(line)
+    }
+
+    fn field(&mut self, line: &Bytes) {
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let mut value = line.slice((colon + 1).min(line.len())..);
+        if value.first() == Some(&b' ') {
+            value = value.slice(1..);
+        }
+        match &line[..colon] {
+            b"data" => self.event.push(value),
+            b"event" => self.event.is_foreign = !value.is_empty() && value != "message",
+            b"id" if !value.contains(&0) => {
+                self.event.id = Some(String::from_utf8_lossy(&value).into_owned());
+            }
+            b"retry" => {
+                let number = std::str::from_utf8(&value)
+                    .ok()
+                    .and_then(|text| text.parse().ok());
+                self.retry = number.map(Duration::from_millis).or(self.retry);
+            }
+            // An empty name is a comment; others are for the future.
+            _ => {}
+        }
+    }
+
+    fn dispatch(&mut self) -> Option<StreamEvent> {
+        let event = std::mem::take(&mut self.event);
+        if let Some(id) = event.id {
+            self.last_id = (!id.is_empty()).then_some(id);
+        }
+        let data = match event.data? {
+            Data::One(bytes) => bytes,
+            Data::Many(bytes) => bytes.freeze(),
+        };
+        let blank = data.iter().all(u8::is_ascii_whitespace);
+        (!event.is_foreign && !blank).then_some(StreamEvent { data })
+    }
+}
+
+impl Pending {
+    fn push(&mut self, value: Bytes) {
+        self.data = Some(match self.data.take() {
+            None => Data::One(value),
+            Some(Data::One(first)) => {
+                let mut many = BytesMut::from(&first[..]);
+                many.extend_from_slice(b"\n");
+                many.extend_from_slice(&value);
+                Data::Many(many)
+            }
+            Some(Data::Many(mut many)) => {
+                many.extend_from_slice(b"\n");
+                many.extend_from_slice(&value);
+                Data::Many(many)
+            }
+        });
+    }
+
+    fn len(&self) -> usize {
+        match &self.data {
+            None => 0,
+            Some(Data::One(bytes)) => bytes.len(),
+            Some(Data::Many(bytes)) => bytes.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

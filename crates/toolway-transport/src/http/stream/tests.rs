@@ -1,0 +1,70 @@
+//! Event streams, cut at every byte.
+
+use super::*;
+
+const RECORDED: &str = "\u{FEFF}: hello\nid: 1\nevent: message\ndata: {\"a\":1}\n\n\
+    retry: 250\r\nid: 2\r\ndata: {\"b\":\r\ndata:  2}\r\n\r\nevent: ping\rdata: x\r\r\
+    id: 3\ndata:\n\ndata: {\"c\":3}\n\n";
+
+fn decode(pieces: &[&[u8]]) -> (Vec<String>, Decoder) {
+    let mut decoder = Decoder::new(1000);
+    let mut events = Vec::new();
+    for piece in pieces {
+        decoder.feed(piece);
+        while let Some(event) = decoder.next_event().expect("within the cap") {
+            events.push(String::from_utf8(event.data.to_vec()).expect("text"));
+        }
+    }
+    (events, decoder)
+}
+
+#[test]
+fn rel_25_a_stream_cut_at_every_byte_is_the_same_stream() {
+    let expected = ["{\"a\":1}", "{\"b\":\n 2}", "{\"c\":3}"];
+    for cut in 0..=RECORDED.len() {
+        let (before, after) = RECORDED.as_bytes().split_at(cut);
+        let (events, decoder) = decode(&[before, after]);
+        assert_eq!(events, expected, "cut at {cut}");
+        assert_eq!(decoder.last_id(), Some("3"));
+        assert_eq!(decoder.retry(), Some(Duration::from_millis(250)));
+    }
+    let bytes: Vec<&[u8]> = RECORDED.as_bytes().chunks(1).collect();
+    assert_eq!(decode(&bytes).0, expected);
+}
+
+#[test]
+fn rel_25_an_event_that_was_cut_off_is_neither_delivered_nor_resumed_after() {
+    let text = "id: 1\ndata: {}\n\nid: 2\ndata: {\"x\"";
+    let (events, mut decoder) = decode(&[text.as_bytes()]);
+    assert_eq!((events.len(), decoder.last_id()), (1, Some("1")));
+    decoder.restart();
+    decoder.feed(b"data: {\"y\":1}\n\n");
+    let event = decoder
+        .next_event()
+        .expect("within the cap")
+        .expect("an event");
+    assert_eq!(event.data, "{\"y\":1}");
+}
+
+#[test]
+fn an_event_over_the_cap_is_refused_in_one_line_and_in_many() {
+    for text in [
+        format!("data: {}", "x".repeat(2000)),
+        "data: xxxxxxxxx\n".repeat(200),
+    ] {
+        let mut decoder = Decoder::new(1000);
+        decoder.feed(text.as_bytes());
+        assert_eq!(decoder.next_event(), Err(TooLarge));
+    }
+    let mut decoder = Decoder::new(1000);
+    decoder.feed(
+        format!("data: {}\n\n", "x".repeat(990))
+            .repeat(5)
+            .as_bytes(),
+    );
+    let mut count = 0;
+    while decoder.next_event().is_ok_and(|event| event.is_some()) {
+        count += 1;
+    }
+    assert_eq!(count, 5);
+}

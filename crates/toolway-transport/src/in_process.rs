@@ -1,0 +1,81 @@
+//! A server object inside the program, linked by two queues.
+//!
+//! Owns the pair. Messages pass through queues, so nothing is ever delivered on the sender's
+//! stack; the end of either side reaches the other once.
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::channel::{Channel, Command, Event, QUEUE_LEN};
+use crate::error::CloseReason;
+
+/// The server's side. Dropping it ends the channel.
+#[derive(Debug)]
+pub struct ServerEnd {
+    /// Messages from the client; ends when the client is gone.
+    pub incoming: mpsc::Receiver<Bytes>,
+    /// Messages to the client.
+    pub outgoing: mpsc::Sender<Bytes>,
+}
+
+/// A linked pair.
+pub fn pair() -> (Channel, ServerEnd) {
+    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
+    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+    let (to_server, incoming) = mpsc::channel(QUEUE_LEN);
+    let (outgoing, from_server) = mpsc::channel(QUEUE_LEN);
+    let driver = Box::pin(drive(command_queue, to_server, from_server, event_queue));
+    (
+        Channel {
+            commands,
+            events,
+            driver,
+        },
+        ServerEnd { incoming, outgoing },
+    )
+}
+
+async fn drive(
+    commands: mpsc::Receiver<Command>,
+    to_server: mpsc::Sender<Bytes>,
+    from_server: mpsc::Receiver<Bytes>,
+    events: mpsc::Sender<Event>,
+) {
+    // Two loops side by side: a full queue in one direction must not hold up the other.
+    let reason = tokio::select! {
+        biased;
+        reason = carry_up(from_server, &events) => reason,
+        reason = carry_down(commands, to_server) => reason,
+    };
+    match reason {
+        // Whoever asked may have stopped listening; the end must not wait for it.
+        CloseReason::Asked => drop(events.try_send(Event::Closed(CloseReason::Asked))),
+        reason => drop(events.send(Event::Closed(reason)).await),
+    }
+}
+
+async fn carry_down(
+    mut commands: mpsc::Receiver<Command>,
+    to_server: mpsc::Sender<Bytes>,
+) -> CloseReason {
+    while let Some(command) = commands.recv().await {
+        if let Command::Send(outgoing) = command
+            && to_server.send(outgoing.bytes).await.is_err()
+        {
+            return CloseReason::EndOfStream { stderr: Vec::new() };
+        }
+    }
+    CloseReason::Asked
+}
+
+async fn carry_up(
+    mut from_server: mpsc::Receiver<Bytes>,
+    events: &mpsc::Sender<Event>,
+) -> CloseReason {
+    while let Some(message) = from_server.recv().await {
+        if events.send(Event::Message(message)).await.is_err() {
+            return CloseReason::Asked;
+        }
+    }
+    CloseReason::EndOfStream { stderr: Vec::new() }
+}

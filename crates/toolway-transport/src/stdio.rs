@@ -1,0 +1,236 @@
+//! A server that is a child process: one message per line on its stdin and stdout.
+//!
+//! Owns the channel over the pipes: reading, writing, and why it ended. The process itself is in
+//! [`process`], lines in [`frame`], what it logs in [`stderr`].
+
+mod descriptors;
+mod frame;
+mod process;
+pub mod stderr;
+mod write;
+
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use toolway_types::StdioSpec;
+
+use crate::Limits;
+use crate::channel::{Channel, Command, Event, QUEUE_LEN};
+use crate::error::{CloseReason, OpenError};
+use frame::{Framer, Line};
+use process::Process;
+use stderr::ServerLog;
+use write::WriteEnd;
+
+/// How long the other signs of an ending are awaited once the first has shown.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// How long output that was still in the pipe may take to be read after the process has ended.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Starts a server.
+pub fn open(spec: &StdioSpec, limits: &Limits) -> Result<Channel, OpenError> {
+    let (process, pipes) = Process::spawn(spec)?;
+    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
+    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+    let log = ServerLog::new(limits.stderr_ring);
+    let driver = Box::pin(drive(
+        process,
+        pipes,
+        command_queue,
+        event_queue,
+        limits.clone(),
+        log,
+    ));
+    Ok(Channel {
+        commands,
+        events,
+        driver,
+    })
+}
+
+/// The three pipes to a child.
+struct Pipes {
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+}
+
+async fn drive(
+    mut process: Process,
+    pipes: Pipes,
+    commands: mpsc::Receiver<Command>,
+    events: mpsc::Sender<Event>,
+    limits: Limits,
+    log: ServerLog,
+) {
+    let mut read = Box::pin(read(pipes.stdout, events.clone(), limits.line, log.clone()));
+    let mut drain = pin!(stderr::drain(pipes.stderr, log.clone()));
+    let mut write = Some(Box::pin(write::pump(
+        commands,
+        pipes.stdin,
+        limits.write_stall,
+    )));
+    let mut seen = Seen::default();
+
+    let reason = loop {
+        if let Some(reason) = seen.verdict(&log) {
+            break reason;
+        }
+        tokio::select! {
+            end = async { write.as_mut()?.await.into() }, if write.is_some() => {
+                write = None;
+                match end {
+                    Some(WriteEnd::Asked) => break CloseReason::Asked,
+                    Some(WriteEnd::Stalled) => {
+                        break CloseReason::Broken(format!(
+                            "the server has not read its input for {} s",
+                            limits.write_stall.as_secs_f32()
+                        ));
+                    }
+                    Some(WriteEnd::Failed(error)) => {
+                        seen.write_error = Some(error.to_string());
+                        seen.give(GRACE);
+                    }
+                    None => {}
+                }
+            }
+            end = &mut read, if !seen.end_of_stdout => {
+                seen.end_of_stdout = true;
+                seen.give(GRACE);
+                match end {
+                    ReadEnd::EndOfStream => {}
+                    ReadEnd::NobodyListens => break CloseReason::Asked,
+                    ReadEnd::Failed(error) => seen.read_error = Some(error),
+                }
+            }
+            () = &mut drain, if !seen.end_of_stderr => seen.end_of_stderr = true,
+            status = process.wait(), if seen.exit.is_none() => {
+                // What it leaves behind would hold its pipes open for ever.
+                process.kill_group();
+                seen.exit = Some(status);
+                seen.give(if seen.end_of_stdout { GRACE } else { LAST_WORDS });
+            }
+            () = async { sleep_until(seen.deadline()).await }, if seen.deadline.is_some() => {
+                seen.patience_is_over = true;
+            }
+        }
+    };
+
+    // Closing stdin is the first thing a server notices.
+    drop(write);
+    if reason == CloseReason::Asked {
+        // It may still have something to say, and must not block on a full pipe while it does.
+        tokio::select! {
+            () = process.stop() => {}
+            () = async {
+                tokio::join!(async { if !seen.end_of_stdout { read.await; } }, async {
+                    if !seen.end_of_stderr { drain.await; }
+                });
+                std::future::pending::<()>().await;
+            } => {}
+        }
+        // Whoever asked may have stopped listening; the end must not wait for it.
+        let _ = events.try_send(Event::Closed(reason));
+    } else {
+        drop(read);
+        let _ = tokio::join!(events.send(Event::Closed(reason)), process.stop());
+    }
+}
+
+/// The signs of an ending, which arrive in any order.
+#[derive(Default)]
+struct Seen {
+    exit: Option<std::io::Result<ExitStatus>>,
+    end_of_stdout: bool,
+    end_of_stderr: bool,
+    read_error: Option<String>,
+    write_error: Option<String>,
+    deadline: Option<Instant>,
+    patience_is_over: bool,
+}
+
+impl Seen {
+    /// From now on this long is waited for the other signs.
+    fn give(&mut self, patience: Duration) {
+        self.deadline = Some(Instant::now() + patience);
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline.unwrap_or_else(Instant::now)
+    }
+
+    /// Why it ended, once enough is known to say it well.
+    fn verdict(&self, log: &ServerLog) -> Option<CloseReason> {
+        let complete = self.exit.is_some() && self.end_of_stdout && self.end_of_stderr;
+        if !complete && !self.patience_is_over {
+            return None;
+        }
+        let stderr = log.tail();
+        Some(match (&self.exit, &self.read_error, &self.write_error) {
+            (Some(Ok(status)), ..) => CloseReason::Exited {
+                status: status.to_string(),
+                stderr,
+            },
+            (Some(Err(error)), ..) => CloseReason::Broken(error.to_string()),
+            (None, Some(error), _) => CloseReason::Broken(error.clone()),
+            (None, None, Some(error)) if !self.end_of_stdout => {
+                CloseReason::Broken(format!("the server closed its input: {error}"))
+            }
+            (None, ..) => CloseReason::EndOfStream { stderr },
+        })
+    }
+}
+
+enum ReadEnd {
+    EndOfStream,
+    NobodyListens,
+    Failed(String),
+}
+
+async fn read(
+    mut stdout: ChildStdout,
+    events: mpsc::Sender<Event>,
+    limit: usize,
+    log: ServerLog,
+) -> ReadEnd {
+    let mut framer = Framer::new(limit);
+    loop {
+        let count = match stdout.read_buf(framer.room()).await {
+            Ok(count) => count,
+            Err(error) => return ReadEnd::Failed(error.to_string()),
+        };
+        while let Some(line) = if count == 0 {
+            framer.finish()
+        } else {
+            framer.next_line()
+        } {
+            let delivered = match line {
+                Line::Message(bytes) => events.send(Event::Message(bytes)).await,
+                Line::Batch(messages) => {
+                    let mut delivered = Ok(());
+                    for message in messages {
+                        delivered = events.send(Event::Message(message)).await;
+                    }
+                    delivered
+                }
+                Line::Oversized(id_hint) => events.send(Event::Oversized { id_hint, limit }).await,
+                Line::Noise(bytes) => {
+                    log.push_stdout(&bytes);
+                    Ok(())
+                }
+            };
+            if delivered.is_err() {
+                return ReadEnd::NobodyListens;
+            }
+        }
+        if count == 0 {
+            return ReadEnd::EndOfStream;
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What a server logs: always read, only the last of it kept (REL-06).
+//!
+//! Owns the ring. Lines of stdout that are no messages land here too, marked (REL-05).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::ChildStderr;
+use toolway_types::Untrusted;
+
+/// A longer line is kept in pieces.
+const LONGEST_LINE: usize = 8 * 1024;
+
+/// How many lines a close reason carries.
+const TAIL: usize = 20;
+
+/// What marks a line that came on stdout.
+const STDOUT_MARK: &str = "[stdout] ";
+
+/// The last lines a server logged. A cheap handle.
+#[derive(Debug, Clone)]
+pub struct ServerLog(Arc<Mutex<Ring>>);
+
+#[derive(Debug)]
+struct Ring {
+    lines: VecDeque<String>,
+    bytes: usize,
+    limit: usize,
+    partial: Vec<u8>,
+}
+
+impl ServerLog {
+    /// An empty log that keeps at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        let (lines, partial) = (VecDeque::new(), Vec::new());
+        Self(Arc::new(Mutex::new(Ring {
+            lines,
+            bytes: 0,
+            limit,
+            partial,
+        })))
+    }
+
+    /// Everything that is kept, oldest first.
+    pub fn lines(&self) -> Vec<Untrusted> {
+        self.with(|ring| ring.last(usize::MAX))
+    }
+
+    /// The last few lines.
+    pub fn tail(&self) -> Vec<Untrusted> {
+        self.with(|ring| ring.last(TAIL))
+    }
+
+    pub(super) fn push_stderr(&self, bytes: &[u8]) {
+        self.with(|ring| ring.feed(bytes));
+    }
+
+    pub(super) fn push_stdout(&self, line: &[u8]) {
+        let shown = &line[..line.len().min(LONGEST_LINE)];
+        let line = format!("{STDOUT_MARK}{}", String::from_utf8_lossy(shown));
+        self.with(|ring| ring.push(line));
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Ring) -> T) -> T {
+        // A panic elsewhere leaves at worst half a line.
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Ring {
+    fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = LONGEST_LINE - self.partial.len();
+            let end = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
+            let taken = end.min(room);
+            self.partial.extend_from_slice(&bytes[..taken]);
+            let ends_here = taken == end && end < bytes.len();
+            bytes = &bytes[taken + usize::from(ends_here)..];
+            if ends_here || self.partial.len() == LONGEST_LINE {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = String::from_utf8_lossy(&self.partial)
+            .trim_end_matches('\r')
+            .to_owned();
+        self.partial.clear();
+        self.push(line);
+    }
+
+    fn push(&mut self, line: String) {
+        self.bytes += line.len();
+        self.lines.push_back(line);
+        // An empty line costs memory too.
+        while self.bytes > self.limit || self.lines.len() > self.limit / 16 {
+            let Some(oldest) = self.lines.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.len();
+        }
+    }
+
+    fn last(&self, count: usize) -> Vec<Untrusted> {
+        let partial =
+            (!self.partial.is_empty()).then(|| String::from_utf8_lossy(&self.partial).into_owned());
+        let kept = count.saturating_sub(usize::from(partial.is_some()));
+        let skipped = self.lines.len().saturating_sub(kept);
+        self.lines
+            .iter()
+            .skip(skipped)
+            .cloned()
+            .chain(partial)
+            .map(Untrusted::new)
+            .collect()
+    }
+}
+
+/// Reads a process's stderr to its end.
+pub(super) async fn drain(mut stderr: ChildStderr, log: ServerLog) {
+    let mut buffer = Vec::with_capacity(16 * 1024);
+    // An error is an end too: there is nobody to tell and nothing lost but log lines.
+    while let Ok(1..) = stderr.read_buf(&mut buffer).await {
+        log.push_stderr(&buffer);
+        buffer.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(log: &ServerLog) -> Vec<String> {
+        log.lines()
+            .iter()
+            .map(|line| line.as_received().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn lines_come_out_as_they_went_in_however_they_were_cut() {
+        let log = ServerLog::new(1024);
+        for piece in [&b"one\r\ntw"[..], b"o\n", b"", b"\nthr"] {
+            log.push_stderr(piece);
+        }
+        log.push_stdout(b"banner");
+        assert_eq!(shown(&log), ["one", "two", "", "[stdout] banner", "thr"]);
+    }
+
+    #[test]
+    fn rel_06_only_the_last_bytes_are_kept() {
+        let log = ServerLog::new(4096);
+        for number in 0..10_000 {
+            log.push_stderr(format!("line {number}\n").as_bytes());
+        }
+        log.push_stderr(&vec![b'x'; 1_000_000]);
+        let kept: usize = shown(&log).iter().map(String::len).sum();
+        assert!(kept <= 4096 + LONGEST_LINE, "{kept}");
+        let log = ServerLog::new(4096);
+        log.push_stderr(&vec![b'\n'; 1_000_000]);
+        assert_eq!(shown(&log).len(), 4096 / 16);
+    }
+
+    #[test]
+    fn a_close_reason_carries_the_last_lines() {
+        let log = ServerLog::new(4096);
+        for number in 0..100 {
+            log.push_stderr(format!("{number}\n").as_bytes());
+        }
+        assert_eq!(log.tail().len(), TAIL);
+        assert_eq!(log.tail()[TAIL - 1], Untrusted::new("99"));
+    }
+}

@@ -1,0 +1,190 @@
+//! The HTTP client: whom it trusts, who it says it is, and which way it goes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
+use toolway_transport::client::{Client, ClientOptions};
+use toolway_transport::{OpenError, OpenOptions, SendFailure};
+
+use crate::peer::{Peer, remote, spec};
+use crate::server::{Seen, Server, json as json_reply};
+
+/// An authority that nobody else trusts, and certificates of its own.
+struct Authority {
+    directory: TempDir,
+    certificate: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).expect("a certificate");
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("ca.pem"), certificate.pem()).expect("written");
+        let certificate = certificate.der().clone();
+        Self {
+            directory,
+            certificate,
+            issuer: Issuer::new(params, key),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn leaf(&self) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().expect("a key");
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let params = CertificateParams::new(names).expect("parameters");
+        (
+            params.signed_by(&key, &self.issuer).expect("a certificate"),
+            key,
+        )
+    }
+
+    fn server(&self, client_must_show: bool) -> ServerConfig {
+        let provider = Arc::new(crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .expect("versions");
+        let builder = if client_must_show {
+            let mut roots = RootCertStore::empty();
+            roots.add(self.certificate.clone()).expect("a root");
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.build().expect("a verifier"))
+        } else {
+            builder.with_no_client_auth()
+        };
+        let (certificate, key) = self.leaf();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        builder
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .expect("a configuration")
+    }
+}
+
+fn ok(seen: &Seen) -> serde_json::Value {
+    json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": {}})
+}
+
+async fn open(url: &str, options: ClientOptions) -> Result<Peer, OpenError> {
+    let options = OpenOptions {
+        client: Client::new(options),
+        ..OpenOptions::default()
+    };
+    toolway_transport::open(&spec(remote(url, &[])), &options)
+        .await
+        .map(Peer::new)
+}
+
+#[tokio::test]
+async fn a_certificate_is_trusted_only_with_its_authority() {
+    let authority = Authority::new();
+    let server = Server::start_tls(authority.server(false), |seen| json_reply(&ok(seen))).await;
+    let mut stranger = open(&server.url, ClientOptions::default())
+        .await
+        .expect("it opens");
+    stranger.request(1, "initialize", json!({})).await;
+    let (_, failure) = stranger.failure().await;
+    assert!(
+        matches!(&failure, SendFailure::Unreachable { refused: false, message } if message.contains("certificate")),
+        "{failure:?}"
+    );
+    assert!(server.seen().is_empty());
+
+    let extra_ca = vec![authority.file("ca.pem")];
+    let options = ClientOptions {
+        extra_ca,
+        ..ClientOptions::default()
+    };
+    let mut friend = open(&server.url, options).await.expect("it opens");
+    friend.request(1, "initialize", json!({})).await;
+    assert_eq!(friend.message().await["id"], 1);
+}
+
+#[tokio::test]
+async fn our_own_certificate_is_shown_where_one_is_asked_for() {
+    let authority = Authority::new();
+    let server = Server::start_tls(authority.server(true), |seen| json_reply(&ok(seen))).await;
+    let (certificate, key) = authority.leaf();
+    std::fs::write(authority.file("own.pem"), certificate.pem()).expect("written");
+    std::fs::write(authority.file("own.key"), key.serialize_pem()).expect("written");
+    let options = ClientOptions {
+        extra_ca: vec![authority.file("ca.pem")],
+        client_certificate: Some(authority.file("own.pem")),
+        client_key: Some(authority.file("own.key")),
+        ..ClientOptions::default()
+    };
+    let mut peer = open(&server.url, options.clone()).await.expect("it opens");
+    peer.request(1, "initialize", json!({})).await;
+    assert_eq!(peer.message().await["id"], 1);
+
+    let without = ClientOptions {
+        client_certificate: None,
+        client_key: None,
+        ..options
+    };
+    let mut peer = open(&server.url, without).await.expect("it opens");
+    peer.request(1, "initialize", json!({})).await;
+    peer.failure().await;
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_certificate_file_that_cannot_be_used_is_named_and_concerns_only_https() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let empty = directory.path().join("empty.pem");
+    std::fs::write(&empty, "").expect("written");
+    for path in [empty, directory.path().join("missing.pem")] {
+        let options = ClientOptions {
+            extra_ca: vec![path.clone()],
+            ..ClientOptions::default()
+        };
+        let error = open("https://127.0.0.1:1/", options.clone())
+            .await
+            .err()
+            .expect("refused");
+        assert!(
+            error.to_string().contains(path.to_str().expect("text")),
+            "{error}"
+        );
+        assert!(open("http://127.0.0.1:1/", options).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_carries_what_is_remote_and_nothing_of_this_machine() {
+    let proxy = Server::start(|seen| json_reply(&ok(seen))).await;
+    let local = Server::start(|seen| json_reply(&ok(seen))).await;
+    let options = ClientOptions {
+        http_proxy: Some(proxy.url.replace("http://", "http://user:hunter2@")),
+        no_proxy: Some("elsewhere.invalid".to_owned()),
+        ..ClientOptions::default()
+    };
+    assert!(!format!("{options:?} {:?}", Client::new(options.clone())).contains("hunter2"));
+    for url in ["http://far.invalid/mcp", &local.url] {
+        let mut peer = open(url, options.clone()).await.expect("it opens");
+        peer.request(1, "initialize", json!({})).await;
+        assert_eq!(peer.message().await["id"], 1);
+    }
+    assert_eq!(proxy.seen()[0].path, "http://far.invalid/mcp");
+    assert_eq!((proxy.seen().len(), local.seen().len()), (1, 1));
+    let mut peer = open("http://elsewhere.invalid/mcp", options)
+        .await
+        .expect("it opens");
+    peer.request(1, "initialize", json!({})).await;
+    assert!(matches!(
+        peer.failure().await.1,
+        SendFailure::Unreachable { .. }
+    ));
+}

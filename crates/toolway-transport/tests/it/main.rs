@@ -1,0 +1,14 @@
+//! The transports against real peers: child processes, sockets, objects in this program.
+#![expect(clippy::disallowed_methods, reason = "a test owns the tasks it starts")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the parts tests share fail like tests"
+)]
+
+mod client;
+mod contract;
+mod http;
+mod peer;
+mod server;
+mod stdio;

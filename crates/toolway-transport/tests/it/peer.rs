@@ -1,0 +1,172 @@
+//! A channel as tests use it: its driver runs, messages are JSON values.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use toolway_transport::{
+    Channel, CloseReason, Command, Event, Limits, OpenOptions, Outgoing, SendFailure, Tag,
+};
+use toolway_types::{
+    ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec, StdioSpec, TransportSpec,
+};
+
+/// No test waits longer for anything.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Peer {
+    pub(crate) commands: Option<mpsc::Sender<Command>>,
+    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) driver: JoinHandle<()>,
+}
+
+pub(crate) async fn within_patience<F: Future>(future: F) -> F::Output {
+    timeout(PATIENCE, future)
+        .await
+        .expect("the test must not hang")
+}
+
+impl Peer {
+    pub(crate) fn new(channel: Channel) -> Self {
+        let driver = tokio::spawn(channel.driver);
+        Self {
+            commands: Some(channel.commands),
+            events: channel.events,
+            driver,
+        }
+    }
+
+    pub(crate) async fn open(transport: TransportSpec, limits: Limits) -> Self {
+        let options = OpenOptions {
+            limits,
+            ..OpenOptions::default()
+        };
+        Self::new(
+            toolway_transport::open(&spec(transport), &options)
+                .await
+                .expect("it opens"),
+        )
+    }
+
+    pub(crate) async fn command(&self, command: Command) {
+        let commands = self.commands.as_ref().expect("not ended");
+        within_patience(commands.send(command))
+            .await
+            .expect("the driver runs");
+    }
+
+    pub(crate) async fn send(&self, outgoing: Outgoing) {
+        self.command(Command::Send(outgoing)).await;
+    }
+
+    pub(crate) async fn request(&self, id: u64, method: &str, params: impl Into<Value>) {
+        self.send(request(id, method, params)).await;
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.send(Outgoing {
+            bytes: bytes(&message),
+            tag: None,
+            headers: Vec::new(),
+        })
+        .await;
+    }
+
+    pub(crate) async fn event(&mut self) -> Event {
+        within_patience(self.events.recv()).await.expect("an event")
+    }
+
+    pub(crate) async fn message(&mut self) -> Value {
+        match self.event().await {
+            Event::Message(bytes) => serde_json::from_slice(&bytes).expect("JSON"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn failure(&mut self) -> (Tag, SendFailure) {
+        match self.event().await {
+            Event::Failed { tag, failure } => (tag, failure),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn closed(&mut self) -> CloseReason {
+        match self.event().await {
+            Event::Closed(reason) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Asks for the end and waits for it; gives what was still said.
+    pub(crate) async fn end(&mut self) -> Vec<Event> {
+        self.commands = None;
+        let mut last = Vec::new();
+        while let Some(event) = within_patience(self.events.recv()).await {
+            last.push(event);
+        }
+        within_patience(&mut self.driver).await.expect("no panic");
+        last
+    }
+}
+
+pub(crate) fn bytes(value: &Value) -> Bytes {
+    serde_json::to_vec(value).expect("JSON").into()
+}
+
+pub(crate) fn request(id: u64, method: &str, params: impl Into<Value>) -> Outgoing {
+    let params = params.into();
+    let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    Outgoing {
+        bytes: bytes(&message),
+        tag: Some(Tag(id)),
+        headers: Vec::new(),
+    }
+}
+
+pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
+    ServerSpec {
+        name: ServerName::new("test").expect("a name"),
+        transport,
+        timeout: None,
+        protocol: ProtocolMode::Auto,
+    }
+}
+
+pub(crate) fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
+    TransportSpec::Http(RemoteSpec {
+        url: url.parse().expect("a URL"),
+        headers: headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Secret::new(*value)))
+            .collect(),
+        headers_helper: None,
+        oauth: None,
+    })
+}
+
+/// Where programs are found: the system's first, so that wrappers of a person's shell stay out.
+pub(crate) fn path() -> String {
+    format!(
+        "/usr/local/bin:/usr/bin:/bin:{}",
+        std::env::var("PATH").unwrap_or_default()
+    )
+}
+
+pub(crate) fn program(command: &str, args: &[&str]) -> StdioSpec {
+    StdioSpec {
+        command: command.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: BTreeMap::from([("PATH".to_owned(), Secret::new(path()))]),
+        cwd: None,
+    }
+}
+
+/// A Python program without start-up files.
+pub(crate) fn python(script: &str) -> TransportSpec {
+    TransportSpec::Stdio(program("python3", &["-I", "-S", "-u", "-c", script]))
+}

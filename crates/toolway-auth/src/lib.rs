@@ -1,1 +1,12 @@
-//! placeholder
+//! Toolway's authentication: how a remote server's demand for a login becomes a token.
+//!
+//! Will own: discovery of the resource's and the authorization server's metadata, registration,
+//! the login with its loopback callback, refresh, revocation, cross-app access, headers helpers
+//! and the token store.
+//! Has now: the reading of `WWW-Authenticate` (`challenge.rs`), which tells a server that wants a
+//! login from one that failed.
+//! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
+
+pub mod challenge;
+
+pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -59,7 +59,9 @@ impl Approvals {
         let path = environment.approvals_file();
         let source = Source::File(path.clone());
         let unreadable = |what: String, origin: Origin| {
-            let message = format!("no project server is approved, because `approvals.json` {what}");
+            let message = format!(
+                "no project server is approved, because `approvals.json` is unusable: {what}"
+            );
             let hint = format!("mend or remove `{}`", path.display());
             (
                 Self::Unreadable,
@@ -69,7 +71,7 @@ impl Approvals {
         let text = match read_text(&path) {
             Ok(None) => return (Self::Read(BTreeMap::new()), None),
             Ok(Some(text)) => text,
-            Err(error) => return unreadable(error.to_string(), source.origin(1)),
+            Err(error) => return unreadable(format!("it {error}"), source.origin(error.line())),
         };
         match raw::json::parse(&text, &source) {
             Ok(raw::json::Root::Empty) => (Self::Read(BTreeMap::new()), None),

@@ -63,6 +63,10 @@ impl Environment {
 
     /// Makes one from given values, for embedders and tests; the rules are those of
     /// [`Environment::capture`].
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "embedders hand over what they have no more use for"
+    )]
     pub fn new(vars: BTreeMap<String, String>, cwd: PathBuf) -> Environment {
         let home = vars.get("HOME").map(PathBuf::from);
         Self::derive(vars, &cwd, home)

@@ -21,7 +21,7 @@ pub enum ReadError {
         limit: u64,
     },
     /// Not UTF-8.
-    #[error("is not UTF-8 text (line {line})")]
+    #[error("is not UTF-8 text")]
     NotText {
         /// The line of the first bad byte, counted from 1.
         line: u32,
@@ -29,6 +29,16 @@ pub enum ReadError {
     /// A policy file that somebody else could have written.
     #[error("cannot be trusted: {0}")]
     Untrusted(Distrust),
+}
+
+impl ReadError {
+    /// The line to point at.
+    pub(crate) fn line(&self) -> u32 {
+        match self {
+            ReadError::NotText { line } => *line,
+            _ => 1,
+        }
+    }
 }
 
 /// Why a file of the system directory is not believed.

@@ -11,6 +11,7 @@ pub mod edit;
 mod env;
 pub mod environment;
 pub mod error;
+pub mod import;
 pub mod load;
 pub mod merge;
 pub mod permission;

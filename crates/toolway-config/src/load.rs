@@ -53,7 +53,7 @@ pub struct ConnectorEntry {
 pub struct Layers {
     pub(crate) environment: Environment,
     pub(crate) consent: Consent,
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) files: Vec<Layer>,
     pub(crate) approvals: Approvals,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
@@ -117,7 +117,7 @@ pub fn load(environment: &Environment, flags: &Flags) -> Layers {
     Layers {
         environment: environment.clone(),
         consent,
-        layers: loader.layers,
+        files: loader.layers,
         approvals,
         diagnoses: loader.diagnoses,
         blocked: loader.blocked,
@@ -154,9 +154,9 @@ impl Loader<'_> {
         let text = match read_text(path) {
             Ok(text) => text?,
             Err(error) => {
-                let message = format!("`{}` {error}", path.display());
+                let diagnosis = Diagnosis::error(format!("the file {error}"));
                 self.diagnoses
-                    .push(Diagnosis::error(message).at(source.origin(1)));
+                    .push(diagnosis.at(source.origin(error.line())));
                 return None;
             }
         };

@@ -94,7 +94,7 @@ impl Candidate {
 /// Settles which entry of each name counts. The order of the layers does not matter.
 pub fn merge(layers: Layers) -> Config {
     let exclusive = layers
-        .layers
+        .files
         .iter()
         .find(|layer| layer.scope == Scope::Enterprise)
         .map(|layer| Origin::File {
@@ -103,7 +103,7 @@ pub fn merge(layers: Layers) -> Config {
         });
     let mut servers = Vec::new();
     let mut settings = Vec::new();
-    for layer in layers.layers {
+    for layer in layers.files {
         for (position, raw) in (0..).zip(layer.servers) {
             servers.push(Candidate {
                 scope: layer.scope,

@@ -13,9 +13,10 @@ use toolway_types::{
 
 use crate::load::{Flags, Place, load, read_policy};
 use crate::merge::merge;
+use crate::permission::{Hooks, Permissions};
 use crate::policy::admit;
 use crate::raw::keys::nearest;
-use crate::raw::settings::Named;
+use crate::raw::settings::{Named, Trust};
 use crate::raw::{self, Settings, Source};
 use crate::spec::Builder;
 use crate::{Environment, raw::json::kind_of};
@@ -29,6 +30,10 @@ pub struct Plan {
     /// Findings about files, flags and the environment. Those about one server stand with it;
     /// [`Plan::all_diagnoses`] gives both.
     pub diagnoses: Vec<Diagnosis>,
+    /// Which calls may run.
+    pub permissions: Permissions,
+    /// What runs around calls.
+    pub hooks: Hooks,
     /// Why nothing may connect: the policy cannot be read, understood or trusted.
     pub blocked: Option<Diagnosis>,
     /// The numbers that limit a run.
@@ -193,7 +198,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(30),
-            tool_timeout: Duration::from_millis(100_000_000),
+            tool_timeout: Duration::from_secs(100_000),
             local_batch: 3,
             remote_batch: 20,
             max_output_tokens: 25_000,
@@ -327,10 +332,34 @@ pub fn adhoc(
     Ok(spec)
 }
 
-/// The settings of one scope that other modules read whole.
+/// The variables that managed settings set.
 pub(crate) fn managed_env(settings: &[(Scope, Settings)]) -> Vec<(Named, Value)> {
     settings
         .iter()
         .flat_map(|(_, settings)| settings.env.clone())
         .collect()
+}
+
+/// What every file says about calls. A file that nobody vouched for can only narrow.
+pub(crate) fn call_settings(
+    settings: &[(Scope, Settings)],
+    diagnoses: &mut Vec<Diagnosis>,
+) -> (Permissions, Hooks) {
+    let (mut permissions, mut hooks) = (Vec::new(), Vec::new());
+    for (scope, settings) in settings {
+        if let Some(placed) = &settings.permissions {
+            let (parsed, found) = Permissions::parse(&placed.value, &placed.origin, *scope);
+            diagnoses.extend(found);
+            permissions.push(match settings.trust {
+                Trust::Full => parsed,
+                Trust::Narrowing => parsed.narrowing_only(),
+            });
+        }
+        if let Some(placed) = &settings.hooks {
+            let (parsed, found) = Hooks::parse(&placed.value, &placed.origin, *scope);
+            diagnoses.extend(found);
+            hooks.push(parsed);
+        }
+    }
+    (Permissions::merged(permissions), Hooks::merged(hooks))
 }

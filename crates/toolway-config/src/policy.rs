@@ -5,15 +5,16 @@
 //! matters: nothing of a project's definition is expanded before a person approved it.
 //! Does not own: whether a single call may run (`permission`).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toolway_types::{Diagnosis, Origin, Scope, ServerSpec, StdioSpec, TransportSpec};
+use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, TransportSpec};
 
 use crate::Environment;
 use crate::approval::{Standing, decide};
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
-use crate::plan::{Limits, Plan, PlannedServer, Verdict, managed_env};
+use crate::plan::{Limits, Plan, PlannedServer, Verdict, call_settings, managed_env};
 use crate::raw::{Settings, Source};
 use crate::spec::Builder;
 
@@ -163,6 +164,7 @@ pub fn admit(config: Config) -> Plan {
         &managed_env(&basis.settings),
         &mut diagnoses,
     );
+    let (permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
     let inherited_env = basis.environment.inherited();
     let judge = Judge {
         basis: &basis,
@@ -177,6 +179,8 @@ pub fn admit(config: Config) -> Plan {
     Plan {
         servers,
         diagnoses,
+        permissions,
+        hooks,
         blocked,
         limits,
         inherited_env,
@@ -187,7 +191,7 @@ struct Judge<'a> {
     basis: &'a Basis,
     policy: &'a Policy,
     blocked: Option<&'a Diagnosis>,
-    inherited: &'a std::collections::BTreeMap<String, toolway_types::Secret>,
+    inherited: &'a BTreeMap<String, Secret>,
 }
 
 impl Judge<'_> {
@@ -298,17 +302,16 @@ impl Judge<'_> {
             .map(|name| format!("`{name}`"))
             .collect::<Vec<_>>()
             .join(", ");
-        let flags = forbidden
-            .iter()
-            .map(|name| format!(" --allow-env {name}"))
-            .collect::<String>();
+        let flags = forbidden.join(" --allow-env ");
         let server = &candidate.raw.name;
         Err(Diagnosis::error(format!(
             "a project's file may not read {names} from your environment without your word"
         ))
         .of(server)
         .at(candidate.raw.origin.clone())
-        .hint(format!("run `toolway approve {server}{flags}`")))
+        .hint(format!(
+            "run `toolway approve {server} --allow-env {flags}`"
+        )))
     }
 
     fn build(&self, candidate: &Candidate) -> Result<ServerSpec, Vec<Diagnosis>> {

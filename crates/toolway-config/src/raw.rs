@@ -101,7 +101,7 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
     let mut file = RawFile::default();
     let members = match json::parse(text, source)? {
         Root::Empty if matches!(kind, FileKind::Managed | FileKind::Enterprise) => {
-            return Err(Diagnosis::error("is empty").at(source.origin(1)));
+            return Err(Diagnosis::error("the file is empty").at(source.origin(1)));
         }
         Root::Empty => return Ok(file),
         Root::Object(members) => members,
@@ -128,7 +128,8 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
         if let Some((_, first)) = seen.iter().find(|(key, _)| *key == member.key) {
             let diagnosis = Diagnosis::error(format!(
                 "`{}` stands twice, on lines {first} and {}",
-                member.key, member.line
+                keys::spelled_out(&member.key),
+                member.line
             ));
             file.fault(
                 kind,
@@ -186,7 +187,8 @@ impl RawFile {
             let (line, key) = (member.line, member.key.clone());
             let (value, spot, doubled) = member.into_value();
             for double in doubled {
-                let message = format!("`{}` stands twice inside `{key}`", double.key);
+                let double_key = keys::spelled_out(&double.key);
+                let message = format!("`{double_key}` stands twice inside `{key}`");
                 self.fault(
                     kind,
                     Diagnosis::error(message).at(source.origin(double.second)),
@@ -242,7 +244,8 @@ impl RawFile {
             Ok(name) => (name, true),
             Err(error) => {
                 let seen = keys::visible(&key).filter(|seen| !seen.is_empty());
-                let mut diagnosis = Diagnosis::error(error.to_string()).at(origin.clone());
+                let mut diagnosis =
+                    Diagnosis::error(keys::spelled_out(&error.to_string())).at(origin.clone());
                 if let Some(seen) = &seen {
                     diagnosis = diagnosis.hint(format!("write it as `{seen}`"));
                 }
@@ -271,7 +274,9 @@ impl RawFile {
             found.push(
                 Diagnosis::error(format!(
                     "`{}` stands twice in this entry, on lines {} and {}",
-                    double.key, double.first, double.second
+                    keys::spelled_out(&double.key),
+                    double.first,
+                    double.second
                 ))
                 .at(source.origin(double.second))
                 .hint("keep one of them"),
@@ -318,8 +323,8 @@ impl RawFile {
             return; // That diagnosis already says what to do.
         }
         let message = match kind {
-            FileKind::Flag => "has no `mcpServers`, so it brings no server",
-            _ => "has no `mcpServers`",
+            FileKind::Flag => "there is no `mcpServers`, so it brings no server",
+            _ => "there is no `mcpServers` in this file",
         };
         self.diagnoses.push(
             Diagnosis::warning(message)

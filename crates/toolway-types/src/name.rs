@@ -3,6 +3,9 @@
 //! Owns normalisation and the flattened `mcp__<server>__<tool>` encoding. A tool's identity is
 //! always the pair in [`ToolKey`]; the flattened string is only a spelling of it.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -10,6 +10,7 @@ use toolway_types::Scope;
 use super::{Approvals, Decided};
 use crate::load::Consent;
 use crate::merge::{Basis, Candidate};
+use crate::raw::keys::spelled_out;
 
 /// The answer.
 #[derive(Debug, Clone)]
@@ -104,9 +105,11 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
 /// A unified diff of two definitions.
 fn difference(approved: &Value, now: &Map<String, Value>) -> String {
     let pretty = |value: &Value| {
-        let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-        text.push('\n');
-        text
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        // What a person cannot see, they would approve unseen.
+        text.lines()
+            .map(|line| spelled_out(line) + "\n")
+            .collect::<String>()
     };
     let (old, new) = (pretty(approved), pretty(&Value::Object(now.clone())));
     TextDiff::from_lines(&old, &new)

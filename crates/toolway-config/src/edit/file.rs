@@ -43,7 +43,7 @@ impl Held {
     /// Takes the lock of the file behind `path` and reads it. Directories on the way are made.
     pub(super) fn open(path: &Path) -> Result<Self, EditError> {
         let path = real_path(path)?;
-        let lock = take_lock(&path, &beside(&path, "lock"))?;
+        let lock = take_lock(&path, &beside(&path, "lock"), LOCK_PATIENCE)?;
         let old = read(&path)?;
         Ok(Self {
             path,
@@ -144,7 +144,8 @@ fn real_path(path: &Path) -> Result<PathBuf, EditError> {
     Err(EditError::Io { path, source })
 }
 
-fn take_lock(path: &Path, lock: &Path) -> Result<File, EditError> {
+/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`.
+pub(super) fn take_lock(path: &Path, lock: &Path, patience: Duration) -> Result<File, EditError> {
     // A repository may have planted something under this name: a link is not followed, a pipe
     // does not make us wait, and nothing is ever written or truncated.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
@@ -181,7 +182,7 @@ fn take_lock(path: &Path, lock: &Path) -> Result<File, EditError> {
         if now != progress.1 {
             progress = (Instant::now(), now);
         }
-        if progress.0.elapsed() > LOCK_PATIENCE || started.elapsed() > LOCK_LIMIT {
+        if progress.0.elapsed() > patience || started.elapsed() > LOCK_LIMIT {
             return Err(EditError::Locked {
                 path: path.to_owned(),
                 lock: lock.to_owned(),

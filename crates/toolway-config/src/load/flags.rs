@@ -31,7 +31,7 @@ impl Loader<'_> {
             match raw::read(value, &Source::Flag(CONFIG), FileKind::Flag) {
                 Ok(file) => self.add(Scope::Dynamic, order, self.flag_place(CONFIG), file),
                 Err(mut diagnosis) => {
-                    diagnosis.message = format!("the value of `{CONFIG}` {}", diagnosis.message);
+                    diagnosis.message = format!("the value of `{CONFIG}`: {}", diagnosis.message);
                     diagnosis.hint = Some(format!("mend the JSON given to `{CONFIG}`"));
                     self.diagnoses.push(diagnosis);
                 }

@@ -52,9 +52,9 @@ pub(crate) fn text_of(file: File, facts: &Metadata) -> Result<String, ReadError>
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let breaks = good.iter().filter(|byte| **byte == b'\n').count();
+        let lines = good.split(|byte| *byte == b'\n').count();
         ReadError::NotText {
-            line: u32::try_from(breaks + 1).unwrap_or(u32::MAX),
+            line: u32::try_from(lines).unwrap_or(u32::MAX),
         }
     })
 }

@@ -75,7 +75,7 @@ fn blocked(mut fault: Diagnosis) -> Diagnosis {
     let file = fault
         .origin
         .as_ref()
-        .map(|origin| origin.path())
+        .map(toolway_types::Origin::path)
         .unwrap_or_default();
     fault.message = format!(
         "nothing may connect, because the policy in `{file}` is unusable: {}",
@@ -97,15 +97,10 @@ fn read_file(
         Ok(text) => text,
         Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            return Err(Diagnosis::error(format!("it {error}")).at(source.origin(1)));
+            return Err(Diagnosis::error(format!("it {error}")).at(source.origin(error.line())));
         }
     };
-    raw::read(&text, &source, kind)
-        .map(Some)
-        .map_err(|mut fault| {
-            fault.message = format!("it {}", fault.message);
-            fault
-        })
+    raw::read(&text, &source, kind).map(Some)
 }
 
 fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadError> {

@@ -76,11 +76,10 @@ pub(super) fn shadow(basis: &Basis, servers: &mut [Candidate]) {
                 servers[index].lost = Some(Lost { to, reason });
                 servers[*first].shadows.push(shadow);
             }
-            Some(_) => {}
             None if stands(basis, &servers[index]) => {
                 standing.insert(signature, index);
             }
-            None => {}
+            _ => {}
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Hooks: programs and tools that have a say in a call, as configured.
 //!
-//! Owns the `hooks` object of a settings file (event → matchers → hooks), its diagnoses, and
-//! which hooks concern a tool. Running them is the dispatch line's work.
+//! Owns what a hook is and which hooks concern a tool; the reading of the `hooks` object is in
+//! `hooks/read.rs`. Running them is the dispatch line's work.
 //!
 //! Invariant: a hook that cannot be read is kept as [`HookAction::Broken`], never dropped, because
 //! it may have been the guard that says no. A matcher that cannot be read concerns every tool.
 
+mod read;
 #[cfg(test)]
 mod tests;
 
@@ -13,15 +14,12 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Scope, ToolKey};
+use toolway_types::{Diagnosis, Origin, Scope, ToolKey, text};
 
-use super::{kind, listed, nearest, not_here, speaks_for_the_user, spelling};
+use super::{not_here, speaks_for_the_user, spelling};
 
 /// How long a hook may take when it does not say.
 pub const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The longest time a hook may ask for.
-const MAX_HOOK_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,8 +114,10 @@ impl Hook {
     /// What to call it in a message: the program, the tool, or why it is broken.
     pub fn title(&self) -> String {
         match &self.action {
-            HookAction::Command { command, .. } => command.clone(),
-            HookAction::McpTool { server, tool, .. } => format!("{server}.{tool}"),
+            HookAction::Command { command, .. } => text::clean_line(command).into_owned(),
+            HookAction::McpTool { server, tool, .. } => {
+                text::clean_line(&format!("{server}.{tool}")).into_owned()
+            }
             HookAction::Broken { reason } => format!("broken hook: {reason}"),
         }
     }
@@ -143,19 +143,8 @@ impl Hooks {
         if !speaks_for_the_user(scope) {
             return (Hooks::empty(), vec![not_here("hooks", source, scope)]);
         }
-        let mut reader = Reader {
-            source,
-            scope,
-            hooks: Vec::new(),
-            found: Vec::new(),
-        };
-        reader.events(value);
-        (
-            Hooks {
-                hooks: reader.hooks,
-            },
-            reader.found,
-        )
+        let (hooks, found) = read::hooks(value, source, scope);
+        (Hooks { hooks }, found)
     }
 
     /// The hooks of all layers, in their order.
@@ -261,202 +250,4 @@ impl Matcher {
             How::Pattern(pattern) => self.text == name || pattern.is_match(name),
         }
     }
-}
-
-/// Reads one `hooks` object, collecting what is wrong with it.
-struct Reader<'a> {
-    source: &'a Origin,
-    scope: Scope,
-    hooks: Vec<Hook>,
-    found: Vec<Diagnosis>,
-}
-
-impl Reader<'_> {
-    fn events(&mut self, value: &Value) {
-        let Value::Object(events) = value else {
-            self.report(
-                format!("`hooks` must be an object, not {}", kind(value)),
-                "write `\"hooks\": {\"PreToolUse\": []}`",
-            );
-            return;
-        };
-        for (name, groups) in events {
-            let Some(event) = HookEvent::parse(name) else {
-                self.unknown_event(name);
-                continue;
-            };
-            let Value::Array(groups) = groups else {
-                let reason = format!("`hooks.{name}` must be an array, not {}", kind(groups));
-                self.broken(event, Matcher::all(), reason, SHAPE);
-                continue;
-            };
-            for group in groups {
-                self.group(event, group);
-            }
-        }
-    }
-
-    fn unknown_event(&mut self, name: &str) {
-        let known = HookEvent::ALL.map(HookEvent::as_str);
-        let message = format!("there is no hook event `{name}`");
-        match nearest(name, &known) {
-            Some(near) => self.report(message, &format!("did you mean `{near}`?")),
-            // Other hosts have many more events in the same file; theirs do no harm here.
-            None => self.found.push(
-                Diagnosis::warning(message)
-                    .at(self.source.clone())
-                    .hint(format!("the events are {}", listed(&known))),
-            ),
-        }
-    }
-
-    fn group(&mut self, event: HookEvent, group: &Value) {
-        let Value::Object(group) = group else {
-            let reason = format!("an entry of `hooks.{}` must be an object", event.as_str());
-            self.broken(event, Matcher::all(), reason, SHAPE);
-            return;
-        };
-        let matcher = match group.get("matcher") {
-            None | Some(Value::Null) => Matcher::all(),
-            Some(Value::String(text)) => match Matcher::parse(text) {
-                Ok(matcher) => matcher,
-                Err(error) => {
-                    let reason = format!("the matcher `{text}` is no regular expression: {error}");
-                    self.broken(event, Matcher::all(), reason, MATCHER);
-                    return;
-                }
-            },
-            Some(other) => {
-                let reason = format!("`matcher` must be a string, not {}", kind(other));
-                self.broken(event, Matcher::all(), reason, MATCHER);
-                return;
-            }
-        };
-        let Some(Value::Array(hooks)) = group.get("hooks") else {
-            let reason = format!(
-                "an entry of `hooks.{}` has no array `hooks`",
-                event.as_str()
-            );
-            self.broken(event, matcher, reason, SHAPE);
-            return;
-        };
-        for hook in hooks {
-            match action(hook) {
-                Ok(action) => {
-                    let timeout = self.timeout(hook);
-                    self.keep(event, matcher.clone(), action, timeout);
-                }
-                Err(reason) => self.broken(event, matcher.clone(), reason, SHAPE),
-            }
-        }
-    }
-
-    fn timeout(&mut self, hook: &Value) -> Duration {
-        let Some(value) = hook.get("timeout") else {
-            return DEFAULT_HOOK_TIMEOUT;
-        };
-        let asked = value
-            .as_f64()
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        match asked {
-            Some(asked) if !asked.is_zero() && asked <= MAX_HOOK_TIMEOUT => asked,
-            // The hook itself still runs: a guard is not lost over its time limit.
-            _ => {
-                self.report(
-                    format!("the `timeout` of a hook cannot be {value}; it has 10 seconds"),
-                    "write a number of seconds between 0 and 3600",
-                );
-                DEFAULT_HOOK_TIMEOUT
-            }
-        }
-    }
-
-    fn broken(&mut self, event: HookEvent, matcher: Matcher, reason: String, hint: &str) {
-        self.report(reason.clone(), hint);
-        self.keep(
-            event,
-            matcher,
-            HookAction::Broken { reason },
-            DEFAULT_HOOK_TIMEOUT,
-        );
-    }
-
-    fn keep(&mut self, event: HookEvent, matcher: Matcher, action: HookAction, timeout: Duration) {
-        let (origin, scope) = (self.source.clone(), self.scope);
-        self.hooks.push(Hook {
-            event,
-            action,
-            timeout,
-            origin,
-            scope,
-            matcher,
-        });
-    }
-
-    fn report(&mut self, message: String, hint: &str) {
-        self.found
-            .push(Diagnosis::error(message).at(self.source.clone()).hint(hint));
-    }
-}
-
-const SHAPE: &str = "write `{\"matcher\": \"mcp__server__.*\", \"hooks\": [{\"type\": \"command\", \
-                     \"command\": \"…\"}]}`";
-const MATCHER: &str = "write a tool name, names joined by `|`, or a regular expression without \
-                       look-around";
-
-fn action(hook: &Value) -> Result<HookAction, String> {
-    let Value::Object(hook) = hook else {
-        return Err(format!("a hook must be an object, not {}", kind(hook)));
-    };
-    match hook.get("type").and_then(Value::as_str) {
-        Some("command") => Ok(HookAction::Command {
-            command: text(hook, "command")?,
-            args: args(hook)?,
-        }),
-        Some("mcp_tool") => Ok(HookAction::McpTool {
-            server: text(hook, "server")?,
-            tool: text(hook, "tool")?,
-            input: match hook.get("input") {
-                None => Map::new(),
-                Some(Value::Object(input)) => input.clone(),
-                Some(other) => {
-                    return Err(format!(
-                        "`input` of a hook must be an object, not {}",
-                        kind(other)
-                    ));
-                }
-            },
-        }),
-        Some(other) => Err(format!(
-            "the hook type `{other}` is neither `command` nor `mcp_tool`"
-        )),
-        None => Err("a hook has no `type`, which is `command` or `mcp_tool`".to_owned()),
-    }
-}
-
-fn text(hook: &Map<String, Value>, key: &str) -> Result<String, String> {
-    match hook.get(key) {
-        Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
-        Some(Value::String(_)) => Err(format!("`{key}` of a hook is empty")),
-        Some(other) => Err(format!(
-            "`{key}` of a hook must be a string, not {}",
-            kind(other)
-        )),
-        None => Err(format!("a hook has no `{key}`")),
-    }
-}
-
-fn args(hook: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
-    let Some(value) = hook.get("args") else {
-        return Ok(None);
-    };
-    value
-        .as_array()
-        .and_then(|args| {
-            args.iter()
-                .map(|arg| arg.as_str().map(str::to_owned))
-                .collect()
-        })
-        .map(Some)
-        .ok_or_else(|| "`args` of a hook must be an array of strings".to_owned())
 }

@@ -192,16 +192,41 @@ fn collect<'a>(arguments: &'a Map<String, Value>, key: &str, values: &mut Vec<&'
     }
 }
 
-/// Whether any scalar in the value fits, as given or as shown.
+/// Whether any scalar in the value fits: as given, as shown, or as the path it leads to.
 fn any_leaf(value: &Value, folded: &Glob) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| any_leaf(item, folded)),
         Value::Object(members) => members.values().any(|member| any_leaf(member, folded)),
         scalar => {
             let given = scalar_text(scalar);
-            folded.matches(&fold(&given)) || folded.matches(&fold(&text::clean_line(&given)))
+            let shown = text::clean_line(&given);
+            [&given, shown.as_ref(), &resolved(&shown)]
+                .iter()
+                .any(|text| folded.matches(&fold(text)))
         }
     }
+}
+
+/// The text read as a path, without detours: `/tmp/..//./etc` is `/etc`. Only a deny looks at it,
+/// besides the text itself, so reading something else as a path does no harm.
+fn resolved(text: &str) -> String {
+    let decoded = decoded(text);
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in decoded.split(['/', '\\']) {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            name => segments.push(name),
+        }
+    }
+    let root = if decoded.starts_with(['/', '\\']) {
+        "/"
+    } else {
+        ""
+    };
+    format!("{root}{}", segments.join("/"))
 }
 
 /// Whether the value is a scalar, or a list of scalars, that fits entirely and hides nothing.
@@ -221,12 +246,17 @@ fn is_within(value: &Value, pattern: &Glob) -> bool {
 
 /// Whether a `..` stands as a path segment, also percent-encoded.
 fn climbs(text: &str) -> bool {
-    let decoded = text
-        .to_ascii_lowercase()
+    decoded(text)
+        .split(['/', '\\'])
+        .any(|segment| segment == "..")
+}
+
+/// The text in lower case with the characters of a path decoded.
+fn decoded(text: &str) -> String {
+    text.to_lowercase()
         .replace("%2e", ".")
         .replace("%2f", "/")
-        .replace("%5c", "\\");
-    decoded.split(['/', '\\']).any(|segment| segment == "..")
+        .replace("%5c", "\\")
 }
 
 fn scalar_text(value: &Value) -> String {

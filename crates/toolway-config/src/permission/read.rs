@@ -43,8 +43,8 @@ impl Reader<'_> {
     fn object(&mut self, value: &Value) {
         let Value::Object(members) = value else {
             self.report(
-                format!("`permissions` must be an object, not {}", kind(value)),
-                "write `\"permissions\": {\"allow\": [], \"ask\": [], \"deny\": []}`".to_owned(),
+                &format!("`permissions` must be an object, not {}", kind(value)),
+                "write `\"permissions\": {\"allow\": [], \"ask\": [], \"deny\": []}`",
             );
             return;
         };
@@ -66,7 +66,7 @@ impl Reader<'_> {
             // A lone string is plainly meant as one rule. It is kept, so that a deny still holds.
             Value::String(_) => {
                 self.report(
-                    format!("`permissions.{key}` must be an array, not a string"),
+                    &format!("`permissions.{key}` must be an array, not a string"),
                     format!("write `\"{key}\": [{value}]`"),
                 );
                 std::slice::from_ref(value)
@@ -105,7 +105,7 @@ impl Reader<'_> {
             "the rule `{shown}` in `permissions.{key}` cannot be read: {}; {consequence}",
             broken.reason
         );
-        self.report(message, broken.hint.to_owned());
+        self.report(&message, broken.hint);
         if let Some(rule) = kept {
             self.keep(list, rule);
         }
@@ -123,15 +123,15 @@ impl Reader<'_> {
         match value.as_str().map(|word| (word, Mode::parse(word))) {
             Some((_, Some(mode))) => self.read.mode = Some((self.scope, mode)),
             Some((word, None)) => self.report(
-                format!("`permissions.defaultMode` cannot be `{word}`"),
-                "use `default`, `auto` or `bypass`".to_owned(),
+                &format!("`permissions.defaultMode` cannot be `{word}`"),
+                "use `default`, `auto` or `bypass`",
             ),
             None => self.report(
-                format!(
+                &format!(
                     "`permissions.defaultMode` must be a string, not {}",
                     kind(value)
                 ),
-                "use `default`, `auto` or `bypass`".to_owned(),
+                "use `default`, `auto` or `bypass`",
             ),
         }
     }
@@ -147,18 +147,18 @@ impl Reader<'_> {
             other => {
                 self.read.bypass_forbidden = Some(self.source.clone());
                 self.report(
-                    format!("`permissions.{key}` cannot be {other}; bypass is forbidden"),
-                    "write `\"disableBypass\": true`".to_owned(),
+                    &format!("`permissions.{key}` cannot be {other}; bypass is forbidden"),
+                    "write `\"disableBypass\": true`",
                 );
             }
         }
     }
 
     fn unknown(&mut self, key: &str) {
-        let near = nearest(key, &KEYS);
+        let key = text::clean_line(key);
         let message = format!("`permissions` has no key `{key}`");
-        match near {
-            Some(near) => self.report(message, format!("did you mean `{near}`?")),
+        match nearest(&key, &KEYS) {
+            Some(near) => self.report(&message, format!("did you mean `{near}`?")),
             None => self.found.push(
                 Diagnosis::warning(message)
                     .at(self.source.clone())
@@ -167,9 +167,12 @@ impl Reader<'_> {
         }
     }
 
-    fn report(&mut self, message: String, hint: String) {
-        self.found
-            .push(Diagnosis::error(message).at(self.source.clone()).hint(hint));
+    /// The local file may come with a hostile repository, so what it holds is cleaned here.
+    fn report(&mut self, message: &str, hint: impl AsRef<str>) {
+        let diagnosis = Diagnosis::error(text::clean_line(message))
+            .at(self.source.clone())
+            .hint(text::clean_line(hint.as_ref()));
+        self.found.push(diagnosis);
     }
 }
 

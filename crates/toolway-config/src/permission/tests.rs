@@ -5,6 +5,7 @@ use toolway_types::{Origin, Scope, ServerName, Severity, ToolKey};
 
 use super::*;
 
+mod predicates;
 mod properties;
 
 fn here() -> Origin {
@@ -18,8 +19,8 @@ fn key(server: &str, tool: &str) -> ToolKey {
     ToolKey::new(ServerName::new(server).unwrap(), tool)
 }
 
-fn rules(value: Value) -> Permissions {
-    let (permissions, found) = Permissions::parse(&value, &here(), Scope::User);
+fn rules(value: &Value) -> Permissions {
+    let (permissions, found) = Permissions::parse(value, &here(), Scope::User);
     assert_eq!(found, [], "{value}");
     permissions
 }
@@ -34,11 +35,11 @@ fn verdict<'a>(permissions: &Permissions, subject: impl Into<Subject<'a>>) -> (c
 }
 
 fn denies(rule: &str, server: &str, tool: &str) -> bool {
-    verdict(&rules(json!({ "deny": [rule] })), &key(server, tool)).0 == 'd'
+    verdict(&rules(&json!({ "deny": [rule] })), &key(server, tool)).0 == 'd'
 }
 
 fn allows(rule: &str, server: &str, tool: &str) -> bool {
-    verdict(&rules(json!({ "allow": [rule] })), &key(server, tool)).0 == 'a'
+    verdict(&rules(&json!({ "allow": [rule] })), &key(server, tool)).0 == 'a'
 }
 
 fn errors(value: &Value, scope: Scope) -> (Permissions, Vec<String>) {
@@ -55,7 +56,7 @@ fn errors(value: &Value, scope: Scope) -> (Permissions, Vec<String>) {
 
 #[test]
 fn deny_beats_ask_beats_allow_beats_the_mode() {
-    let permissions = rules(json!({
+    let permissions = rules(&json!({
         "allow": ["mcp__git"],
         "ask": ["mcp__git__push*"],
         "deny": ["mcp__git__push_force"],
@@ -79,7 +80,7 @@ fn without_a_rule_the_mode_decides() {
         ("bypass", 'a'),
         ("bypassPermissions", 'a'),
     ] {
-        let permissions = rules(json!({ "defaultMode": mode }));
+        let permissions = rules(&json!({ "defaultMode": mode }));
         assert_eq!(
             verdict(&permissions, &key("a", "b")),
             (expected, String::new()),
@@ -154,7 +155,7 @@ fn sec_31_deny_matches_every_spelling_of_a_tool() {
         &tool.exposed().to_uppercase(),
     ] {
         assert!(denies(rule, "my server", "Get.Item"), "{rule}");
-        let asking = rules(json!({ "ask": [rule], "allow": ["*"] }));
+        let asking = rules(&json!({ "ask": [rule], "allow": ["*"] }));
         assert_eq!(verdict(&asking, &tool).0, '?', "{rule}");
     }
     // A composed letter and its parts, a hidden character, a connector's folded name.
@@ -210,7 +211,7 @@ fn sec_31_an_unclear_border_denies_both_readings_and_allows_one() {
 #[test]
 fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
     let permissions =
-        rules(json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
+        rules(&json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
     assert_eq!(verdict(&permissions, Subject::builtin("ToolSearch")).0, 'a');
     assert_eq!(
         verdict(&permissions, Subject::builtin("ReadMcpResource")).0,
@@ -226,126 +227,11 @@ fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
         verdict(&permissions, Subject::tool(&tool).shown_as("greet")).0,
         'a'
     );
-    let alias = rules(json!({ "deny": ["hello"] }));
+    let alias = rules(&json!({ "deny": ["hello"] }));
     assert_eq!(
         verdict(&alias, Subject::tool(&tool).shown_as("Hello")).0,
         'd'
     );
-}
-
-#[test]
-fn an_argument_predicate_is_evaluated_on_the_arguments() {
-    let tool = key("github", "create_issue");
-    let call = |list: &str, rule: &str, arguments: Value| {
-        let permissions = rules(json!({ list: [rule] }));
-        let arguments = arguments.as_object().unwrap().clone();
-        verdict(
-            &permissions,
-            Subject::tool(&tool).with_arguments(&arguments),
-        )
-        .0
-    };
-    let acme = "mcp__github__*(repo:acme/*)";
-    assert_eq!(call("allow", acme, json!({ "repo": "acme/app" })), 'a');
-    assert_eq!(call("deny", acme, json!({ "repo": "acme/app" })), 'd');
-    for other in [
-        json!({ "repo": "evil/app" }),
-        json!({}),
-        json!({ "owner": "acme/app" }),
-    ] {
-        assert_eq!(call("allow", acme, other.clone()), '?', "{other}");
-        assert_eq!(call("deny", acme, other.clone()), '?', "{other}");
-    }
-    // Lists: one is enough to deny, all are needed to allow.
-    let mixed = json!({ "repo": ["acme/app", "evil/app"] });
-    assert_eq!(call("deny", acme, mixed.clone()), 'd');
-    assert_eq!(call("allow", acme, mixed), '?');
-    // Dotted keys, numbers, several conditions.
-    let nested = "mcp__github__*(target.repo:acme/* && draft:true)";
-    let arguments = json!({ "target": { "repo": "acme/app" }, "draft": true });
-    assert_eq!(call("allow", nested, arguments), 'a');
-    assert_eq!(
-        call("allow", nested, json!({ "target": { "repo": "acme/app" } })),
-        '?'
-    );
-    // Disguises do not get around a deny, nor into an allow.
-    for disguised in [
-        json!({ "Repo": "ACME/app" }),
-        json!({ "repo": "ac\u{200b}me/app" }),
-        json!({ "repo\u{feff}": "acme/app" }),
-    ] {
-        assert_eq!(call("deny", acme, disguised.clone()), 'd', "{disguised}");
-        assert_eq!(call("allow", acme, disguised.clone()), '?', "{disguised}");
-    }
-    for climbing in [
-        "acme/../evil/app",
-        "acme/%2e%2e/evil",
-        "acme/..\\evil",
-        "acme/\u{202e}x",
-    ] {
-        assert_eq!(
-            call("allow", acme, json!({ "repo": climbing })),
-            '?',
-            "{climbing}"
-        );
-    }
-    let both = json!({ "repo": "acme/app", "Repo": "evil/app" });
-    assert_eq!(call("allow", acme, both), '?');
-}
-
-#[test]
-fn unknown_arguments_never_allow_and_make_a_deny_ask() {
-    let tool = key("db", "query");
-    let deny = rules(json!({ "deny": ["mcp__db__query(sql:DROP *)"], "allow": ["*"] }));
-    assert_eq!(
-        verdict(&deny, &tool),
-        ('?', "mcp__db__query(sql:DROP *)".into())
-    );
-    assert_eq!(deny.decide_tool(&tool), deny.decide(&tool));
-    let allow = rules(json!({ "allow": ["mcp__db__query(sql:SELECT *)"] }));
-    assert_eq!(verdict(&allow, &tool), ('?', String::new()));
-    // A plain deny behind an undecided one still denies.
-    let both = rules(json!({ "deny": ["mcp__db__query(sql:DROP *)", "mcp__db"] }));
-    assert_eq!(verdict(&both, &tool), ('d', "mcp__db".into()));
-}
-
-#[test]
-fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
-    let tool = key("db", "query");
-    let read_only = Hints {
-        read_only: Some(true),
-        ..Hints::default()
-    };
-    let tame = Hints {
-        destructive: Some(false),
-        ..Hints::default()
-    };
-    let said =
-        |value: Value, hints| verdict(&rules(value), Subject::tool(&tool).with_hints(hints)).0;
-    let allow = json!({ "allow": ["mcp__db__*(@readOnly)"] });
-    assert_eq!(said(allow.clone(), read_only), 'a');
-    assert_eq!(said(allow.clone(), tame), '?');
-    assert_eq!(said(allow.clone(), Hints::default()), '?');
-    assert_eq!(verdict(&rules(allow), &tool).0, '?');
-    let deny = json!({ "deny": ["*(@destructive)"] });
-    assert_eq!(said(deny.clone(), Hints::default()), 'd');
-    assert_eq!(said(deny.clone(), read_only), '?');
-    assert_eq!(said(deny, tame), '?');
-    assert_eq!(
-        said(json!({ "deny": ["mcp__db(!@readOnlyHint)"] }), tame),
-        'd'
-    );
-    for rule in [
-        "*(@readOnly)",
-        "mcp__*(@readOnly)",
-        "mcp__*__query(@readOnly)",
-        "Foo(@readOnly)",
-    ] {
-        let (permissions, said) = errors(&json!({ "allow": [rule] }), Scope::User);
-        assert_eq!(said.len(), 1, "{rule}");
-        assert!(said[0].contains("claim"), "{said:?}");
-        assert_eq!(permissions, Permissions::empty());
-    }
 }
 
 #[test]
@@ -425,7 +311,7 @@ fn sec_03_the_repositorys_own_permissions_are_ignored_with_a_warning() {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].severity, Severity::Warning);
     }
-    let local = rules(json!({ "allow": ["*"], "deny": ["mcp__fs"], "defaultMode": "bypass" }));
+    let local = rules(&json!({ "allow": ["*"], "deny": ["mcp__fs"], "defaultMode": "bypass" }));
     let local = local.narrowing_only();
     assert_eq!(verdict(&local, &key("fs", "x")).0, 'd');
     assert_eq!(verdict(&local, &key("git", "x")).0, '?');
@@ -462,4 +348,19 @@ fn layers_add_up_and_the_highest_scope_sets_the_mode() {
         layer(Scope::Managed, json!({ "disableBypass": false })),
     ]);
     assert_eq!(free.mode(), Mode::Bypass);
+}
+
+#[test]
+fn sec_35_a_diagnosis_shows_no_hidden_character_of_the_file() {
+    let bad = "\u{1b}[2Jx\u{202e}";
+    let value = json!({ "deny": [format!("mcp__{bad}(")], "defaultMode": bad, bad: 1 });
+    let (_, found) = Permissions::parse(&value, &here(), Scope::Local);
+    assert_eq!(found.len(), 3);
+    for said in found
+        .iter()
+        .flat_map(|one| [Some(&one.message), one.hint.as_ref()])
+        .flatten()
+    {
+        assert!(!said.contains(toolway_types::text::is_hidden), "{said:?}");
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 use toolway_types::Origin;
-use unicode_normalization::UnicodeNormalization;
+use toolway_types::text::fold;
 use url::Url;
 
 use super::pattern;
@@ -122,8 +122,7 @@ fn name_matches(pattern: &str, name: &str, reading: Reading) -> bool {
         return false;
     }
     // The same name in other letters, or as it appears in tool names, is still that name.
-    let folded = |text: &str| text.nfkc().flat_map(char::to_lowercase).collect::<String>();
-    let (pattern, name) = (folded(pattern), folded(name));
+    let (pattern, name) = (fold(pattern), fold(name));
     let plain = |text: &str| {
         text.chars()
             .map(|c| {

@@ -69,11 +69,15 @@ impl UrlPattern {
                 "`{text}` has credentials, which are never compared"
             ));
         }
-        let (host, port) = split_port(authority, text)?;
+        let (host, mut port) = split_port(authority, text)?;
         let host = HostPattern::parse(host, text)?;
+        // `*` and `https://*` mean everything there.
+        let is_everything = host == HostPattern::Any && path.is_empty();
+        if is_everything && port == PortPattern::Unsaid {
+            port = PortPattern::Any;
+        }
         let path = match path {
-            // `*` and `https://*` mean everything there.
-            "" if host == HostPattern::Any => Some("/*".to_owned()),
+            "" if is_everything => Some("/*".to_owned()),
             "" => None,
             path if path.starts_with('/') => Some(clean_path(path)),
             path => Some(clean_path(&format!("/{path}"))),

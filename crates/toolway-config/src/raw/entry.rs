@@ -119,18 +119,18 @@ impl Checker<'_> {
                     .as_u64()
                     .is_some_and(|port| (1..=65_535).contains(&port)) => {}
             _ => {
-                let message = format!(
-                    "`{key}` must be {}, not {}",
-                    shape.expected(),
-                    kind_of(value)
-                );
+                let found = match value {
+                    Value::Number(number) if shape == Shape::Port => number.to_string(),
+                    other => kind_of(other).to_owned(),
+                };
+                let message = format!("`{key}` must be {}, not {found}", shape.expected());
                 self.error(key, message, None);
             }
         }
     }
 
     fn text(&mut self, key: &str, text: &str) {
-        // An empty `command` or `url` is reported as missing, with the better hint.
+        // An empty `command` or `url` is reported where the transport is settled.
         if text.contains('\0') {
             self.error(key, format!("`{key}` has a NUL character"), None);
         } else if text.trim().is_empty() && !matches!(key, "command" | "url") {
@@ -139,6 +139,7 @@ impl Checker<'_> {
     }
 
     fn item(&mut self, place: &str, shown: &str, item: &Value) {
+        let shown = keys::spelled_out(shown);
         match item {
             Value::String(text) if text.contains('\0') => {
                 self.error(place, format!("`{shown}` has a NUL character"), None);
@@ -225,13 +226,14 @@ impl Checker<'_> {
     fn transport(&mut self) -> Option<TransportKind> {
         let (command, url) = (self.has("command"), self.has("url"));
         let kind = match self.definition.get("type") {
-            Some(Value::String(word)) => match TransportKind::parse(word) {
-                Some(kind) => Some(kind),
-                None => {
+            Some(Value::String(word)) => {
+                let kind = TransportKind::parse(word);
+                if kind.is_none() {
                     self.unknown_type(word);
                     return None;
                 }
-            },
+                kind
+            }
             Some(_) => return None,
             None => None,
         };
@@ -247,14 +249,36 @@ impl Checker<'_> {
         match kind {
             Some(kind) => self.needs(kind, command, url),
             None if url => return Some(self.inferred()),
-            None if command => return self.stdio(),
-            None => {
-                let message = "neither `command` nor `url` is given";
-                let hint = "add `\"command\": \"…\"`, or `\"type\": \"http\"` and `\"url\": \"https://…\"`";
-                self.error("command", message.to_owned(), Some(hint.to_owned()));
-            }
+            None if command => return Some(self.stdio()),
+            None => self.nothing_given(),
         }
         kind
+    }
+
+    fn nothing_given(&mut self) {
+        if self
+            .definition
+            .keys()
+            .any(|key| keys::visible(key).is_some())
+        {
+            return; // That key's own diagnosis says it all.
+        }
+        if let Some(key) = ["command", "url"]
+            .iter()
+            .find(|key| self.definition.contains_key(**key))
+        {
+            self.error(key, format!("`{key}` is empty"), None);
+            return;
+        }
+        let slip = self.definition.keys().find_map(|key| {
+            keys::meant(key, ["command", "url"]).map(|right| format!("rename `{key}` to `{right}`"))
+        });
+        let hint = slip.unwrap_or_else(|| {
+            "add `\"command\": \"…\"`, or `\"type\": \"http\"` and `\"url\": \"https://…\"`"
+                .to_owned()
+        });
+        let message = "neither `command` nor `url` is given".to_owned();
+        self.error("command", message, Some(hint));
     }
 
     fn needs(&mut self, kind: TransportKind, command: bool, url: bool) {
@@ -286,7 +310,7 @@ impl Checker<'_> {
         }
     }
 
-    fn stdio(&mut self) -> Option<TransportKind> {
+    fn stdio(&mut self) -> TransportKind {
         if let Some(command) = self.definition.get("command").and_then(Value::as_str)
             && !self.definition.contains_key("args")
             && command.contains(char::is_whitespace)
@@ -295,7 +319,7 @@ impl Checker<'_> {
             let message = "`command` has a space in it, and no shell will split it".to_owned();
             self.warning("command", message, "put the rest into `args`".to_owned());
         }
-        Some(TransportKind::Stdio)
+        TransportKind::Stdio
     }
 
     fn inferred(&mut self) -> TransportKind {

@@ -119,7 +119,7 @@ pub(crate) fn parse(text: &str, source: &Source) -> Result<Root, Diagnosis> {
         let line = u32::try_from(error.line_display()).unwrap_or(u32::MAX);
         let column = u32::try_from(error.column_display()).unwrap_or(u32::MAX);
         let kind = error.kind().to_string();
-        Diagnosis::error(format!("is not valid JSON: {}", lower_first(&kind)))
+        Diagnosis::error(format!("not valid JSON: {}", lower_first(&kind)))
             .at(source.origin(line))
             .column(column)
             .hint("mend the file at that place; nothing in it is read until then")
@@ -129,7 +129,7 @@ pub(crate) fn parse(text: &str, source: &Source) -> Result<Root, Diagnosis> {
         None => Ok(Root::Empty),
         Some(ast::Value::Object(object)) => Ok(Root::Object(root_members(object, &lines))),
         Some(other) => Err(Diagnosis::error(format!(
-            "must hold an object at its root, not {}",
+            "the root must be an object, not {}",
             kind_of_ast(&other)
         ))
         .at(source.origin(lines.line(other.start())))

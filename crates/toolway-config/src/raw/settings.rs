@@ -29,6 +29,17 @@ pub(crate) struct Settings {
     pub(crate) policy_fault: Option<Diagnosis>,
     /// The keys that widen what may happen, as written; what `localSettings` vouches for.
     pub(crate) widening: Map<String, Value>,
+    pub(crate) trust: Trust,
+}
+
+/// How far a file is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Trust {
+    /// In everything.
+    #[default]
+    Full,
+    /// Only where it narrows what may happen.
+    Narrowing,
 }
 
 /// A name and where it stands.
@@ -123,13 +134,13 @@ impl Settings {
                 self.permissions = Some(Placed {
                     value: value.clone(),
                     origin,
-                })
+                });
             }
             "hooks" => {
                 self.hooks = Some(Placed {
                     value: value.clone(),
                     origin,
-                })
+                });
             }
             "allowedMcpServers" => {
                 let list = reader.rules(&value);
@@ -163,7 +174,7 @@ impl Settings {
             ("permissions", Value::Object(permissions)) => {
                 for (name, value) in permissions {
                     // What narrows always counts and needs nobody's word.
-                    if !matches!(name.as_str(), "deny" | "ask") {
+                    if matches!(name.as_str(), "allow" | "defaultMode") {
                         self.widening.insert(format!("permissions.{name}"), value);
                     }
                 }
@@ -178,13 +189,7 @@ impl Settings {
         self.enable_all_project = None;
         self.enabled.clear();
         self.hooks = None;
-        if let Some(Placed {
-            value: Value::Object(permissions),
-            ..
-        }) = &mut self.permissions
-        {
-            permissions.retain(|name, _| matches!(name.as_str(), "deny" | "ask"));
-        }
+        self.trust = Trust::Narrowing;
     }
 }
 

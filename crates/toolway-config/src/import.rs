@@ -1,0 +1,234 @@
+//! Servers as other clients have them configured, put into our words.
+//!
+//! Owns which clients are known, where their files lie and what was found in them. Reads only;
+//! writing the result is `edit`'s work, and the choice is a person's. One file per client below
+//! this one says what is special about it; `translate.rs` holds what they share.
+//! Nothing is lost in silence: what has no counterpart here is said in `dropped`, what was guessed
+//! in `notes`.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use toolway_types::Diagnosis;
+
+mod claude_code;
+mod claude_desktop;
+mod codex;
+mod cursor;
+mod gemini;
+mod goose;
+mod opencode;
+mod source;
+#[cfg(test)]
+mod tests;
+mod translate;
+mod variables;
+mod vscode;
+mod windsurf;
+mod zed;
+
+/// A client whose configuration can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Client {
+    /// Claude Desktop.
+    ClaudeDesktop,
+    /// Claude Code.
+    ClaudeCode,
+    /// Cursor.
+    Cursor,
+    /// Visual Studio Code.
+    VsCode,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Windsurf.
+    Windsurf,
+    /// Zed.
+    Zed,
+    /// opencode.
+    Opencode,
+    /// Goose.
+    Goose,
+}
+
+impl Client {
+    /// Every client, in the order they are offered.
+    pub const ALL: [Client; 10] = [
+        Client::ClaudeDesktop,
+        Client::ClaudeCode,
+        Client::Cursor,
+        Client::VsCode,
+        Client::Codex,
+        Client::Gemini,
+        Client::Windsurf,
+        Client::Zed,
+        Client::Opencode,
+        Client::Goose,
+    ];
+
+    /// The word a person types.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Client::ClaudeDesktop => "claude-desktop",
+            Client::ClaudeCode => "claude-code",
+            Client::Cursor => "cursor",
+            Client::VsCode => "vscode",
+            Client::Codex => "codex",
+            Client::Gemini => "gemini",
+            Client::Windsurf => "windsurf",
+            Client::Zed => "zed",
+            Client::Opencode => "opencode",
+            Client::Goose => "goose",
+        }
+    }
+
+    /// The name as its makers write it.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Client::ClaudeDesktop => "Claude Desktop",
+            Client::ClaudeCode => "Claude Code",
+            Client::Cursor => "Cursor",
+            Client::VsCode => "VS Code",
+            Client::Codex => "Codex",
+            Client::Gemini => "Gemini CLI",
+            Client::Windsurf => "Windsurf",
+            Client::Zed => "Zed",
+            Client::Opencode => "opencode",
+            Client::Goose => "Goose",
+        }
+    }
+
+    /// Reads the word a person types.
+    pub fn parse(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.id() == id)
+    }
+
+    fn files(self, places: &Places) -> Vec<PathBuf> {
+        match self {
+            Client::ClaudeDesktop => claude_desktop::files(places),
+            Client::ClaudeCode => claude_code::files(places),
+            Client::Cursor => cursor::files(places),
+            Client::VsCode => vscode::files(places),
+            Client::Codex => codex::files(places),
+            Client::Gemini => gemini::files(places),
+            Client::Windsurf => windsurf::files(places),
+            Client::Zed => zed::files(places),
+            Client::Opencode => opencode::files(places),
+            Client::Goose => goose::files(places),
+        }
+    }
+}
+
+/// Where to look. Taken from the process once, by whoever captures the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The person's home directory.
+    pub home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME`, or `.config` in the home directory.
+    pub config_dir: PathBuf,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// `$CLAUDE_CONFIG_DIR`.
+    pub claude_config_dir: Option<PathBuf>,
+    /// `$CODEX_HOME`.
+    pub codex_home: Option<PathBuf>,
+}
+
+impl Places {
+    /// A file below the home directory.
+    fn at_home(&self, file: &str) -> Option<PathBuf> {
+        Some(self.home.as_ref()?.join(file))
+    }
+
+    /// The same file in every directory where desktop programs keep their settings.
+    fn at_applications(&self, file: &str) -> Vec<PathBuf> {
+        let mac = self.at_home("Library/Application Support");
+        [Some(self.config_dir.clone()), mac]
+            .into_iter()
+            .flatten()
+            .map(|dir| dir.join(file))
+            .collect()
+    }
+
+    /// A project's file: in the working directory or the nearest one above it that has the file,
+    /// below the home directory (there it is the person's own file, not a project's).
+    fn at_project(&self, file: &str) -> Option<PathBuf> {
+        self.cwd
+            .ancestors()
+            .take_while(|directory| Some(*directory) != self.home.as_deref())
+            .map(|directory| directory.join(file))
+            .find(|path| path.is_file())
+    }
+}
+
+/// What one file of a client holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The client.
+    pub client: Client,
+    /// The file.
+    pub path: PathBuf,
+    /// Its servers, in the order written.
+    pub servers: Vec<Imported>,
+    /// What could not be read.
+    pub diagnoses: Vec<Diagnosis>,
+}
+
+/// One server, in our shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// Its name, as written.
+    pub name: String,
+    /// The line (from 1) of its entry, where the format tells.
+    pub line: Option<u32>,
+    /// The entry as our files have it. Never holds `disabled` or `enabled`: see the next field.
+    pub definition: Map<String, Value>,
+    /// Whether the client has it switched on.
+    pub enabled: bool,
+    /// What could not be carried over, one sentence each.
+    pub dropped: Vec<String>,
+    /// What was guessed or put differently, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Reads every file of a client that exists. A broken one is a diagnosis in its [`Found`] and
+/// keeps nothing else from being read.
+pub fn discover(places: &Places, client: Client) -> Vec<Found> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for path in client.files(places) {
+        if path.is_file() && !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    files
+        .iter()
+        .map(|path| read_file(places, client, path))
+        .collect()
+}
+
+/// Reads one file in a client's format.
+pub fn read_file(places: &Places, client: Client, path: &Path) -> Found {
+    let mut found = Found {
+        client,
+        path: path.to_owned(),
+        servers: Vec::new(),
+        diagnoses: Vec::new(),
+    };
+    let read = source::read(path).and_then(|text| match client {
+        Client::ClaudeDesktop => claude_desktop::read(&mut found, &text),
+        Client::ClaudeCode => claude_code::read(&mut found, &text, places),
+        Client::Cursor => cursor::read(&mut found, &text),
+        Client::VsCode => vscode::read(&mut found, &text),
+        Client::Codex => codex::read(&mut found, &text),
+        Client::Gemini => gemini::read(&mut found, &text),
+        Client::Windsurf => windsurf::read(&mut found, &text),
+        Client::Zed => zed::read(&mut found, &text),
+        Client::Opencode => opencode::read(&mut found, &text),
+        Client::Goose => goose::read(&mut found, &text),
+    });
+    if let Err(diagnosis) = read {
+        found.diagnoses.push(diagnosis);
+    }
+    found
+}

@@ -1,0 +1,91 @@
+//! Claude Code: `~/.claude.json`, with servers for everywhere and for single projects, and a
+//! project's `.mcp.json`. Its entries have our own shape.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use toolway_types::Diagnosis;
+
+use super::source::{self, Entry, Json};
+use super::translate::{self, Draft};
+use super::variables::Syntax;
+use super::{Found, Places};
+
+pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+    let user = match &places.claude_config_dir {
+        Some(directory) => Some(directory.join(".claude.json")),
+        None => places.at_home(".claude.json"),
+    };
+    user.into_iter()
+        .chain(places.at_project(".mcp.json"))
+        .collect()
+}
+
+pub(super) fn read(found: &mut Found, text: &str, places: &Places) -> Result<(), Diagnosis> {
+    let json = Json::parse(found, text)?;
+    // The nearest directory that has something of its own; its entries win over the general ones.
+    let project = places
+        .cwd
+        .ancestors()
+        .filter_map(|directory| directory.to_str())
+        .find(|directory| json.get(&["projects", *directory]).is_some());
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut switched_off: Vec<Value> = Vec::new();
+    if let Some(directory) = project {
+        entries = json.entries(&["projects", directory, "mcpServers"]);
+        for key in ["disabledMcpServers", "disabledMcpjsonServers"] {
+            let names = json.get(&["projects", directory, key]);
+            switched_off.extend(
+                names
+                    .as_ref()
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                    .cloned(),
+            );
+        }
+    }
+    let general = match json.get(&["projects"]) {
+        // Such a file may hold no servers at all; its other keys are no entries to guess at.
+        Some(_) => json.entries(&["mcpServers"]),
+        None => json.servers(found, &["mcpServers"]),
+    };
+    for entry in general {
+        if entries.iter().any(|own| own.name == entry.name) {
+            let message = format!(
+                "`{}` of this project stands before the general one",
+                entry.name
+            );
+            found
+                .diagnoses
+                .push(source::at(found, entry.line, Diagnosis::warning(message)));
+        } else {
+            entries.push(entry);
+        }
+    }
+    for entry in entries {
+        let off = switched_off.iter().any(|name| *name == entry.name.as_str());
+        translate::each(found, vec![entry], Syntax::Braced, |draft| {
+            own_shape(draft);
+            if off {
+                draft.disable();
+            }
+        });
+    }
+    Ok(())
+}
+
+fn own_shape(draft: &mut Draft) {
+    draft.transport("type");
+    draft.process();
+    draft.remote("url");
+    draft.text("headersHelper", "headersHelper");
+    // The object is ours, key by key.
+    if let Some(oauth) = draft.take("oauth") {
+        draft.put("oauth", oauth);
+    }
+    if let Some(always) = draft.take("alwaysLoad") {
+        draft.put("alwaysLoad", always);
+    }
+    draft.timeout("timeout", 1.0);
+}

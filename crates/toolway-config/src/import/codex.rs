@@ -1,0 +1,119 @@
+//! Codex: `[mcp_servers.<name>]` tables in `config.toml`, times in seconds, no variables in
+//! strings but keys that name them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use toml::Spanned;
+use toolway_types::Diagnosis;
+
+use super::source::{self, Entry};
+use super::translate::{self, Draft};
+use super::variables::Syntax;
+use super::{Found, Places};
+use crate::edit::syntax::{self, SyntaxError};
+
+/// The part of the file that matters here.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    mcp_servers: BTreeMap<Spanned<String>, Value>,
+}
+
+pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+    let user = match &places.codex_home {
+        Some(directory) => Some(directory.join("config.toml")),
+        None => places.at_home(".codex/config.toml"),
+    };
+    user.into_iter()
+        .chain(places.at_project(".codex/config.toml"))
+        .collect()
+}
+
+pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
+    let entries = entries(found, text)?;
+    translate::each(found, entries, Syntax::None, entry);
+    Ok(())
+}
+
+fn entries(found: &Found, text: &str) -> Result<Vec<Entry>, Diagnosis> {
+    let file: File = toml::from_str(text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start.min(text.len()));
+        let column = text[..offset]
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
+        let error = SyntaxError {
+            line: syntax::line_at(text, offset),
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            message: error.message().lines().collect::<Vec<_>>().join("; "),
+        };
+        source::broken(&found.path, &error)
+    })?;
+    let mut entries: Vec<Entry> = file
+        .mcp_servers
+        .into_iter()
+        .map(|(name, value)| Entry {
+            line: Some(syntax::line_at(text, name.span().start)),
+            name: name.into_inner(),
+            value,
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.line);
+    Ok(entries)
+}
+
+fn entry(draft: &mut Draft) {
+    draft.process();
+    draft.passed_variables("env_vars");
+    draft.text("url", "url");
+    // Codex speaks no other remote transport, so this is no guess.
+    if draft.is_set("url") {
+        draft.put("type", "http");
+    }
+    draft.table("http_headers", "headers");
+    for (header, variable) in draft
+        .take("env_http_headers")
+        .as_ref()
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        if let Some(variable) = variable.as_str() {
+            draft.join("headers", header, format!("${{{variable}}}"));
+        }
+    }
+    if let Some(variable) = draft.take_text("bearer_token_env_var") {
+        draft.join(
+            "headers",
+            "Authorization",
+            format!("Bearer ${{{variable}}}"),
+        );
+    }
+    draft.leave(
+        "bearer_token",
+        "Codex refuses it too; name a variable in a header",
+    );
+    if let Some(scopes) = draft.take("scopes") {
+        draft.put("oauth", Map::from_iter([("scopes".to_owned(), scopes)]));
+    }
+    draft.leave("oauth_resource", "the resource is taken from the URL");
+    draft.timeout("tool_timeout_sec", 1_000.0);
+    for key in ["startup_timeout_sec", "startup_timeout_ms"] {
+        draft.leave(
+            key,
+            "the time to connect is set for all servers by `MCP_TIMEOUT`",
+        );
+    }
+    draft.list("enabled_tools", "includeTools");
+    draft.list("disabled_tools", "excludeTools");
+    for key in ["default_tools_approval_mode", "tools"] {
+        draft.leave(key, "write permission rules instead");
+    }
+    draft.leave("required", "no server is required to start");
+}

@@ -1,0 +1,33 @@
+//! Cursor: `mcp.json` in `.cursor`, a bare `url` for remote servers, the editor's variables.
+
+use std::path::PathBuf;
+
+use toolway_types::Diagnosis;
+
+use super::source::Json;
+use super::translate;
+use super::variables::Syntax;
+use super::{Found, Places};
+
+pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+    places
+        .at_home(".cursor/mcp.json")
+        .into_iter()
+        .chain(places.at_project(".cursor/mcp.json"))
+        .collect()
+}
+
+pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
+    let entries = Json::parse(found, text)?.servers(found, &["mcpServers"]);
+    translate::each(found, entries, Syntax::Editor, |draft| {
+        draft.transport("type");
+        draft.process();
+        draft.remote("url");
+        draft.oauth("auth", "CLIENT_ID", "scopes");
+        draft.timeout("timeout", 1.0);
+        draft.leave("envFile", "put its variables into `env`");
+        draft.leave("autoApprove", "write permission rules instead");
+        draft.ignore(&["description"]);
+    });
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Goose: `extensions` in `config.yaml`; what is built into Goose stays there.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use toolway_types::Diagnosis;
+
+use super::source::{self, Entry};
+use super::translate::{self, Draft};
+use super::variables::Syntax;
+use super::{Found, Places};
+use crate::edit::syntax::SyntaxError;
+
+/// Kinds of extensions that run inside Goose.
+const BUILT_IN: [&str; 5] = [
+    "builtin",
+    "platform",
+    "frontend",
+    "inline_python",
+    "inlinePython",
+];
+
+pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+    [
+        Some(places.config_dir.join("goose/config.yaml")),
+        places.at_home(".config/goose/config.yaml"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
+    let whole = parse(found, text)?;
+    let mut entries = Vec::new();
+    for (name, value) in whole
+        .get("extensions")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        let value = unfold(value);
+        let kind = value
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if BUILT_IN.contains(&kind) {
+            // Every installation has some of these; to name each would bury what matters.
+            continue;
+        }
+        entries.push(Entry {
+            name: name.clone(),
+            line: None,
+            value,
+        });
+    }
+    translate::each(found, entries, Syntax::Braced, entry);
+    Ok(())
+}
+
+fn parse(found: &Found, text: &str) -> Result<Value, Diagnosis> {
+    if text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_saphyr::from_str(text).map_err(|error| {
+        let location = error.location();
+        let narrow = |number: Option<u64>| {
+            number
+                .and_then(|number| u32::try_from(number).ok())
+                .unwrap_or(1)
+                .max(1)
+        };
+        let message = error.without_snippet().to_string();
+        let error = SyntaxError {
+            line: narrow(location.map(|at| at.line())),
+            column: narrow(location.map(|at| at.column())),
+            message: message
+                .lines()
+                .next()
+                .and_then(|line| line.split(" at line ").next())
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        source::broken(&found.path, &error)
+    })
+}
+
+/// Some versions keep everything but the switch under `config`.
+fn unfold(value: &Value) -> Value {
+    let (Some(outer), Some(inner)) = (
+        value.as_object(),
+        value.get("config").and_then(Value::as_object),
+    ) else {
+        return value.clone();
+    };
+    let others = outer.iter().filter(|(key, _)| *key != "config");
+    let merged: Map<String, Value> = others
+        .chain(inner)
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    Value::Object(merged)
+}
+
+fn entry(draft: &mut Draft) {
+    draft.transport("type");
+    draft.text("cmd", "command");
+    draft.list("args", "args");
+    draft.table("envs", "env");
+    if draft.has("env_keys") {
+        draft.note(
+            "the variables in `env_keys` come from the environment here, not from Goose's keyring.",
+        );
+    }
+    draft.passed_variables("env_keys");
+    draft.text("cwd", "cwd");
+    draft.remote("uri");
+    draft.timeout("timeout", 1_000.0);
+    // Goose means every tool by an empty list.
+    if draft
+        .peek_list("available_tools")
+        .is_some_and(|tools| !tools.is_empty())
+    {
+        draft.list("available_tools", "includeTools");
+    }
+    draft.leave("socket", "Toolway cannot connect over a socket file");
+    draft.ignore(&[
+        "name",
+        "display_name",
+        "description",
+        "bundled",
+        "available_tools",
+    ]);
+}

@@ -1,0 +1,36 @@
+//! Windsurf: one `mcp_config.json`, `serverUrl` for remote servers.
+
+use std::path::PathBuf;
+
+use toolway_types::Diagnosis;
+
+use super::source::Json;
+use super::translate;
+use super::variables::Syntax;
+use super::{Found, Places};
+
+pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+    places
+        .at_home(".codeium/windsurf/mcp_config.json")
+        .into_iter()
+        .collect()
+}
+
+pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
+    let entries = Json::parse(found, text)?.servers(found, &["mcpServers"]);
+    translate::each(found, entries, Syntax::Editor, |draft| {
+        draft.transport("type");
+        draft.process();
+        let url = if draft.has("serverUrl") {
+            "serverUrl"
+        } else {
+            "url"
+        };
+        draft.remote(url);
+        draft.list("disabledTools", "excludeTools");
+        draft.leave("alwaysAllow", "write permission rules instead");
+        draft.leave("registry", "Toolway does not take servers from a registry");
+        draft.ignore(&["description"]);
+    });
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Reads one `hooks` object, collecting what is wrong with it.
+//!
+//! Owns the shape (event → groups with a matcher → hooks) and its diagnoses.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolway_types::{Diagnosis, Origin, Scope, text};
+
+use super::super::{kind, listed, nearest};
+use super::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Matcher};
+
+/// The longest time a hook may ask for.
+const MAX_HOOK_TIMEOUT: Duration = Duration::from_hours(1);
+
+pub(super) fn hooks(value: &Value, source: &Origin, scope: Scope) -> (Vec<Hook>, Vec<Diagnosis>) {
+    let mut reader = Reader {
+        source,
+        scope,
+        hooks: Vec::new(),
+        found: Vec::new(),
+    };
+    reader.events(value);
+    (reader.hooks, reader.found)
+}
+
+struct Reader<'a> {
+    source: &'a Origin,
+    scope: Scope,
+    hooks: Vec<Hook>,
+    found: Vec<Diagnosis>,
+}
+
+impl Reader<'_> {
+    fn events(&mut self, value: &Value) {
+        let Value::Object(events) = value else {
+            self.report(
+                format!("`hooks` must be an object, not {}", kind(value)),
+                "write `\"hooks\": {\"PreToolUse\": []}`",
+            );
+            return;
+        };
+        for (name, groups) in events {
+            let Some(event) = HookEvent::parse(name) else {
+                self.unknown_event(name);
+                continue;
+            };
+            let Value::Array(groups) = groups else {
+                let reason = format!("`hooks.{name}` must be an array, not {}", kind(groups));
+                self.broken(event, Matcher::all(), &reason, SHAPE);
+                continue;
+            };
+            for group in groups {
+                self.group(event, group);
+            }
+        }
+    }
+
+    fn unknown_event(&mut self, name: &str) {
+        let known = HookEvent::ALL.map(HookEvent::as_str);
+        let message = format!("there is no hook event `{}`", text::clean_line(name));
+        match nearest(name, &known) {
+            Some(near) => self.report(message, &format!("did you mean `{near}`?")),
+            // Other hosts have many more events in the same file; theirs do no harm here.
+            None => self.found.push(
+                Diagnosis::warning(message)
+                    .at(self.source.clone())
+                    .hint(format!("the events are {}", listed(&known))),
+            ),
+        }
+    }
+
+    fn group(&mut self, event: HookEvent, group: &Value) {
+        let Value::Object(group) = group else {
+            let reason = format!("an entry of `hooks.{}` must be an object", event.as_str());
+            self.broken(event, Matcher::all(), &reason, SHAPE);
+            return;
+        };
+        let matcher = match group.get("matcher") {
+            None | Some(Value::Null) => Matcher::all(),
+            Some(Value::String(text)) => match Matcher::parse(text) {
+                Ok(matcher) => matcher,
+                Err(error) => {
+                    let reason = format!("the matcher `{text}` is no regular expression: {error}");
+                    self.broken(event, Matcher::all(), &reason, MATCHER);
+                    return;
+                }
+            },
+            Some(other) => {
+                let reason = format!("`matcher` must be a string, not {}", kind(other));
+                self.broken(event, Matcher::all(), &reason, MATCHER);
+                return;
+            }
+        };
+        let Some(Value::Array(hooks)) = group.get("hooks") else {
+            let reason = format!(
+                "an entry of `hooks.{}` has no array `hooks`",
+                event.as_str()
+            );
+            self.broken(event, matcher, &reason, SHAPE);
+            return;
+        };
+        for hook in hooks {
+            match action(hook) {
+                Ok(action) => {
+                    let timeout = self.timeout(hook);
+                    self.keep(event, matcher.clone(), action, timeout);
+                }
+                Err(reason) => self.broken(event, matcher.clone(), &reason, SHAPE),
+            }
+        }
+    }
+
+    fn timeout(&mut self, hook: &Value) -> Duration {
+        let Some(value) = hook.get("timeout") else {
+            return DEFAULT_HOOK_TIMEOUT;
+        };
+        let asked = value
+            .as_f64()
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        match asked {
+            Some(asked) if !asked.is_zero() && asked <= MAX_HOOK_TIMEOUT => asked,
+            // The hook itself still runs: a guard is not lost over its time limit.
+            _ => {
+                self.report(
+                    format!("the `timeout` of a hook cannot be {value}; it has 10 seconds"),
+                    "write a number of seconds between 0 and 3600",
+                );
+                DEFAULT_HOOK_TIMEOUT
+            }
+        }
+    }
+
+    fn broken(&mut self, event: HookEvent, matcher: Matcher, reason: &str, hint: &str) {
+        let reason = text::clean_line(reason).into_owned();
+        self.report(reason.clone(), hint);
+        self.keep(
+            event,
+            matcher,
+            HookAction::Broken { reason },
+            DEFAULT_HOOK_TIMEOUT,
+        );
+    }
+
+    fn keep(&mut self, event: HookEvent, matcher: Matcher, action: HookAction, timeout: Duration) {
+        let (origin, scope) = (self.source.clone(), self.scope);
+        self.hooks.push(Hook {
+            event,
+            action,
+            timeout,
+            origin,
+            scope,
+            matcher,
+        });
+    }
+
+    fn report(&mut self, message: String, hint: &str) {
+        self.found
+            .push(Diagnosis::error(message).at(self.source.clone()).hint(hint));
+    }
+}
+
+const SHAPE: &str = "write `{\"matcher\": \"mcp__server__.*\", \"hooks\": [{\"type\": \"command\", \
+                     \"command\": \"…\"}]}`";
+const MATCHER: &str = "write a tool name, names joined by `|`, or a regular expression without \
+                       look-around";
+
+fn action(hook: &Value) -> Result<HookAction, String> {
+    let Value::Object(hook) = hook else {
+        return Err(format!("a hook must be an object, not {}", kind(hook)));
+    };
+    match hook.get("type").and_then(Value::as_str) {
+        Some("command") => Ok(HookAction::Command {
+            command: string(hook, "command")?,
+            args: args(hook)?,
+        }),
+        Some("mcp_tool") => Ok(HookAction::McpTool {
+            server: string(hook, "server")?,
+            tool: string(hook, "tool")?,
+            input: match hook.get("input") {
+                None => Map::new(),
+                Some(Value::Object(input)) => input.clone(),
+                Some(other) => {
+                    return Err(format!(
+                        "`input` of a hook must be an object, not {}",
+                        kind(other)
+                    ));
+                }
+            },
+        }),
+        Some(other) => Err(format!(
+            "the hook type `{other}` is neither `command` nor `mcp_tool`"
+        )),
+        None => Err("a hook has no `type`, which is `command` or `mcp_tool`".to_owned()),
+    }
+}
+
+fn string(hook: &Map<String, Value>, key: &str) -> Result<String, String> {
+    match hook.get(key) {
+        Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
+        Some(Value::String(_)) => Err(format!("`{key}` of a hook is empty")),
+        Some(other) => Err(format!(
+            "`{key}` of a hook must be a string, not {}",
+            kind(other)
+        )),
+        None => Err(format!("a hook has no `{key}`")),
+    }
+}
+
+fn args(hook: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
+    let Some(value) = hook.get("args") else {
+        return Ok(None);
+    };
+    value
+        .as_array()
+        .and_then(|args| {
+            args.iter()
+                .map(|arg| arg.as_str().map(str::to_owned))
+                .collect()
+        })
+        .map(Some)
+        .ok_or_else(|| "`args` of a hook must be an array of strings".to_owned())
+}

@@ -1,0 +1,161 @@
+//! Rules with a condition on arguments or annotations.
+
+use serde_json::{Value, json};
+use toolway_types::Scope;
+
+use super::super::*;
+use super::{errors, key, rules, verdict};
+
+#[test]
+fn an_argument_predicate_is_evaluated_on_the_arguments() {
+    let tool = key("github", "create_issue");
+    let call = |list: &str, rule: &str, arguments: Value| {
+        let permissions = rules(&json!({ list: [rule] }));
+        let arguments = arguments.as_object().unwrap().clone();
+        verdict(
+            &permissions,
+            Subject::tool(&tool).with_arguments(&arguments),
+        )
+        .0
+    };
+    let acme = "mcp__github__*(repo:acme/*)";
+    assert_eq!(call("allow", acme, json!({ "repo": "acme/app" })), 'a');
+    assert_eq!(call("deny", acme, json!({ "repo": "acme/app" })), 'd');
+    for other in [
+        json!({ "repo": "evil/app" }),
+        json!({}),
+        json!({ "owner": "acme/app" }),
+    ] {
+        assert_eq!(call("allow", acme, other.clone()), '?', "{other}");
+        assert_eq!(call("deny", acme, other.clone()), '?', "{other}");
+    }
+    // Lists: one is enough to deny, all are needed to allow.
+    let mixed = json!({ "repo": ["acme/app", "evil/app"] });
+    assert_eq!(call("deny", acme, mixed.clone()), 'd');
+    assert_eq!(call("allow", acme, mixed), '?');
+    // Dotted keys, numbers, several conditions.
+    let nested = "mcp__github__*(target.repo:acme/* && draft:true)";
+    let arguments = json!({ "target": { "repo": "acme/app" }, "draft": true });
+    assert_eq!(call("allow", nested, arguments), 'a');
+    assert_eq!(
+        call("allow", nested, json!({ "target": { "repo": "acme/app" } })),
+        '?'
+    );
+    // Disguises do not get around a deny, nor into an allow.
+    for disguised in [
+        json!({ "Repo": "ACME/app" }),
+        json!({ "repo": "ac\u{200b}me/app" }),
+        json!({ "repo\u{feff}": "acme/app" }),
+    ] {
+        assert_eq!(call("deny", acme, disguised.clone()), 'd', "{disguised}");
+        assert_eq!(call("allow", acme, disguised.clone()), '?', "{disguised}");
+    }
+    for climbing in [
+        "acme/../evil/app",
+        "acme/%2e%2e/evil",
+        "acme/..\\evil",
+        "acme/\u{202e}x",
+    ] {
+        assert_eq!(
+            call("allow", acme, json!({ "repo": climbing })),
+            '?',
+            "{climbing}"
+        );
+    }
+    let both = json!({ "repo": "acme/app", "Repo": "evil/app" });
+    assert_eq!(call("allow", acme, both), '?');
+}
+
+#[test]
+fn sec_13_no_detour_leads_around_a_deny_or_into_an_allow() {
+    let tool = key("fs", "read");
+    let call = |list: &str, rule: &str, text: &str| {
+        let arguments = json!({ "at": text }).as_object().unwrap().clone();
+        verdict(
+            &rules(&json!({ list: [rule] })),
+            Subject::tool(&tool).with_arguments(&arguments),
+        )
+        .0
+    };
+    for path in [
+        "/etc/passwd",
+        "//etc//passwd",
+        "/tmp/../etc/passwd",
+        "/./etc/./passwd",
+        "/%2e%2e/etc%2Fpasswd",
+        "/ETC/passwd",
+        "\\etc\\passwd",
+    ] {
+        assert_eq!(call("deny", "mcp__fs__*(at:/etc/*)", path), 'd', "{path}");
+    }
+    assert_eq!(
+        call("deny", "mcp__fs__*(at:/etc/*)", "/tmp/etc/passwd"),
+        '?'
+    );
+    let trusted = "mcp__fs__*(at:https://trusted.com/*)";
+    assert_eq!(call("allow", trusted, "https://trusted.com/x"), 'a');
+    for url in [
+        "https://trusted.com.evil.com/",
+        "https://trusted.com@evil.com/",
+        "https://trusted.com./x",
+        "https://TRUSTED.com/x",
+        "https://trusted.com/../x",
+    ] {
+        assert_eq!(call("allow", trusted, url), '?', "{url}");
+    }
+}
+
+#[test]
+fn unknown_arguments_never_allow_and_make_a_deny_ask() {
+    let tool = key("db", "query");
+    let deny = rules(&json!({ "deny": ["mcp__db__query(sql:DROP *)"], "allow": ["*"] }));
+    assert_eq!(
+        verdict(&deny, &tool),
+        ('?', "mcp__db__query(sql:DROP *)".into())
+    );
+    assert_eq!(deny.decide_tool(&tool), deny.decide(&tool));
+    let allow = rules(&json!({ "allow": ["mcp__db__query(sql:SELECT *)"] }));
+    assert_eq!(verdict(&allow, &tool), ('?', String::new()));
+    // A plain deny behind an undecided one still denies.
+    let both = rules(&json!({ "deny": ["mcp__db__query(sql:DROP *)", "mcp__db"] }));
+    assert_eq!(verdict(&both, &tool), ('d', "mcp__db".into()));
+}
+
+#[test]
+fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
+    let tool = key("db", "query");
+    let read_only = Hints {
+        read_only: Some(true),
+        ..Hints::default()
+    };
+    let tame = Hints {
+        destructive: Some(false),
+        ..Hints::default()
+    };
+    let said =
+        |value: Value, hints| verdict(&rules(&value), Subject::tool(&tool).with_hints(hints)).0;
+    let allow = json!({ "allow": ["mcp__db__*(@readOnly)"] });
+    assert_eq!(said(allow.clone(), read_only), 'a');
+    assert_eq!(said(allow.clone(), tame), '?');
+    assert_eq!(said(allow.clone(), Hints::default()), '?');
+    assert_eq!(verdict(&rules(&allow), &tool).0, '?');
+    let deny = json!({ "deny": ["*(@destructive)"] });
+    assert_eq!(said(deny.clone(), Hints::default()), 'd');
+    assert_eq!(said(deny.clone(), read_only), '?');
+    assert_eq!(said(deny, tame), '?');
+    assert_eq!(
+        said(json!({ "deny": ["mcp__db(!@readOnlyHint)"] }), tame),
+        'd'
+    );
+    for rule in [
+        "*(@readOnly)",
+        "mcp__*(@readOnly)",
+        "mcp__*__query(@readOnly)",
+        "Foo(@readOnly)",
+    ] {
+        let (permissions, said) = errors(&json!({ "allow": [rule] }), Scope::User);
+        assert_eq!(said.len(), 1, "{rule}");
+        assert!(said[0].contains("claim"), "{said:?}");
+        assert_eq!(permissions, Permissions::empty());
+    }
+}

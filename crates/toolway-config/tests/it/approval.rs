@@ -1,0 +1,199 @@
+//! A project's servers wait for a person, and the person's word holds for what was shown.
+
+use insta::assert_snapshot;
+use toolway_config::{Flags, Verdict};
+
+use crate::{Stage, server, table, word};
+
+const SERVER: &str =
+    r#"{"mcpServers": {"x": {"command": "run", "args": ["a"], "env": {"K": "v"}}}}"#;
+
+#[test]
+fn a_project_server_waits_until_it_is_approved() {
+    let stage = Stage::new();
+    stage.project(SERVER);
+    assert_eq!(word(&stage.plan(), "x"), "pending-approval");
+    stage.approve("x", &[]);
+    assert_eq!(word(&stage.plan(), "x"), "admitted");
+    let again = stage.project("{\n  // the same, otherwise written\n  \"mcpServers\": {\"x\": {\"env\": {\"K\": \"v\"}, \"args\": [\"a\"], \"command\": \"run\",},}}");
+    assert_eq!(word(&stage.plan(), "x"), "admitted", "{}", again.display());
+    let forgotten = toolway_config::reset(&stage.environment()).unwrap();
+    assert_eq!(forgotten.value, 1);
+    assert_eq!(word(&stage.plan(), "x"), "pending-approval");
+}
+
+#[test]
+fn sec_05_any_change_asks_again_and_shows_the_difference() {
+    let definition = serde_json::json!({"command": "run", "args": ["a"], "env": {"K": "v"}});
+    for (key, value) in [
+        ("command", serde_json::json!("./run")),
+        ("args", serde_json::json!(["a", "--evil"])),
+        (
+            "env",
+            serde_json::json!({"K": "v", "NODE_OPTIONS": "--require ./evil.js"}),
+        ),
+        ("cwd", serde_json::json!("evil")),
+        ("headersHelper", serde_json::json!("./evil")),
+        ("unknown", serde_json::json!(1)),
+    ] {
+        let stage = Stage::new();
+        stage.project(SERVER);
+        stage.approve("x", &[]);
+        let mut changed = definition.clone();
+        changed[key] = value;
+        stage.project(&serde_json::json!({"mcpServers": {"x": changed}}).to_string());
+        let plan = stage.plan();
+        let Verdict::PendingApproval {
+            changed: Some(diff),
+            ..
+        } = &server(&plan, "x").verdict
+        else {
+            panic!("{key}: {:?}", server(&plan, "x").verdict);
+        };
+        assert!(diff.contains('+'), "{key}: {diff}");
+        let flags = Flags {
+            approve_project_servers: true,
+            ..Flags::default()
+        };
+        assert_eq!(
+            word(&stage.plan_with(&flags), "x"),
+            "pending-approval",
+            "{key}"
+        );
+        stage.user(r#"{"enableAllProjectMcpServers": true}"#);
+        assert_eq!(word(&stage.plan(), "x"), "pending-approval", "{key}");
+    }
+}
+
+#[test]
+fn the_difference_is_a_readable_diff_without_hidden_characters() {
+    let stage = Stage::new();
+    stage.project(r#"{"mcpServers": {"x": {"type": "http", "url": "https://a.example"}}}"#);
+    stage.approve("x", &[]);
+    stage.project(
+        "{\"mcpServers\": {\"x\": {\"type\": \"http\", \"url\": \"https://a.example/\u{202E}b\"}}}",
+    );
+    let plan = stage.plan();
+    let Verdict::PendingApproval {
+        reason,
+        changed: Some(diff),
+    } = &server(&plan, "x").verdict
+    else {
+        panic!("{:?}", server(&plan, "x").verdict);
+    };
+    assert_snapshot!(format!("{reason}\n{diff}"), @r#"
+    `x` has changed since it was approved
+    --- approved
+    +++ now
+    @@ -1,4 +1,4 @@
+     {
+       "type": "http",
+    -  "url": "https://a.example"
+    +  "url": "https://a.example/\u{202E}b"
+     }
+    "#);
+}
+
+#[test]
+fn rejected_beats_approved_and_names_alone_admit_only_the_unknown() {
+    let stage = Stage::new();
+    stage.project(r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}, "d": {"command": "d"}}}"#);
+    stage.user(
+        r#"{"enabledMcpjsonServers": ["a", "b", "c"], "disabledMcpjsonServers": ["b", "d"]}"#,
+    );
+    stage.approve("d", &[]);
+    let plan = stage.plan();
+    toolway_config::reject(&stage.environment(), server(&plan, "c")).unwrap();
+    assert_snapshot!(table(&stage, &stage.plan()), @"
+    a [project] admitted
+    b [project] rejected: `b` is in `disabledMcpjsonServers` (home/.config/toolway/settings.json:1)
+    c [project] rejected: `c` was rejected in this project
+    d [project] rejected: `d` is in `disabledMcpjsonServers` (home/.config/toolway/settings.json:1)
+    ");
+}
+
+#[test]
+fn sec_06_a_run_without_a_person_starts_nothing_unless_its_starter_says_so() {
+    let stage = Stage::new();
+    stage.project(SERVER);
+    assert_eq!(stage.plan().admitted().count(), 0);
+    let flags = Flags {
+        approve_project_servers: true,
+        ..Flags::default()
+    };
+    assert_eq!(stage.plan_with(&flags).admitted().count(), 1);
+    let plan = stage.plan();
+    toolway_config::reject(&stage.environment(), server(&plan, "x")).unwrap();
+    assert_eq!(
+        stage.plan_with(&flags).admitted().count(),
+        0,
+        "a rejection stays"
+    );
+}
+
+#[test]
+fn sec_04_an_approval_holds_in_its_own_directory_only() {
+    let mut stage = Stage::new();
+    stage.project(SERVER);
+    stage.approve("x", &[]);
+    stage.write("home/other/.mcp.json", SERVER);
+    stage.write("home/other/.git", "gitdir: ../repo/.git\n");
+    stage.cwd = stage.root.join("home/other");
+    assert_eq!(word(&stage.plan(), "x"), "pending-approval");
+    std::fs::remove_file(stage.root.join("home/other/.mcp.json")).unwrap();
+    std::os::unix::fs::symlink(
+        stage.root.join("home/repo/.mcp.json"),
+        stage.root.join("home/other/.mcp.json"),
+    )
+    .unwrap();
+    assert_eq!(
+        word(&stage.plan(), "x"),
+        "pending-approval",
+        "a link carries no trust"
+    );
+    stage.write("home/repo/sub/.mcp.json", SERVER);
+    stage.cwd = stage.root.join("home/repo/sub");
+    assert_eq!(
+        word(&stage.plan(), "x"),
+        "pending-approval",
+        "nor does a parent"
+    );
+    std::os::unix::fs::symlink(stage.root.join("home/repo"), stage.root.join("home/link")).unwrap();
+    stage.cwd = stage.root.join("home/link");
+    assert_eq!(
+        word(&stage.plan(), "x"),
+        "admitted",
+        "the same directory by another name"
+    );
+}
+
+#[test]
+fn a_broken_store_approves_nobody() {
+    let stage = Stage::new();
+    stage.project(SERVER);
+    stage.user(r#"{"enabledMcpjsonServers": ["x"]}"#);
+    assert_eq!(word(&stage.plan(), "x"), "admitted");
+    let store = stage.write("home/.config/toolway/approvals.json", "{\"projects\": ");
+    let plan = stage.plan();
+    assert_eq!(word(&plan, "x"), "pending-approval");
+    assert!(
+        plan.diagnoses[0]
+            .message
+            .starts_with("no project server is approved")
+    );
+    let edited = toolway_config::approve(&stage.environment(), server(&plan, "x"), &[]);
+    assert!(edited.is_err(), "an invalid file is never overwritten");
+    assert_eq!(std::fs::read_to_string(store).unwrap(), "{\"projects\": ");
+}
+
+#[test]
+fn only_servers_of_the_projects_folder_can_be_approved() {
+    let stage = Stage::new();
+    stage.user(r#"{"mcpServers": {"u": {"command": "u"}}}"#);
+    let plan = stage.plan();
+    let refused = toolway_config::approve(&stage.environment(), server(&plan, "u"), &[]);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "`u` is of user scope and needs no approval"
+    );
+}

@@ -1,0 +1,36 @@
+//! The numbers that limit a run, and who may set them.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use toolway_config::Limits;
+
+use crate::{Stage, findings};
+
+#[test]
+fn limits_come_from_the_environment_and_managed_settings_win() {
+    let mut stage = Stage::new();
+    assert_eq!(stage.plan().limits, Limits::default());
+    stage.set("MCP_TIMEOUT", "5000");
+    stage.set("MCP_TOOL_TIMEOUT", "7000");
+    stage.set("MCP_SERVER_CONNECTION_BATCH_SIZE", "0");
+    stage.set("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", "9");
+    stage.set("MAX_MCP_OUTPUT_TOKENS", "many");
+    stage.managed(
+        r#"{"env": {"MCP_TIMEOUT": "6000", "MCP_TOOL_TIMEOUT": "soon", "HTTPS_PROXY": "http://p"}}"#,
+    );
+    let plan = stage.plan();
+    let expected = Limits {
+        connect_timeout: Duration::from_secs(6),
+        tool_timeout: Duration::from_secs(7),
+        remote_batch: 9,
+        ..Limits::default()
+    };
+    assert_eq!(plan.limits, expected);
+    assert_snapshot!(findings(&stage, &plan), @"
+    `MCP_SERVER_CONNECTION_BATCH_SIZE` is not a whole number above zero; the default is kept
+    `MAX_MCP_OUTPUT_TOKENS` is not a whole number above zero; the default is kept
+    system/managed-settings.json:1 `MCP_TOOL_TIMEOUT` is not a whole number above zero; the default is kept
+    system/managed-settings.json:1 `env.HTTPS_PROXY` is not applied: besides `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS` a person has to confirm it first
+    ");
+}

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
+use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{CloseReason, OpenOptions};
-use toolway_types::{ConnectionState, Failure, ProtocolMode, ServerName, Untrusted};
+use toolway_types::{ConnectionState, ProtocolMode, ServerName, Untrusted};
 use tracing::{debug, info};
 
 pub(crate) use self::lists::Lists;
@@ -93,6 +94,7 @@ struct Live {
     correlator: Correlator,
     pump: Task<()>,
     server: Option<Task<()>>,
+    log: Option<ServerLog>,
 }
 
 impl Live {
@@ -130,7 +132,11 @@ impl Connection {
         drop(slot);
         match outcome {
             Ok(connected) => self.keep(connected).await,
-            Err(error) => self.give_up(&error).await,
+            Err(error) => {
+                let log = live.as_ref().and_then(|live| live.log.as_ref());
+                let last_words = log.map(ServerLog::tail).unwrap_or_default();
+                self.give_up(&error, last_words).await;
+            }
         }
         if let Some(live) = live {
             live.end().await;
@@ -176,12 +182,14 @@ impl Connection {
         }
         *step = Step::Opening;
         let opened = self.source.open(&self.context.open).await?;
+        let log = opened.channel.log.clone();
         let (correlator, pump) = session::open(opened.channel, self.context.root.clone());
         let pump = tasks::spawn("session", pump.run());
         let live = live.insert(Live {
             correlator,
             pump,
             server: opened.server,
+            log,
         });
         *step = Step::Greeting;
         session::greet(&live.correlator, greeting).await
@@ -228,21 +236,17 @@ impl Connection {
         }
     }
 
-    async fn give_up(&self, error: &ConnectError) {
+    async fn give_up(&self, error: &ConnectError, last_words: Vec<Untrusted>) {
         let state = match error {
             ConnectError::Stopped => return,
             ConnectError::NeedsAuth { challenge } => {
                 let detail = challenge.clone().unwrap_or_else(|| Untrusted::new(""));
                 ConnectionState::NeedsAuth { detail }
             }
-            error => ConnectionState::Failed(self.failure(error)),
+            error => ConnectionState::Failed(error.to_failure(last_words)),
         };
         info!(%error, "not connected");
         self.report(News::Down(state)).await;
-    }
-
-    fn failure(&self, error: &ConnectError) -> Failure {
-        error.to_failure(Vec::new())
     }
 
     async fn report(&self, news: News) {
@@ -262,7 +266,7 @@ impl std::fmt::Debug for Connected {
         formatter
             .debug_struct("Connected")
             .field("facts", self.session.facts())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

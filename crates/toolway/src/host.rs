@@ -82,7 +82,10 @@ impl Host {
                 &options.client_version,
             )),
             root: options.project_root,
-            open: OpenOptions { client: Client::new(options.http), ..OpenOptions::default() },
+            open: OpenOptions {
+                client: Client::new(options.http),
+                ..OpenOptions::default()
+            },
             connect_timeout: plan.limits.connect_timeout,
             // A size of nought would connect nobody, ever.
             local: Semaphore::new(plan.limits.local_batch.max(1)),

@@ -329,7 +329,7 @@ impl Shared {
     }
 
     /// Ends every request.
-    fn close_all(&self, reason: CloseReason) {
+    fn close_all(&self, reason: &CloseReason) {
         let requests = {
             let mut waiting = self.waiting();
             if waiting.closed.is_some() {
@@ -380,7 +380,7 @@ impl Reader {
     async fn run(mut self) {
         let reason = self.read().await;
         trace!(?reason, "channel ended");
-        self.shared.close_all(reason);
+        self.shared.close_all(&reason);
         // Dropping the senders asks the transport to end; dropping `events` frees a transport
         // that wants to report something nobody reads.
     }
@@ -509,6 +509,6 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         // Also when the task was aborted: nobody may wait for a loop that is gone.
-        self.shared.close_all(CloseReason::Asked);
+        self.shared.close_all(&CloseReason::Asked);
     }
 }

@@ -19,10 +19,21 @@ async fn both_eras_connect_and_answer() {
     assert_eq!(facts(&host, "old").era, Era::Legacy);
     assert_eq!(facts(&host, "new").era, Era::Modern);
     assert_eq!(facts(&host, "new").server_info["name"], "modern");
-    assert_eq!(shown(&host, "old").counts.map(|counts| counts.tools), Some(2));
-    let names: Vec<String> =
-        host.snapshot().catalog.tools.iter().map(|tool| tool.name.clone()).collect();
-    assert_eq!(names, ["mcp__new__echo", "mcp__old__echo", "mcp__old__mute"]);
+    assert_eq!(
+        shown(&host, "old").counts.map(|counts| counts.tools),
+        Some(2)
+    );
+    let names: Vec<String> = host
+        .snapshot()
+        .catalog
+        .tools
+        .iter()
+        .map(|tool| tool.name.clone())
+        .collect();
+    assert_eq!(
+        names,
+        ["mcp__new__echo", "mcp__old__echo", "mcp__old__mute"]
+    );
 
     for server in ["old", "new"] {
         let outcome = echo(&host, server, "hello").await.expect("an answer");
@@ -36,7 +47,10 @@ async fn a_call_waits_for_a_server_that_is_still_connecting() {
     let home = Home::new();
     let host = home.host([("old", legacy_server())]);
     assert!(shown(&host, "old").is_pending());
-    assert_eq!(text_of(&echo(&host, "old", "early").await.expect("an answer")), "early");
+    assert_eq!(
+        text_of(&echo(&host, "old", "early").await.expect("an answer")),
+        "early"
+    );
     host.shutdown().await;
 }
 
@@ -66,7 +80,10 @@ async fn dropping_a_call_is_seen_by_the_server() {
     let home = Home::new();
     let host = home.host([("old", server)]);
     host.settled().await;
-    let call = host.call(request("old", "mute", "x"), CallOptions::new(Consent::Typed));
+    let call = host.call(
+        request("old", "mute", "x"),
+        CallOptions::new(Consent::Typed),
+    );
     let asked = tokio::select! {
         _ = call => panic!("nobody answers"),
         asked = heard.recv() => asked.expect("the call arrives"),
@@ -74,7 +91,10 @@ async fn dropping_a_call_is_seen_by_the_server() {
     let cancelled = heard.recv().await.expect("the cancellation arrives");
     assert_eq!(cancelled["params"]["requestId"], asked["id"]);
     // And the session goes on.
-    assert_eq!(text_of(&echo(&host, "old", "next").await.expect("an answer")), "next");
+    assert_eq!(
+        text_of(&echo(&host, "old", "next").await.expect("an answer")),
+        "next"
+    );
     host.shutdown().await;
 }
 
@@ -83,7 +103,10 @@ async fn a_call_that_takes_too_long_times_out() {
     let home = Home::new();
     let host = home.host([("old", legacy_server())]);
     let limit = std::time::Duration::from_secs(7);
-    let options = CallOptions { timeout: Some(limit), ..CallOptions::new(Consent::Typed) };
+    let options = CallOptions {
+        timeout: Some(limit),
+        ..CallOptions::new(Consent::Typed)
+    };
     let outcome = host.call(request("old", "mute", "x"), options).await;
     assert!(matches!(outcome, Err(CallError::TimedOut { after, .. }) if after == limit));
     host.shutdown().await;
@@ -130,7 +153,11 @@ async fn a_list_that_fails_is_a_warning() {
     let counts = half.counts.expect("it is connected");
     assert_eq!((counts.tools, counts.resources, counts.prompts), (2, 1, 0));
     assert_eq!(half.warnings.len(), 1, "{:?}", half.warnings);
-    assert!(half.warnings[0].starts_with("`prompts/list` failed"), "{:?}", half.warnings);
+    assert!(
+        half.warnings[0].starts_with("`prompts/list` failed"),
+        "{:?}",
+        half.warnings
+    );
     host.shutdown().await;
 }
 
@@ -159,14 +186,20 @@ async fn a_changed_list_makes_a_new_catalogue_and_leaves_the_old_one_alone() {
     let before = host.snapshot();
     let mut pictures = host.watch();
     echo(&host, "old", "x").await.expect("an answer");
-    pictures.wait_for(|picture| picture.catalog.tools.len() == 2).await.expect("a new list");
+    pictures
+        .wait_for(|picture| picture.catalog.tools.len() == 2)
+        .await
+        .expect("a new list");
     assert_eq!(before.catalog.tools.len(), 1, "a catalogue never changes");
     assert!(host.snapshot().catalog.revision > before.catalog.revision);
 
     // The third list fails: the second stays.
     let revision = host.snapshot().catalog.revision;
     echo(&host, "old", "y").await.expect("an answer");
-    pictures.wait_for(|picture| picture.catalog.revision > revision).await.expect("a report");
+    pictures
+        .wait_for(|picture| picture.catalog.revision > revision)
+        .await
+        .expect("a report");
     assert_eq!(host.snapshot().catalog.tools.len(), 2);
     host.shutdown().await;
 }
@@ -174,17 +207,23 @@ async fn a_changed_list_makes_a_new_catalogue_and_leaves_the_old_one_alone() {
 #[tokio::test]
 async fn what_the_plan_does_not_admit_is_shown_with_its_reason_and_never_started() {
     let home = Home::new();
-    let plan = home.plan(json!({
+    let plan = home.plan(&json!({
         "off": { "command": "/bin/false", "disabled": true },
         "broken": { "type": "stdio" },
         "unheard": { "type": "pigeon", "url": "https://a.test" },
     }));
     let host = Host::start(plan, home.options());
     host.settled().await;
-    for (server, word) in [("off", "disabled"), ("broken", "invalid"), ("unheard", "invalid")] {
+    for (server, word) in [
+        ("off", "disabled"),
+        ("broken", "invalid"),
+        ("unheard", "invalid"),
+    ] {
         let shown = shown(&host, server);
         assert_eq!(shown.verdict_word, word, "{server}");
-        let ConnectionState::Disabled { reason } = shown.state else { panic!("{server} runs") };
+        let ConnectionState::Disabled { reason } = shown.state else {
+            panic!("{server} runs")
+        };
         assert_eq!(Some(reason), shown.reason);
         assert!(echo(&host, server, "x").await.is_err());
     }
@@ -195,11 +234,17 @@ async fn what_the_plan_does_not_admit_is_shown_with_its_reason_and_never_started
 async fn only_the_selected_servers_connect() {
     let home = Home::new();
     let in_process = vec![(name("a"), legacy_server()), (name("b"), legacy_server())];
-    let options =
-        HostOptions { in_process, only: Some(vec![name("b")]), ..home.options() };
-    let host = Host::start(home.plan(json!({})), options);
+    let options = HostOptions {
+        in_process,
+        only: Some(vec![name("b")]),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
     host.settled().await;
-    assert!(matches!(shown(&host, "a").state, ConnectionState::Disabled { .. }));
+    assert!(matches!(
+        shown(&host, "a").state,
+        ConnectionState::Disabled { .. }
+    ));
     assert_eq!(facts(&host, "b").era, Era::Legacy);
     host.shutdown().await;
 }
@@ -207,14 +252,27 @@ async fn only_the_selected_servers_connect() {
 #[tokio::test(start_paused = true)]
 async fn an_entry_of_type_sdk_is_served_by_the_object_of_its_name() {
     let home = Home::new();
-    let plan = home.plan(json!({
+    let plan = home.plan(&json!({
         "mine": { "type": "sdk", "protocol": "legacy" },
         "nobody": { "type": "sdk" },
     }));
     let in_process = vec![(name("mine"), legacy_server())];
-    let host = Host::start(plan, HostOptions { in_process, ..home.options() });
+    let host = Host::start(
+        plan,
+        HostOptions {
+            in_process,
+            ..home.options()
+        },
+    );
     host.settled().await;
-    assert_eq!(text_of(&echo(&host, "mine", "hi").await.expect("an answer")), "hi");
-    assert!(failure(&host, "nobody").message.contains("no server object"));
+    assert_eq!(
+        text_of(&echo(&host, "mine", "hi").await.expect("an answer")),
+        "hi"
+    );
+    assert!(
+        failure(&host, "nobody")
+            .message
+            .contains("no server object")
+    );
     host.shutdown().await;
 }

@@ -49,7 +49,9 @@ impl Server {
                 let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
                 let message: Value = serde_json::from_slice(&body).expect("JSON");
                 let method = message["method"].as_str().unwrap_or_default().to_owned();
-                log.lock().expect("no panic").push((method, parts.headers.clone()));
+                log.lock()
+                    .expect("no panic")
+                    .push((method, parts.headers.clone()));
                 answer(&message, &parts.headers)
             }
         });
@@ -62,7 +64,12 @@ impl Server {
     }
 
     fn methods(&self) -> Vec<String> {
-        self.log.lock().expect("no panic").iter().map(|(method, _)| method.clone()).collect()
+        self.log
+            .lock()
+            .expect("no panic")
+            .iter()
+            .map(|(method, _)| method.clone())
+            .collect()
     }
 
     fn header(&self, method: &str, name: &str) -> Option<String> {
@@ -72,7 +79,7 @@ impl Server {
     }
 
     async fn host(&self, home: &Home) -> Host {
-        let plan = home.plan(json!({ "web": { "type": "http", "url": self.url } }));
+        let plan = home.plan(&json!({ "web": { "type": "http", "url": self.url } }));
         let host = Host::start(plan, home.options());
         host.settled().await;
         host
@@ -81,20 +88,29 @@ impl Server {
 
 fn document(status: u16, body: &Value) -> Response {
     let status = StatusCode::from_u16(status).expect("a status");
-    (status, [("content-type", "application/json")], body.to_string()).into_response()
+    (
+        status,
+        [("content-type", "application/json")],
+        body.to_string(),
+    )
+        .into_response()
 }
 
 fn reply(message: &Value, reply: Reply) -> Response {
     let id = &message["id"];
     match reply {
         _ if id.is_null() => StatusCode::ACCEPTED.into_response(),
-        Reply::Result(result) => {
-            document(200, &json!({ "jsonrpc": "2.0", "id": id, "result": result }))
-        }
+        Reply::Result(result) => document(
+            200,
+            &json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        ),
         Reply::Error(code) => {
             let status = if code == -32601 { 404 } else { 400 };
             let error = json!({ "code": code, "message": "no" });
-            document(status, &json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+            document(
+                status,
+                &json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+            )
         }
         Reply::Silence | Reply::Gone => StatusCode::NO_CONTENT.into_response(),
     }
@@ -106,15 +122,50 @@ async fn a_modern_server_gets_its_headers() {
     let home = Home::new();
     let host = server.host(&home).await;
     assert_eq!(facts(&host, "web").era, Era::Modern);
-    assert_eq!(text_of(&echo(&host, "web", "hi").await.expect("an answer")), "hi");
+    assert_eq!(
+        text_of(&echo(&host, "web", "hi").await.expect("an answer")),
+        "hi"
+    );
     host.shutdown().await;
-    assert_eq!(server.methods(), ["server/discover", "tools/list", "tools/call"]);
-    for (header, value) in
-        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "echo")]
-    {
+    assert_eq!(
+        server.methods(),
+        ["server/discover", "tools/list", "tools/call"]
+    );
+    for (header, value) in [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "echo"),
+    ] {
         assert_eq!(server.header("tools/call", header).as_deref(), Some(value));
     }
     assert_eq!(server.header("tools/call", "mcp-session-id"), None);
+}
+
+#[tokio::test]
+async fn a_modern_tool_with_an_impossible_header_is_left_out() {
+    let server = Server::start(|message, _| {
+        if message["method"] == "tools/list" {
+            let mut bad = tool("bad");
+            bad["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("no header name");
+            let mut good = tool("echo");
+            good["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("Words");
+            let tools = json!({ "resultType": "complete", "tools": [bad, good] });
+            return reply(message, Reply::Result(tools));
+        }
+        reply(message, modern(message))
+    })
+    .await;
+    let home = Home::new();
+    let host = server.host(&home).await;
+    assert_eq!(
+        shown(&host, "web").counts.map(|counts| counts.tools),
+        Some(1)
+    );
+    assert!(shown(&host, "web").warnings[0].contains("`bad`"));
+    echo(&host, "web", "mirrored").await.expect("an answer");
+    let mirrored = server.header("tools/call", "mcp-param-words");
+    assert_eq!(mirrored.as_deref(), Some("mirrored"));
+    host.shutdown().await;
 }
 
 #[tokio::test]
@@ -122,7 +173,9 @@ async fn a_legacy_server_with_sessions_is_greeted_after_the_probe() {
     let server = Server::start(|message, headers| {
         if message["method"] == "initialize" {
             let mut response = reply(message, legacy(message));
-            response.headers_mut().insert("mcp-session-id", "s-1".parse().expect("a value"));
+            response
+                .headers_mut()
+                .insert("mcp-session-id", "s-1".parse().expect("a value"));
             return response;
         }
         if headers.get("mcp-session-id").is_none_or(|id| id != "s-1") {
@@ -134,10 +187,16 @@ async fn a_legacy_server_with_sessions_is_greeted_after_the_probe() {
     let home = Home::new();
     let host = server.host(&home).await;
     assert_eq!(facts(&host, "web").era, Era::Legacy);
-    assert_eq!(text_of(&echo(&host, "web", "hi").await.expect("an answer")), "hi");
+    assert_eq!(
+        text_of(&echo(&host, "web", "hi").await.expect("an answer")),
+        "hi"
+    );
     host.shutdown().await;
     let posted = server.methods();
-    assert_eq!(posted[..3], ["server/discover", "initialize", "notifications/initialized"]);
+    assert_eq!(
+        posted[..3],
+        ["server/discover", "initialize", "notifications/initialized"]
+    );
     assert_eq!(server.header("initialize", "mcp-session-id"), None);
     let version = server.header("tools/call", "mcp-protocol-version");
     assert_eq!(version.as_deref(), Some("2025-11-25"));
@@ -145,7 +204,12 @@ async fn a_legacy_server_with_sessions_is_greeted_after_the_probe() {
 
 #[tokio::test]
 async fn empty_and_malformed_discoveries_mean_legacy() {
-    for discovery in [json!({}), json!({ "supportedVersions": 7 }), json!("yes"), json!(null)] {
+    for discovery in [
+        json!({}),
+        json!({ "supportedVersions": 7 }),
+        json!("yes"),
+        json!(null),
+    ] {
         let server = Server::start(move |message, _| match message["method"].as_str() {
             Some("server/discover") => reply(message, Reply::Result(discovery.clone())),
             _ => reply(message, legacy(message)),
@@ -197,21 +261,30 @@ async fn a_refused_version_with_a_shared_one_is_probed_once_more() {
     let host = server.host(&home).await;
     assert_eq!(facts(&host, "web").era, Era::Modern);
     host.shutdown().await;
-    assert_eq!(server.methods(), ["server/discover", "server/discover", "tools/list"]);
+    assert_eq!(
+        server.methods(),
+        ["server/discover", "server/discover", "tools/list"]
+    );
 }
 
 #[tokio::test]
 async fn a_server_error_is_no_evidence_and_no_initialize_follows() {
     for status in [403, 500, 502, 503] {
         let server = Server::start(move |_, _| {
-            StatusCode::from_u16(status).expect("a status").into_response()
+            StatusCode::from_u16(status)
+                .expect("a status")
+                .into_response()
         })
         .await;
         let home = Home::new();
         let host = server.host(&home).await;
         let failure = failure(&host, "web");
         assert_eq!(failure.kind, FailureKind::Protocol);
-        assert!(failure.message.contains(&status.to_string()), "{}", failure.message);
+        assert!(
+            failure.message.contains(&status.to_string()),
+            "{}",
+            failure.message
+        );
         host.shutdown().await;
         assert_eq!(server.methods(), ["server/discover"]);
     }
@@ -244,7 +317,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     drop(listener);
     let home = Home::new();
-    let plan = home.plan(json!({ "web": { "type": "http", "url": url } }));
+    let plan = home.plan(&json!({ "web": { "type": "http", "url": url } }));
     let host = Host::start(plan, home.options());
     host.settled().await;
     assert_eq!(failure(&host, "web").kind, FailureKind::Unreachable);
@@ -291,7 +364,10 @@ async fn dropping_a_modern_call_closes_its_stream_and_sends_nothing() {
     }
     gone.recv().await.expect("the server sees the stream close");
     host.shutdown().await;
-    assert_eq!(server.methods().last().map(String::as_str), Some("tools/call"));
+    assert_eq!(
+        server.methods().last().map(String::as_str),
+        Some("tools/call")
+    );
 }
 
 #[tokio::test]

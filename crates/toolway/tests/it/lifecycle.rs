@@ -21,7 +21,11 @@ async fn a_hung_server_does_not_delay_the_others() {
     for number in 0..30 {
         host.ready(&format!("ok-{number}")).await;
     }
-    assert_eq!(started.elapsed(), Duration::ZERO, "the third slot served them all");
+    assert_eq!(
+        started.elapsed(),
+        Duration::ZERO,
+        "the third slot served them all"
+    );
     assert_eq!(host.snapshot().catalog.tools.len(), 60);
     assert!(shown(&host, "hung-1").is_pending());
 
@@ -29,8 +33,15 @@ async fn a_hung_server_does_not_delay_the_others() {
     assert_eq!(started.elapsed(), Duration::from_secs(30));
     let failure = failure(&host, "hung-1");
     assert_eq!(failure.kind, FailureKind::TimedOut);
-    assert_eq!(failure.message, "not connected after 30 s: it did not answer the handshake");
-    assert_eq!(host.snapshot().catalog.tools.len(), 60, "nobody else noticed");
+    assert_eq!(
+        failure.message,
+        "not connected after 30 s: it did not answer the handshake"
+    );
+    assert_eq!(
+        host.snapshot().catalog.tools.len(),
+        60,
+        "nobody else noticed"
+    );
     host.shutdown().await;
 }
 
@@ -58,7 +69,12 @@ async fn at_most_three_local_servers_connect_at_a_time() {
     let host = home.host_of((0..20).map(|number| (format!("s{number}"), server(&now, &most))));
     host.settled().await;
     assert_eq!(most.load(Ordering::SeqCst), 3);
-    assert!(host.snapshot().servers.iter().all(|server| server.counts.is_some()));
+    assert!(
+        host.snapshot()
+            .servers
+            .iter()
+            .all(|server| server.counts.is_some())
+    );
     host.shutdown().await;
 }
 
@@ -88,16 +104,26 @@ async fn a_server_that_dies_fails_every_waiting_call_at_once_and_leaves_the_cata
     let host = home.host([("frail", server), ("firm", modern_server())]);
     host.settled().await;
     let started = Instant::now();
-    let calls = (0..50)
-        .map(|_| host.call(request("frail", "mute", "x"), CallOptions::new(Consent::Typed)));
+    let calls = (0..50).map(|_| {
+        host.call(
+            request("frail", "mute", "x"),
+            CallOptions::new(Consent::Typed),
+        )
+    });
     for outcome in futures_util::future::join_all(calls).await {
-        assert!(matches!(outcome, Err(CallError::Transport { .. })), "{outcome:?}");
+        assert!(
+            matches!(outcome, Err(CallError::Transport { .. })),
+            "{outcome:?}"
+        );
     }
     assert_eq!(started.elapsed(), Duration::ZERO);
     let mut pictures = host.watch();
     let failed = |state: &ConnectionState| matches!(state, ConnectionState::Failed(_));
-    let gone = pictures
-        .wait_for(|picture| picture.server("frail").is_some_and(|frail| failed(&frail.state)));
+    let gone = pictures.wait_for(|picture| {
+        picture
+            .server("frail")
+            .is_some_and(|frail| failed(&frail.state))
+    });
     let tools: Vec<String> = gone
         .await
         .expect("the host runs")
@@ -106,7 +132,11 @@ async fn a_server_that_dies_fails_every_waiting_call_at_once_and_leaves_the_cata
         .iter()
         .map(|tool| tool.name.clone())
         .collect();
-    assert_eq!(tools, ["mcp__firm__echo"], "a connection and its lists go together");
+    assert_eq!(
+        tools,
+        ["mcp__firm__echo"],
+        "a connection and its lists go together"
+    );
     assert_eq!(failure(&host, "frail").kind, FailureKind::Closed);
     host.shutdown().await;
 }
@@ -124,7 +154,10 @@ async fn a_server_that_ends_on_the_probe_is_started_again_as_legacy() {
     });
     let home = Home::new();
     let host = home.host([("touchy", server)]);
-    assert_eq!(text_of(&echo(&host, "touchy", "hi").await.expect("an answer")), "hi");
+    assert_eq!(
+        text_of(&echo(&host, "touchy", "hi").await.expect("an answer")),
+        "hi"
+    );
     assert_eq!(starts.load(Ordering::SeqCst), 1, "it was probed once only");
     host.shutdown().await;
 }
@@ -155,7 +188,10 @@ async fn shutdown_leaves_nothing_running_in_any_state() {
     let host = home.host([("one", observed(&gone)), ("two", observed(&gone))]);
     host.settled().await;
     host.shutdown().await;
-    assert!(heard.try_recv().is_ok() && heard.try_recv().is_ok(), "both ended before it returned");
+    assert!(
+        heard.try_recv().is_ok() && heard.try_recv().is_ok(),
+        "both ended before it returned"
+    );
 
     // Also while it is still connecting.
     let host = home.host([("hung", hung_server())]);
@@ -174,5 +210,8 @@ async fn dropping_the_host_ends_everything() {
     drop(gone);
     drop(host);
     assert!(heard.recv().await.is_some(), "the server was dropped");
-    assert!(heard.recv().await.is_none(), "and everything that could start another");
+    assert!(
+        heard.recv().await.is_none(),
+        "and everything that could start another"
+    );
 }

@@ -18,12 +18,15 @@ fn entry(manners: &[&str]) -> Value {
     json!({ "command": "python3", "args": args })
 }
 
-fn start(home: &Home, servers: Value) -> Host {
+fn start(home: &Home, servers: &Value) -> Host {
     Host::start(home.plan(servers), home.options())
 }
 
 async fn echoes(host: &Host, server: &str) {
-    assert_eq!(text_of(&echo(host, server, "hällo").await.expect("an answer")), "hällo");
+    assert_eq!(
+        text_of(&echo(host, server, "hällo").await.expect("an answer")),
+        "hällo"
+    );
     assert_eq!(facts(host, server).era, Era::Legacy);
 }
 
@@ -32,7 +35,7 @@ async fn a_process_with_any_of_the_common_manners_connects() {
     let home = Home::new();
     let host = start(
         &home,
-        json!({
+        &json!({
             "plain": entry(&[]),
             "banner": entry(&["banner"]),
             "grumbler": entry(&["grumble"]),
@@ -55,12 +58,16 @@ async fn the_era_of_the_entry_is_obeyed() {
     pinned["protocol"] = json!("legacy");
     let mut modern = entry(&[]);
     modern["protocol"] = json!("2026-07-28");
-    let host = start(&home, json!({ "pinned": pinned, "modern": modern }));
+    let host = start(&home, &json!({ "pinned": pinned, "modern": modern }));
     host.settled().await;
     echoes(&host, "pinned").await;
     let failure = failure(&host, "modern");
     assert_eq!(failure.kind, FailureKind::Protocol);
-    assert!(failure.message.contains("`server/discover`"), "{}", failure.message);
+    assert!(
+        failure.message.contains("`server/discover`"),
+        "{}",
+        failure.message
+    );
     host.shutdown().await;
 }
 
@@ -69,7 +76,7 @@ async fn a_process_that_cannot_be_started_or_crashes_fails_alone_with_its_last_w
     let home = Home::new();
     let host = start(
         &home,
-        json!({
+        &json!({
             "absent": { "command": "toolway-test-no-such-program" },
             "crashing": entry(&["grumble", "crash"]),
             "plain": entry(&[]),
@@ -78,11 +85,23 @@ async fn a_process_that_cannot_be_started_or_crashes_fails_alone_with_its_last_w
     host.settled().await;
     let absent = failure(&host, "absent");
     assert_eq!(absent.kind, FailureKind::Spawn);
-    assert!(absent.message.contains("`toolway-test-no-such-program`"), "{}", absent.message);
+    assert!(
+        absent.message.contains("`toolway-test-no-such-program`"),
+        "{}",
+        absent.message
+    );
     let crashed = failure(&host, "crashing");
     assert_eq!(crashed.kind, FailureKind::Closed);
-    assert!(crashed.message.contains("exit status: 3"), "{}", crashed.message);
-    let last_words: Vec<&str> = crashed.stderr.iter().map(|line| line.as_received()).collect();
+    assert!(
+        crashed.message.contains("exit status: 3"),
+        "{}",
+        crashed.message
+    );
+    let last_words: Vec<&str> = crashed
+        .stderr
+        .iter()
+        .map(toolway_types::Untrusted::as_received)
+        .collect();
     assert_eq!(last_words, ["first I grumble", "then I grumble more"]);
     echoes(&host, "plain").await;
     host.shutdown().await;
@@ -93,13 +112,20 @@ async fn no_handshake_in_time_fails_with_the_last_stderr_lines() {
     let home = Home::new();
     let servers = json!({ "hung": entry(&["grumble", "silent", "hang"]) });
     // Longer than the probe's patience is not needed: the process has spoken long before.
-    let plan = home.plan_with(servers, &[("MCP_TIMEOUT", "3000")]);
+    let plan = home.plan_with(&servers, &[("MCP_TIMEOUT", "3000")]);
     let host = Host::start(plan, home.options());
     host.settled().await;
     let failure = failure(&host, "hung");
     assert_eq!(failure.kind, FailureKind::TimedOut);
-    assert_eq!(failure.message, "not connected after 3 s: it did not answer the handshake");
-    let last_words: Vec<&str> = failure.stderr.iter().map(|line| line.as_received()).collect();
+    assert_eq!(
+        failure.message,
+        "not connected after 3 s: it did not answer the handshake"
+    );
+    let last_words: Vec<&str> = failure
+        .stderr
+        .iter()
+        .map(toolway_types::Untrusted::as_received)
+        .collect();
     assert_eq!(last_words, ["first I grumble", "then I grumble more"]);
     host.shutdown().await;
 }
@@ -107,7 +133,7 @@ async fn no_handshake_in_time_fails_with_the_last_stderr_lines() {
 #[tokio::test]
 async fn a_process_that_dies_in_a_call_fails_the_call_and_then_the_connection() {
     let home = Home::new();
-    let host = start(&home, json!({ "frail": entry(&[]) }));
+    let host = start(&home, &json!({ "frail": entry(&[]) }));
     host.settled().await;
     let options = || CallOptions::new(Consent::Typed);
     let (waiting, dying) = tokio::join!(
@@ -115,8 +141,13 @@ async fn a_process_that_dies_in_a_call_fails_the_call_and_then_the_connection() 
         host.call(request("frail", "die", "x"), options()),
     );
     for outcome in [waiting, dying] {
-        let Err(CallError::Transport { message, .. }) = outcome else { panic!("{outcome:?}") };
-        assert!(message.as_received().contains("exit status: 9"), "{message}");
+        let Err(CallError::Transport { message, .. }) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(
+            message.as_received().contains("exit status: 9"),
+            "{message}"
+        );
     }
     let mut pictures = host.watch();
     let failed = |state: &ConnectionState| matches!(state, ConnectionState::Failed(_));
@@ -125,7 +156,13 @@ async fn a_process_that_dies_in_a_call_fails_the_call_and_then_the_connection() 
         .await
         .expect("the host runs");
     let failure = failure(&host, "frail");
-    assert_eq!(failure.stderr.last().map(|line| line.as_received()), Some("I die"));
+    assert_eq!(
+        failure
+            .stderr
+            .last()
+            .map(toolway_types::Untrusted::as_received),
+        Some("I die")
+    );
     host.shutdown().await;
 }
 
@@ -135,7 +172,7 @@ async fn lifeline(home: &Home, manners: &[&str]) -> (Host, UnixStream) {
     let listener = UnixListener::bind(&path).expect("a socket");
     let mut server = entry(manners);
     server["env"] = json!({ "TEST_SOCKET": path.display().to_string() });
-    let host = start(home, json!({ "process": server }));
+    let host = start(home, &json!({ "process": server }));
     let (stream, _) = listener.accept().await.expect("the process starts");
     (host, stream)
 }

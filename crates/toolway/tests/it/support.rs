@@ -16,19 +16,19 @@ use toolway_transport::in_process::ServerEnd;
 use toolway_types::{ConnectionState, Failure, ServerFacts, ServerName, ToolKey};
 
 /// A home of its own for one test.
-pub struct Home(TempDir);
+pub(crate) struct Home(TempDir);
 
 impl Home {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// The plan for these servers, with more variables in the environment.
-    pub fn plan_with(&self, servers: Value, vars: &[(&str, &str)]) -> Plan {
+    pub(crate) fn plan_with(&self, servers: &Value, vars: &[(&str, &str)]) -> Plan {
         let home = self.path().join("home");
         let work = home.join("work");
         std::fs::create_dir_all(&work).expect("a working directory");
@@ -36,39 +36,66 @@ impl Home {
             ("HOME".to_owned(), home.display().to_string()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
         ]);
-        environment.extend(vars.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        environment.extend(
+            vars.iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        );
         let environment =
             Environment::new(environment, work).with_system_dir(self.path().join("system"));
         let config = json!({ "mcpServers": servers }).to_string();
-        toolway_config::plan(&environment, &Flags { mcp_config: vec![config], ..Flags::default() })
+        toolway_config::plan(
+            &environment,
+            &Flags {
+                mcp_config: vec![config],
+                ..Flags::default()
+            },
+        )
     }
 
-    pub fn plan(&self, servers: Value) -> Plan {
+    pub(crate) fn plan(&self, servers: &Value) -> Plan {
         self.plan_with(servers, &[])
     }
 
-    pub fn options(&self) -> HostOptions {
-        HostOptions { output_dir: self.path().join("output"), ..HostOptions::default() }
+    pub(crate) fn options(&self) -> HostOptions {
+        HostOptions {
+            output_dir: self.path().join("output"),
+            ..HostOptions::default()
+        }
     }
 
     /// A host of these in-process servers alone.
-    pub fn host<const N: usize>(&self, servers: [(&str, InProcessServer); N]) -> Host {
-        self.host_of(servers.into_iter().map(|(name, server)| (name.to_owned(), server)))
+    pub(crate) fn host<const N: usize>(&self, servers: [(&str, InProcessServer); N]) -> Host {
+        self.host_of(
+            servers
+                .into_iter()
+                .map(|(name, server)| (name.to_owned(), server)),
+        )
     }
 
-    pub fn host_of(&self, servers: impl IntoIterator<Item = (String, InProcessServer)>) -> Host {
-        let in_process =
-            servers.into_iter().map(|(server, object)| (name(&server), object)).collect();
-        Host::start(self.plan(json!({})), HostOptions { in_process, ..self.options() })
+    pub(crate) fn host_of(
+        &self,
+        servers: impl IntoIterator<Item = (String, InProcessServer)>,
+    ) -> Host {
+        let in_process = servers
+            .into_iter()
+            .map(|(server, object)| (name(&server), object))
+            .collect();
+        Host::start(
+            self.plan(&json!({})),
+            HostOptions {
+                in_process,
+                ..self.options()
+            },
+        )
     }
 }
 
-pub fn name(text: &str) -> ServerName {
+pub(crate) fn name(text: &str) -> ServerName {
     ServerName::new(text).expect("a name")
 }
 
 /// The answer of a scripted server to one request.
-pub enum Reply {
+pub(crate) enum Reply {
     Result(Value),
     Error(i64),
     Silence,
@@ -76,7 +103,7 @@ pub enum Reply {
 }
 
 /// A server that answers each message by this function, which is also told of notifications.
-pub fn scripted<F>(script: F) -> InProcessServer
+pub(crate) fn scripted<F>(script: F) -> InProcessServer
 where
     F: Fn(&Value, &Speaker) -> Reply + Send + Sync + 'static,
 {
@@ -84,7 +111,10 @@ where
     Arc::new(move |end| {
         let script = Arc::clone(&script);
         Box::pin(async move {
-            let ServerEnd { mut incoming, outgoing } = end;
+            let ServerEnd {
+                mut incoming,
+                outgoing,
+            } = end;
             let speaker = Speaker(outgoing);
             while let Some(bytes) = incoming.recv().await {
                 let message: Value = serde_json::from_slice(&bytes).expect("the host sends JSON");
@@ -107,16 +137,18 @@ where
 
 /// The server's voice.
 #[derive(Clone)]
-pub struct Speaker(tokio::sync::mpsc::Sender<Bytes>);
+pub(crate) struct Speaker(tokio::sync::mpsc::Sender<Bytes>);
 
 impl Speaker {
-    pub fn say(&self, message: &Value) {
-        self.0.try_send(message.to_string().into()).expect("the host reads");
+    pub(crate) fn say(&self, message: &Value) {
+        self.0
+            .try_send(message.to_string().into())
+            .expect("the host reads");
     }
 }
 
 /// The answers of a plain legacy server with the tools `echo` and `mute`; a base for scripts.
-pub fn legacy(message: &Value) -> Reply {
+pub(crate) fn legacy(message: &Value) -> Reply {
     match message["method"].as_str() {
         Some("initialize") => Reply::Result(json!({
             "protocolVersion": "2025-11-25",
@@ -131,7 +163,7 @@ pub fn legacy(message: &Value) -> Reply {
 }
 
 /// The answers of a plain modern server.
-pub fn modern(message: &Value) -> Reply {
+pub(crate) fn modern(message: &Value) -> Reply {
     if message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {
         return match message["method"].as_str() {
             Some(method) if method.starts_with("notifications/") => Reply::Silence,
@@ -156,7 +188,9 @@ pub fn modern(message: &Value) -> Reply {
 fn call(message: &Value) -> Reply {
     match message["params"]["name"].as_str() {
         Some("echo") => {
-            let text = message["params"]["arguments"]["text"].as_str().unwrap_or("nothing");
+            let text = message["params"]["arguments"]["text"]
+                .as_str()
+                .unwrap_or("nothing");
             Reply::Result(json!({ "content": [{ "type": "text", "text": text }] }))
         }
         Some("mute") => Reply::Silence,
@@ -164,7 +198,7 @@ fn call(message: &Value) -> Reply {
     }
 }
 
-pub fn tool(name: &str) -> Value {
+pub(crate) fn tool(name: &str) -> Value {
     json!({
         "name": name,
         "description": format!("the tool {name}"),
@@ -172,46 +206,59 @@ pub fn tool(name: &str) -> Value {
     })
 }
 
-pub fn legacy_server() -> InProcessServer {
+pub(crate) fn legacy_server() -> InProcessServer {
     scripted(|message, _| legacy(message))
 }
 
-pub fn modern_server() -> InProcessServer {
+pub(crate) fn modern_server() -> InProcessServer {
     scripted(|message, _| modern(message))
 }
 
 /// Reads everything and never answers.
-pub fn hung_server() -> InProcessServer {
+pub(crate) fn hung_server() -> InProcessServer {
     scripted(|_, _| Reply::Silence)
 }
 
-pub fn request(server: &str, tool: &str, text: &str) -> ToolRequest {
+pub(crate) fn request(server: &str, tool: &str, text: &str) -> ToolRequest {
     let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
-    ToolRequest { target: ToolTarget::Key(ToolKey::new(name(server), tool)), arguments }
+    ToolRequest {
+        target: ToolTarget::Key(ToolKey::new(name(server), tool)),
+        arguments,
+    }
 }
 
-pub async fn echo(host: &Host, server: &str, text: &str) -> Result<ToolOutcome, CallError> {
-    host.call(request(server, "echo", text), CallOptions::new(Consent::Typed)).await
+pub(crate) async fn echo(host: &Host, server: &str, text: &str) -> Result<ToolOutcome, CallError> {
+    host.call(
+        request(server, "echo", text),
+        CallOptions::new(Consent::Typed),
+    )
+    .await
 }
 
 /// The text of an answer's first block.
-pub fn text_of(outcome: &ToolOutcome) -> String {
+pub(crate) fn text_of(outcome: &ToolOutcome) -> String {
     let raw: Value = serde_json::from_str(outcome.raw.get()).expect("JSON");
-    raw["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    raw["content"][0]["text"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }
 
-pub fn shown(host: &Host, server: &str) -> ServerSnapshot {
-    host.snapshot().server(server).expect("a known server").clone()
+pub(crate) fn shown(host: &Host, server: &str) -> ServerSnapshot {
+    host.snapshot()
+        .server(server)
+        .expect("a known server")
+        .clone()
 }
 
-pub fn facts(host: &Host, server: &str) -> ServerFacts {
+pub(crate) fn facts(host: &Host, server: &str) -> ServerFacts {
     match shown(host, server).state {
         ConnectionState::Connected(facts) => *facts,
         state => panic!("`{server}` is {state:?}"),
     }
 }
 
-pub fn failure(host: &Host, server: &str) -> Failure {
+pub(crate) fn failure(host: &Host, server: &str) -> Failure {
     match shown(host, server).state {
         ConnectionState::Failed(failure) => failure,
         state => panic!("`{server}` is {state:?}"),

@@ -16,14 +16,14 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{CloseReason, OpenOptions};
-use toolway_types::{ConnectionState, ProtocolMode, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Failure, FailureKind, ProtocolMode, ServerName, Untrusted};
 use tracing::{debug, info};
 
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::{Group, Source};
 use crate::error::{self, ConnectError};
-use crate::session::{self, ClientIdentity, Correlator, Greeting, Session};
+use crate::session::{self, ClientIdentity, Correlator, Delivery, Greeting, Session};
 use crate::tasks::{self, Task};
 
 pub(crate) mod line;
@@ -113,6 +113,7 @@ impl Live {
 impl Connection {
     /// Connects, keeps the connection until it ends or is stopped, and clears up.
     pub(crate) async fn run(self) {
+        let _alarm = Alarm(&self);
         let slots = match self.source.group() {
             Group::Local => &self.context.local,
             Group::Remote => &self.context.remote,
@@ -159,7 +160,11 @@ impl Connection {
         let session = match self.greet(live, step, &greeting).await {
             // Some servers end at the first message they do not know. They get a fresh process
             // and the handshake they know.
-            Err(error) if greeting.mode == ProtocolMode::Auto && error.is_closed() => {
+            Err(error)
+                if greeting.mode == ProtocolMode::Auto
+                    && greeting.delivery == Delivery::Stream
+                    && error.is_closed() =>
+            {
                 debug!(%error, "the server ended during the probe: starting it again as legacy");
                 greeting.mode = ProtocolMode::Legacy;
                 self.greet(live, step, &greeting).await?
@@ -258,6 +263,27 @@ impl Connection {
                 news,
             })
             .await;
+    }
+}
+
+/// Says that the connection failed when its task panics: a bug must not look like a server that
+/// connects for ever.
+struct Alarm<'a>(&'a Connection);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let state = ConnectionState::Failed(Failure {
+                kind: FailureKind::Protocol,
+                message: "an internal error ended the connection".to_owned(),
+                stderr: Vec::new(),
+            });
+            let report = Report {
+                server: self.0.server.clone(),
+                news: News::Down(state),
+            };
+            let _ = self.0.reports.try_send(report);
+        }
     }
 }
 

@@ -111,7 +111,7 @@ async fn a_process_that_cannot_be_started_or_crashes_fails_alone_with_its_last_w
 async fn no_handshake_in_time_fails_with_the_last_stderr_lines() {
     let home = Home::new();
     let servers = json!({ "hung": entry(&["grumble", "silent", "hang"]) });
-    // Longer than the probe's patience is not needed: the process has spoken long before.
+    // Longer than the probe's patience, so that both handshakes have been tried.
     let plan = home.plan_with(&servers, &[("MCP_TIMEOUT", "3000")]);
     let host = Host::start(plan, home.options());
     host.settled().await;

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::edit::{EditError, Edited, edit};
-use crate::environment::Environment;
+use crate::environment::{Environment, path_key};
 use crate::load::read::read_text;
 use crate::plan::PlannedServer;
 use crate::raw::{self, FileKind, Settings, Source};
@@ -89,7 +89,7 @@ impl Approvals {
 
     pub(crate) fn project(&self, directory: &Path) -> Option<&ProjectRecord> {
         match self {
-            Approvals::Read(projects) => projects.get(directory.to_string_lossy().as_ref()),
+            Approvals::Read(projects) => projects.get(&path_key(directory)),
             Approvals::Unreadable => None,
         }
     }
@@ -171,7 +171,7 @@ fn record(
             )));
         }
     };
-    let directory = directory.to_string_lossy();
+    let directory = path_key(directory);
     let value = json!({
         "scope": server.scope.as_str(),
         "decision": decision,
@@ -198,7 +198,7 @@ pub fn reset(environment: &Environment) -> Result<Edited<usize>, EditError> {
     edit(&environment.approvals_file(), |document| {
         let mut forgotten = 0;
         for directory in directories {
-            let directory = directory.to_string_lossy();
+            let directory = path_key(directory);
             forgotten += document.keys(&["projects", &directory, "servers"]).len();
             document.remove(&["projects", &directory]);
         }
@@ -233,7 +233,7 @@ pub fn local_trust(environment: &Environment) -> LocalTrust {
 /// Records that what widens in the project's local settings, as it stands, is the person's own.
 pub fn trust_local(environment: &Environment) -> Result<Edited<()>, EditError> {
     let settings = local_settings(environment);
-    let directory = environment.project_root().to_string_lossy().into_owned();
+    let directory = path_key(environment.project_root());
     edit(&environment.approvals_file(), |document| {
         let path = ["projects", &directory, "localSettings"];
         if settings.widening.is_empty() {
@@ -269,7 +269,7 @@ pub(crate) fn trusts_local(
 }
 
 fn local_digest(environment: &Environment, settings: &Settings) -> String {
-    let path = environment.project_root().to_string_lossy();
+    let path = path_key(environment.project_root());
     digest_of(&path, "local settings", &settings.widening)
 }
 
@@ -289,7 +289,14 @@ fn digest_of(path: &str, kind: &str, content: &Map<String, Value>) -> String {
         Value::from(path),
         Value::from(kind)
     );
-    hex::encode(Sha256::digest(text.as_bytes()))
+    // Not `hex::encode`, which goes character by character: there is one digest per server.
+    let mut digits = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        for half in [byte >> 4, byte & 15] {
+            digits.push(char::from(b"0123456789abcdef"[usize::from(half)]));
+        }
+    }
+    digits
 }
 
 fn canonical_object(object: &Map<String, Value>, text: &mut String) {
@@ -340,3 +347,6 @@ fn quoted(string: &str, text: &mut String) {
         text.push_str(&serde_json::to_string(string).unwrap_or_default());
     }
 }
+
+#[cfg(test)]
+mod tests;

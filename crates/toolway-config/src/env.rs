@@ -100,8 +100,8 @@ pub(crate) fn mentions_variable(text: &str) -> bool {
 /// The names of the variables a definition reads, in order and once each.
 pub(crate) fn variables_of(definition: &Map<String, Value>) -> Vec<String> {
     let mut names = BTreeSet::new();
-    for key in EXPANDED {
-        if let Some(value) = definition.get(key) {
+    for (key, value) in definition {
+        if EXPANDED.contains(&key.as_str()) {
             collect(value, &mut names);
         }
     }

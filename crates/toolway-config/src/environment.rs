@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use toolway_types::{Diagnosis, Scope, Secret};
 
+use crate::import::Places;
+
 /// The name of a project's committed file.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 /// The folder of a project that holds its private settings.
@@ -211,6 +213,23 @@ impl Environment {
     }
 }
 
+impl From<&Environment> for Places {
+    /// Where other clients keep their configuration, as this process would find it.
+    fn from(environment: &Environment) -> Self {
+        let directory = |variable| environment.var(variable).map(PathBuf::from);
+        let home = environment.home().map(Path::to_path_buf);
+        let config_dir = directory("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+        let config_dir = config_dir.or_else(|| home.as_ref().map(|home| home.join(".config")));
+        Self {
+            config_dir: config_dir.unwrap_or_else(|| PathBuf::from("/nonexistent")),
+            cwd: environment.cwd().to_path_buf(),
+            claude_config_dir: directory("CLAUDE_CONFIG_DIR"),
+            codex_home: directory("CODEX_HOME"),
+            home,
+        }
+    }
+}
+
 struct Workspace<'a> {
     cwd: &'a Path,
     root: &'a Path,
@@ -228,29 +247,40 @@ impl Workspace<'_> {
     }
 }
 
+/// The directory a variable names, unless it may be a repository's doing (SEC-08).
+fn chosen_home(
+    vars: &BTreeMap<String, String>,
+    variable: &str,
+    workspace: &Workspace<'_>,
+    diagnoses: &mut Vec<Diagnosis>,
+) -> Option<PathBuf> {
+    let value = vars.get(variable).filter(|value| !value.is_empty())?;
+    let path = resolve(Path::new(value), workspace.cwd);
+    if workspace.holds(&path) {
+        let message = format!(
+            "`{variable}` is ignored: `{}` lies inside the project, whose files must not become \
+             your own settings",
+            path.display()
+        );
+        let hint = format!("set `{variable}` to a directory outside the project");
+        diagnoses.push(Diagnosis::warning(message).hint(hint));
+        return None;
+    }
+    if variable.starts_with("XDG_") && !Path::new(value).is_absolute() {
+        let message = format!("`{variable}` is ignored: it must be an absolute path");
+        diagnoses.push(Diagnosis::warning(message));
+        return None;
+    }
+    Some(path)
+}
+
 /// The config home and the state home.
 fn homes(
     vars: &BTreeMap<String, String>,
     workspace: &Workspace<'_>,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> (PathBuf, PathBuf) {
-    let mut chosen =
-        |variable: &str| -> Option<PathBuf> {
-            let value = vars.get(variable).filter(|value| !value.is_empty())?;
-            let path = resolve(Path::new(value), workspace.cwd);
-            if workspace.holds(&path) {
-                diagnoses.push(
-                Diagnosis::warning(format!(
-                    "`{variable}` is ignored: `{}` lies inside the project, whose files must not \
-                     become your own settings",
-                    path.display()
-                ))
-                .hint(format!("set `{variable}` to a directory outside the project")),
-            );
-                return None;
-            }
-            Some(path)
-        };
+    let mut chosen = |variable| chosen_home(vars, variable, workspace, diagnoses);
     if let Some(own) = chosen("TOOLWAY_HOME") {
         let state = own.join("state");
         return (own, state);
@@ -293,6 +323,15 @@ fn find_project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
         })
         .unwrap_or(cwd)
         .to_path_buf()
+}
+
+/// A path as text that no other path has: one that is not UTF-8 is spelled in hexadecimal digits,
+/// because trust in one directory must never fall on another.
+pub(crate) fn path_key(path: &Path) -> String {
+    path.to_str().map_or_else(
+        || format!("hex:{}", hex::encode(path.as_os_str().as_encoded_bytes())),
+        str::to_owned,
+    )
 }
 
 /// The path with every link resolved, as far as it exists; the rest is cleaned by its letters.

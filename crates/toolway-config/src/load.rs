@@ -12,7 +12,7 @@ use toolway_types::{Diagnosis, Scope};
 
 use crate::Environment;
 use crate::approval::{self, Approvals};
-use crate::environment::PROJECT_FOLDER;
+use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
 
 mod flags;
@@ -197,7 +197,7 @@ impl Loader<'_> {
             }
             let place = Place {
                 directory: self.environment.project_root().to_path_buf(),
-                file: path.to_string_lossy().into_owned(),
+                file: path_key(&path),
                 plugin_root: None,
             };
             self.add(Scope::Local, 0, place, file);
@@ -212,6 +212,9 @@ impl Loader<'_> {
             .project_root()
             .join(PROJECT_FOLDER)
             .join("settings.json");
+        if path == self.environment.config_home().join("settings.json") {
+            return; // Somebody whose config home is `~/.toolway` works in their home directory.
+        }
         let Some(file) = self.file(&path, FileKind::Repository) else {
             return;
         };
@@ -229,7 +232,7 @@ impl Loader<'_> {
         let environment = self.environment;
         let directories: Vec<_> = environment.project_directories().collect();
         for (order, directory) in (0..).zip(directories.into_iter().rev()) {
-            let path = directory.join(crate::environment::PROJECT_FILE);
+            let path = directory.join(PROJECT_FILE);
             if let Some(file) = self.file(&path, FileKind::Project) {
                 let place = self.place_of(&path);
                 self.add(Scope::Project, order, place, file);
@@ -243,7 +246,7 @@ impl Loader<'_> {
                 .parent()
                 .unwrap_or(self.environment.cwd())
                 .to_path_buf(),
-            file: path.to_string_lossy().into_owned(),
+            file: path_key(path),
             plugin_root: None,
         }
     }

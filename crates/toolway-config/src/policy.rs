@@ -187,6 +187,12 @@ pub fn admit(config: Config) -> Plan {
     }
 }
 
+/// Why a definition cannot be connected to.
+enum Objection {
+    Policy(String),
+    Faults(Vec<Diagnosis>),
+}
+
 struct Judge<'a> {
     basis: &'a Basis,
     policy: &'a Policy,
@@ -241,13 +247,13 @@ impl Judge<'_> {
             return refused(reason);
         }
         // Without variables the definition is final as written, so the policy can speak first.
-        if candidate.variables.is_empty()
-            && let Ok(spec) = self.build(candidate)
-            && let Err(reason) = self
-                .policy
-                .check(&self.basis.environment, &spec, candidate.scope)
-        {
-            return refused(reason);
+        let mut early = None;
+        if candidate.variables.is_empty() {
+            match self.checked(candidate) {
+                Ok(spec) => early = Some(spec),
+                Err(Objection::Policy(reason)) => return refused(reason),
+                Err(Objection::Faults(_)) => {}
+            }
         }
         if let Some(reason) = switched_off(self.basis, candidate) {
             return Verdict::Disabled { reason };
@@ -266,23 +272,26 @@ impl Judge<'_> {
             found.push(diagnosis);
             return refused(reason);
         }
-        match self.build(candidate) {
-            Ok(spec) => match self
-                .policy
-                .check(&self.basis.environment, &spec, candidate.scope)
-            {
-                Ok(()) => Verdict::Admitted(Box::new(spec)),
-                Err(reason) => refused(reason),
-            },
-            Err(faults) => {
+        match early.map_or_else(|| self.checked(candidate), Ok) {
+            Ok(spec) => Verdict::Admitted(Box::new(spec)),
+            Err(Objection::Policy(reason)) => refused(reason),
+            Err(Objection::Faults(faults)) => {
+                let reason = faults.first().map(|fault| fault.message.clone());
                 found.extend(faults);
-                let reason = found
-                    .last()
-                    .map(|fault| fault.message.clone())
-                    .unwrap_or_default();
-                Verdict::Invalid { reason }
+                Verdict::Invalid {
+                    reason: reason.unwrap_or_default(),
+                }
             }
         }
+    }
+
+    /// The definition, expanded and held against the policy.
+    fn checked(&self, candidate: &Candidate) -> Result<ServerSpec, Objection> {
+        let spec = self.build(candidate).map_err(Objection::Faults)?;
+        self.policy
+            .check(&self.basis.environment, &spec, candidate.scope)
+            .map_err(Objection::Policy)?;
+        Ok(spec)
     }
 
     /// Whether a project's server reads only what it may (SEC-40).

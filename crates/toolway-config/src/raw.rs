@@ -120,6 +120,7 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
                 },
             );
         }
+        file.note_doubled_servers();
         return Ok(file);
     }
     let has_servers = members.iter().any(|member| member.key == "mcpServers");
@@ -142,6 +143,7 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
         }
         file.add_root(source, kind, member);
     }
+    file.note_doubled_servers();
     if !has_servers && matches!(kind, FileKind::Project | FileKind::Flag) {
         file.missing_servers(source, kind, &seen);
     }
@@ -257,19 +259,6 @@ impl RawFile {
                 (name, false)
             }
         };
-        for earlier in self
-            .servers
-            .iter()
-            .filter(|earlier| earlier.name.as_str() == key)
-        {
-            found.push(
-                Diagnosis::warning(format!(
-                    "`{key}` stands twice in this file; the one on line {} is not used",
-                    earlier.origin.line().unwrap_or_default()
-                ))
-                .at(origin.clone()),
-            );
-        }
         for double in doubled {
             found.push(
                 Diagnosis::error(format!(
@@ -313,6 +302,28 @@ impl RawFile {
             kind,
             diagnoses,
         });
+    }
+
+    /// Says so where a name stands twice. Done once at the end: asking for each entry would cost
+    /// the square of their number.
+    fn note_doubled_servers(&mut self) {
+        let mut order: Vec<usize> = (0..self.servers.len()).collect();
+        order.sort_by(|a, b| self.servers[*a].name.cmp(&self.servers[*b].name));
+        for pair in order.windows(2) {
+            let (first, second) = (&self.servers[pair[0]], &self.servers[pair[1]]);
+            if first.name != second.name || !first.name_stands || !second.name_stands {
+                continue;
+            }
+            let message = format!(
+                "`{}` stands twice in this file; the one on line {} is not used",
+                first.name,
+                first.origin.line().unwrap_or_default()
+            );
+            let diagnosis = Diagnosis::warning(message)
+                .of(&second.name)
+                .at(second.origin.clone());
+            self.servers[pair[1]].diagnoses.push(diagnosis);
+        }
     }
 
     fn missing_servers(&mut self, source: &Source, kind: FileKind, seen: &[(String, u32)]) {

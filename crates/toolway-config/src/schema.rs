@@ -12,7 +12,6 @@ use crate::raw::keys::{ENTRY, OAUTH, Shape};
 pub fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://toolway.dev/config.schema.json",
         "title": "Toolway configuration",
         "description": "`.mcp.json`, `settings.json`, `settings.local.json`, `managed-settings.json` and `managed-mcp.json`. Comments and trailing commas are allowed.",
         "type": "object",
@@ -50,6 +49,8 @@ fn settings() -> Value {
                 "allow": names("Calls that run without asking."),
                 "ask": names("Calls that always ask."),
                 "deny": names("Calls that never run."),
+                "disableBypass": {"type": "boolean", "description": "Nobody may set the mode `bypass`."},
+                "disableBypassPermissionsMode": {"enum": ["disable", true, false], "description": "The same, as others write it."},
                 "defaultMode": {"enum": ["default", "auto", "bypass"], "description": "What happens without a rule."},
             },
         },

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::error::{CloseReason, SendFailure};
+use crate::stdio::stderr::ServerLog;
 
 /// How many messages may wait in either direction before the sender is held back.
 pub const QUEUE_LEN: usize = 64;
@@ -74,4 +75,6 @@ pub struct Channel {
     pub events: mpsc::Receiver<Event>,
     /// Must be polled for anything to happen.
     pub driver: Driver,
+    /// What the server logs, when it is a process; readable while it runs.
+    pub log: Option<ServerLog>,
 }

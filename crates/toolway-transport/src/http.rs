@@ -46,6 +46,7 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
         commands,
         events,
         driver,
+        log: None,
     })
 }
 

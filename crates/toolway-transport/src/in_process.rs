@@ -30,6 +30,7 @@ pub fn pair() -> (Channel, ServerEnd) {
             commands,
             events,
             driver,
+            log: None,
         },
         ServerEnd { incoming, outgoing },
     )

@@ -45,12 +45,13 @@ pub fn open(spec: &StdioSpec, limits: &Limits) -> Result<Channel, OpenError> {
         command_queue,
         event_queue,
         limits.clone(),
-        log,
+        log.clone(),
     ));
     Ok(Channel {
         commands,
         events,
         driver,
+        log: Some(log),
     })
 }
 

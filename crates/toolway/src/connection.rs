@@ -14,15 +14,16 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
+use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{CloseReason, OpenOptions};
-use toolway_types::{ConnectionState, Failure, ProtocolMode, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Failure, FailureKind, ProtocolMode, ServerName, Untrusted};
 use tracing::{debug, info};
 
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::{Group, Source};
 use crate::error::{self, ConnectError};
-use crate::session::{self, ClientIdentity, Correlator, Greeting, Session};
+use crate::session::{self, ClientIdentity, Correlator, Delivery, Greeting, Session};
 use crate::tasks::{self, Task};
 
 pub(crate) mod line;
@@ -93,6 +94,7 @@ struct Live {
     correlator: Correlator,
     pump: Task<()>,
     server: Option<Task<()>>,
+    log: Option<ServerLog>,
 }
 
 impl Live {
@@ -111,6 +113,7 @@ impl Live {
 impl Connection {
     /// Connects, keeps the connection until it ends or is stopped, and clears up.
     pub(crate) async fn run(self) {
+        let _alarm = Alarm(&self);
         let slots = match self.source.group() {
             Group::Local => &self.context.local,
             Group::Remote => &self.context.remote,
@@ -130,7 +133,11 @@ impl Connection {
         drop(slot);
         match outcome {
             Ok(connected) => self.keep(connected).await,
-            Err(error) => self.give_up(&error).await,
+            Err(error) => {
+                let log = live.as_ref().and_then(|live| live.log.as_ref());
+                let last_words = log.map(ServerLog::tail).unwrap_or_default();
+                self.give_up(&error, last_words).await;
+            }
         }
         if let Some(live) = live {
             live.end().await;
@@ -153,7 +160,11 @@ impl Connection {
         let session = match self.greet(live, step, &greeting).await {
             // Some servers end at the first message they do not know. They get a fresh process
             // and the handshake they know.
-            Err(error) if greeting.mode == ProtocolMode::Auto && error.is_closed() => {
+            Err(error)
+                if greeting.mode == ProtocolMode::Auto
+                    && greeting.delivery == Delivery::Stream
+                    && error.is_closed() =>
+            {
                 debug!(%error, "the server ended during the probe: starting it again as legacy");
                 greeting.mode = ProtocolMode::Legacy;
                 self.greet(live, step, &greeting).await?
@@ -176,12 +187,14 @@ impl Connection {
         }
         *step = Step::Opening;
         let opened = self.source.open(&self.context.open).await?;
+        let log = opened.channel.log.clone();
         let (correlator, pump) = session::open(opened.channel, self.context.root.clone());
         let pump = tasks::spawn("session", pump.run());
         let live = live.insert(Live {
             correlator,
             pump,
             server: opened.server,
+            log,
         });
         *step = Step::Greeting;
         session::greet(&live.correlator, greeting).await
@@ -228,21 +241,17 @@ impl Connection {
         }
     }
 
-    async fn give_up(&self, error: &ConnectError) {
+    async fn give_up(&self, error: &ConnectError, last_words: Vec<Untrusted>) {
         let state = match error {
             ConnectError::Stopped => return,
             ConnectError::NeedsAuth { challenge } => {
                 let detail = challenge.clone().unwrap_or_else(|| Untrusted::new(""));
                 ConnectionState::NeedsAuth { detail }
             }
-            error => ConnectionState::Failed(self.failure(error)),
+            error => ConnectionState::Failed(error.to_failure(last_words)),
         };
         info!(%error, "not connected");
         self.report(News::Down(state)).await;
-    }
-
-    fn failure(&self, error: &ConnectError) -> Failure {
-        error.to_failure(Vec::new())
     }
 
     async fn report(&self, news: News) {
@@ -257,12 +266,33 @@ impl Connection {
     }
 }
 
+/// Says that the connection failed when its task panics: a bug must not look like a server that
+/// connects for ever.
+struct Alarm<'a>(&'a Connection);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let state = ConnectionState::Failed(Failure {
+                kind: FailureKind::Protocol,
+                message: "an internal error ended the connection".to_owned(),
+                stderr: Vec::new(),
+            });
+            let report = Report {
+                server: self.0.server.clone(),
+                news: News::Down(state),
+            };
+            let _ = self.0.reports.try_send(report);
+        }
+    }
+}
+
 impl std::fmt::Debug for Connected {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Connected")
             .field("facts", self.session.facts())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -237,6 +237,11 @@ impl Session {
             .is_some_and(|capability| !capability.is_null())
     }
 
+    /// Whether arguments of tools are mirrored into headers where their schemas ask for it.
+    pub(crate) fn mirrors_arguments(&self) -> bool {
+        self.0.facts.era == Era::Modern && self.0.delivery == Delivery::PerRequest
+    }
+
     /// How often the server said that each list changed.
     pub(crate) fn changes(&self) -> watch::Receiver<ListChanges> {
         self.0.correlator.changes()

@@ -14,7 +14,7 @@ use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
-use tracing::{Instrument, info_span};
+use tracing::info_span;
 
 use crate::catalog::Catalog;
 use crate::connection::{self, Connection, Context, InProcessServer, Lists, News, Report, Source};
@@ -112,27 +112,20 @@ impl Member {
     }
 
     fn object(name: &ServerName, object: &InProcessServer, blocked: Option<String>) -> Self {
-        let (state, source, verdict_word) = match &blocked {
-            // A policy that cannot be read admits nothing, whoever brings it.
-            Some(reason) => (
-                ConnectionState::Disabled {
-                    reason: reason.clone(),
-                },
-                None,
-                "refused",
-            ),
-            None => {
-                let source = Source::Object {
-                    server: Arc::clone(object),
-                    timeout: None,
-                    protocol: ProtocolMode::Auto,
-                };
-                (
-                    ConnectionState::Pending { attempt: 1 },
-                    Some(source),
-                    "admitted",
-                )
-            }
+        // A policy that cannot be read admits nothing, whoever brings it.
+        let (state, source, verdict_word) = if let Some(reason) = blocked.clone() {
+            (ConnectionState::Disabled { reason }, None, "refused")
+        } else {
+            let source = Source::Object {
+                server: Arc::clone(object),
+                timeout: None,
+                protocol: ProtocolMode::Auto,
+            };
+            (
+                ConnectionState::Pending { attempt: 1 },
+                Some(source),
+                "admitted",
+            )
         };
         let shown = ServerSnapshot {
             name: name.clone(),
@@ -194,7 +187,7 @@ impl Supervisor {
                     stop: stop.clone(),
                 };
                 let span = info_span!("connection", server = %name);
-                span.in_scope(|| tasks::spawn("connection", connection.run().in_current_span()))
+                span.in_scope(|| tasks::spawn("connection", connection.run()))
             })
             .collect();
         let published = watch::Sender::default();

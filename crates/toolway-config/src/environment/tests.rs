@@ -160,3 +160,12 @@ fn debug_output_shows_no_variable() {
     let shown = format!("{:?}", environment(&[("TOKEN", "canary-value")], &repo));
     assert!(!shown.contains("canary-value"));
 }
+
+#[test]
+fn paths_that_are_not_text_are_told_apart() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let key = |bytes: &'static [u8]| path_key(Path::new(OsStr::from_bytes(bytes)));
+    assert_ne!(key(b"/x/\xff"), key(b"/x/\xfe"));
+    assert_eq!(key(b"/x/y"), "/x/y");
+}

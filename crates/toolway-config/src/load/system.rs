@@ -3,7 +3,6 @@
 //! Owns: that they are believed only when nobody else could have written them, and that one which
 //! cannot be read, trusted or understood blocks everything instead of being skipped (SEC-14).
 
-use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -106,21 +105,49 @@ fn read_file(
 fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadError> {
     // Checked on the opened file itself, so that nobody can swap it in between.
     let (file, facts) = open(path)?;
-    vet(&facts, system.owner).map_err(ReadError::Untrusted)?;
-    vet(&system.path.metadata()?, system.owner)
+    vet(facts.uid(), facts.mode(), system.owner).map_err(ReadError::Untrusted)?;
+    let directory = system.path.metadata()?;
+    vet(directory.uid(), directory.mode(), system.owner)
         .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
     text_of(file, &facts)
 }
 
-fn vet(facts: &Metadata, expected: u32) -> Result<(), Distrust> {
-    let owner = facts.uid();
+/// Whether only the expected owner (or root) can have written something.
+fn vet(owner: u32, mode: u32, expected: u32) -> Result<(), Distrust> {
     if owner != 0 && owner != expected {
         return Err(Distrust::Owner { owner, expected });
     }
-    if facts.mode() & 0o022 != 0 {
+    if mode & 0o022 != 0 {
         return Err(Distrust::Writable {
-            mode: facts.mode() & 0o7777,
+            mode: mode & 0o7777,
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sec_14_only_the_owner_of_the_machine_is_believed() {
+        assert_eq!(vet(0, 0o100_644, 0), Ok(()));
+        assert_eq!(vet(0, 0o100_644, 1000), Ok(()));
+        assert_eq!(vet(1000, 0o100_644, 1000), Ok(()));
+        assert_eq!(
+            vet(1000, 0o100_600, 0),
+            Err(Distrust::Owner {
+                owner: 1000,
+                expected: 0
+            })
+        );
+        assert_eq!(
+            vet(0, 0o100_664, 0),
+            Err(Distrust::Writable { mode: 0o664 })
+        );
+        assert_eq!(
+            vet(0, 0o100_602, 0),
+            Err(Distrust::Writable { mode: 0o602 })
+        );
+    }
 }

@@ -6,6 +6,7 @@
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use toolway_types::Diagnosis;
 
@@ -97,7 +98,7 @@ impl RootMember {
         match self.content {
             Content::Other(value, spot, doubled) => (value, spot, doubled),
             Content::Object(members) => {
-                let mut builder = ObjectBuilder::default();
+                let mut builder = ObjectBuilder::sized(members.len());
                 for member in members {
                     builder.doubled.extend(member.doubled);
                     builder.insert(member.key, member.value, member.spot);
@@ -180,7 +181,6 @@ fn member(property: ast::ObjectProp<'_>, lines: &Lines) -> Member {
     }
 }
 
-#[derive(Default)]
 struct ObjectBuilder {
     map: Map<String, Value>,
     spots: Vec<Spot>,
@@ -188,21 +188,30 @@ struct ObjectBuilder {
 }
 
 impl ObjectBuilder {
-    fn insert(&mut self, key: String, value: Value, spot: Spot) {
-        if self.map.contains_key(&key)
-            && let Some(index) = self.map.keys().position(|name| *name == key)
-        {
-            let first = self.spots[index].line;
-            self.doubled.push(Doubled {
-                key: key.clone(),
-                first,
-                second: spot.line,
-            });
-            self.spots[index] = spot;
-        } else {
-            self.spots.push(spot);
+    fn sized(members: usize) -> Self {
+        Self {
+            map: Map::with_capacity(members),
+            spots: Vec::with_capacity(members),
+            doubled: Vec::new(),
         }
-        self.map.insert(key, value);
+    }
+
+    fn insert(&mut self, key: String, value: Value, spot: Spot) {
+        match self.map.entry(key) {
+            Entry::Vacant(free) => {
+                free.insert(value);
+                self.spots.push(spot);
+            }
+            Entry::Occupied(mut taken) => {
+                let key = taken.key().clone();
+                taken.insert(value);
+                if let Some(index) = self.map.keys().position(|name| *name == key) {
+                    let (first, second) = (self.spots[index].line, spot.line);
+                    self.doubled.push(Doubled { key, first, second });
+                    self.spots[index] = spot;
+                }
+            }
+        }
     }
 }
 
@@ -220,6 +229,7 @@ fn convert(value: ast::Value<'_>, lines: &Lines, doubled: &mut Vec<Doubled>) -> 
             .map_or_else(|_| Value::String(number.value.to_owned()), Value::Number),
         ast::Value::Array(array) => {
             let mut values = Vec::with_capacity(array.elements.len());
+            inside.reserve_exact(array.elements.len());
             for element in array.elements {
                 let (value, spot) = convert(element, lines, doubled);
                 values.push(value);
@@ -228,7 +238,7 @@ fn convert(value: ast::Value<'_>, lines: &Lines, doubled: &mut Vec<Doubled>) -> 
             Value::Array(values)
         }
         ast::Value::Object(object) => {
-            let mut builder = ObjectBuilder::default();
+            let mut builder = ObjectBuilder::sized(object.properties.len());
             for property in object.properties {
                 let member = member(property, lines);
                 doubled.extend(member.doubled);

@@ -8,9 +8,10 @@ use std::time::Duration;
 use futures_util::future;
 use serde_json::value::RawValue;
 use toolway_transport::SendFailure;
-use toolway_types::ServerName;
+use toolway_types::{ServerName, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::error::METHOD_NOT_FOUND;
+use toolway_wire::headers::header_params;
 use toolway_wire::view::{self, Page, Prompt, Resource, ResourceTemplate, Tool, ViewError};
 
 use crate::catalog::ServerOffer;
@@ -113,7 +114,27 @@ async fn fetch_tools(session: &Session, timeout: Duration) -> Result<Listing<Too
     if !session.offers(List::Tools) {
         return Ok(Listing::default());
     }
-    fetch(session, method::TOOLS_LIST, view::tools, timeout).await
+    let mut listing = fetch(session, method::TOOLS_LIST, view::tools, timeout).await?;
+    if session.mirrors_arguments() {
+        leave_out_unmirrorable(&mut listing);
+    }
+    Ok(listing)
+}
+
+/// A tool whose schema asks for headers in a way that cannot be met must not be offered: its
+/// calls could not be sent.
+fn leave_out_unmirrorable(listing: &mut Listing<Tool>) {
+    let warnings = &mut listing.warnings;
+    listing
+        .items
+        .retain(|tool| match header_params(&tool.input_schema) {
+            Ok(_) => true,
+            Err(fault) => {
+                let name = Untrusted::new(tool.name.as_str());
+                warnings.push(format!("`tools/list`: `{name}` left out: {fault}"));
+                false
+            }
+        });
 }
 
 async fn fetch_prompts(

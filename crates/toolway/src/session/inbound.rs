@@ -185,12 +185,11 @@ fn asked(id: &Id, name: &str, reception: &Reception) -> Inbound {
         // client without the capability does not have the method.
         _ => None,
     };
-    let bytes = match answer {
-        Some(result) => envelope::response(id, &result),
-        None => {
-            let refusal = RpcError::new(error::METHOD_NOT_FOUND, "method not found");
-            envelope::error_response(Some(id), &refusal)
-        }
+    let bytes = if let Some(result) = answer {
+        envelope::response(id, &result)
+    } else {
+        let refusal = RpcError::new(error::METHOD_NOT_FOUND, "method not found");
+        envelope::error_response(Some(id), &refusal)
     };
     let headers = settled
         .map(|settled| settled.headers.clone())

@@ -174,15 +174,20 @@ fn weigh(answer: Answer) -> Evidence {
     match answer {
         Ok(result) => weigh_result(&result),
         Err(RequestError::Rpc(error)) => weigh_error(&error),
-        // Anything may have answered these: a login wall, a gateway, a proxy.
+        // Anything may have answered so, or nobody: a login wall, a gateway, a proxy.
         Err(
-            error @ RequestError::Send(SendFailure::Status {
-                status: 401 | 403, ..
-            }),
+            error @ (RequestError::TimedOut
+            | RequestError::Closed(_)
+            | RequestError::Send(
+                SendFailure::Status {
+                    status: 401 | 403 | 500..,
+                    ..
+                }
+                | SendFailure::TimedOut
+                | SendFailure::Unreachable { .. }
+                | SendFailure::Redirected { .. },
+            )),
         ) => Evidence::Nothing(error),
-        Err(error @ RequestError::Send(SendFailure::Status { status: 500.., .. })) => {
-            Evidence::Nothing(error)
-        }
         Err(RequestError::Send(SendFailure::Status { body, .. })) => match envelope::parse(&body) {
             Ok(Message::Response {
                 outcome: Err(error),
@@ -192,15 +197,6 @@ fn weigh(answer: Answer) -> Evidence {
                 offered: Vec::new(),
             },
         },
-        Err(
-            error @ (RequestError::TimedOut
-            | RequestError::Closed(_)
-            | RequestError::Send(
-                SendFailure::TimedOut
-                | SendFailure::Unreachable { .. }
-                | SendFailure::Redirected { .. },
-            )),
-        ) => Evidence::Nothing(error),
         Err(RequestError::Send(_) | RequestError::Malformed(_) | RequestError::InputRequired) => {
             Evidence::Legacy {
                 offered: Vec::new(),

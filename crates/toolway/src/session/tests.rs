@@ -147,6 +147,7 @@ fn open() -> (Correlator, Task<()>, Peer) {
         commands,
         events,
         driver: Box::pin(std::future::ready(())),
+        log: None,
     };
     let (correlator, pump) = super::open(channel, Some("/work/project".into()));
     let pump = tasks::spawn("pump", pump.run());

@@ -207,7 +207,7 @@ async fn a_changed_list_makes_a_new_catalogue_and_leaves_the_old_one_alone() {
 #[tokio::test]
 async fn what_the_plan_does_not_admit_is_shown_with_its_reason_and_never_started() {
     let home = Home::new();
-    let plan = home.plan(json!({
+    let plan = home.plan(&json!({
         "off": { "command": "/bin/false", "disabled": true },
         "broken": { "type": "stdio" },
         "unheard": { "type": "pigeon", "url": "https://a.test" },
@@ -239,7 +239,7 @@ async fn only_the_selected_servers_connect() {
         only: Some(vec![name("b")]),
         ..home.options()
     };
-    let host = Host::start(home.plan(json!({})), options);
+    let host = Host::start(home.plan(&json!({})), options);
     host.settled().await;
     assert!(matches!(
         shown(&host, "a").state,
@@ -252,7 +252,7 @@ async fn only_the_selected_servers_connect() {
 #[tokio::test(start_paused = true)]
 async fn an_entry_of_type_sdk_is_served_by_the_object_of_its_name() {
     let home = Home::new();
-    let plan = home.plan(json!({
+    let plan = home.plan(&json!({
         "mine": { "type": "sdk", "protocol": "legacy" },
         "nobody": { "type": "sdk" },
     }));

@@ -79,7 +79,7 @@ impl Server {
     }
 
     async fn host(&self, home: &Home) -> Host {
-        let plan = home.plan(json!({ "web": { "type": "http", "url": self.url } }));
+        let plan = home.plan(&json!({ "web": { "type": "http", "url": self.url } }));
         let host = Host::start(plan, home.options());
         host.settled().await;
         host
@@ -139,6 +139,33 @@ async fn a_modern_server_gets_its_headers() {
         assert_eq!(server.header("tools/call", header).as_deref(), Some(value));
     }
     assert_eq!(server.header("tools/call", "mcp-session-id"), None);
+}
+
+#[tokio::test]
+async fn a_modern_tool_with_an_impossible_header_is_left_out() {
+    let server = Server::start(|message, _| {
+        if message["method"] == "tools/list" {
+            let mut bad = tool("bad");
+            bad["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("no header name");
+            let mut good = tool("echo");
+            good["inputSchema"]["properties"]["text"]["x-mcp-header"] = json!("Words");
+            let tools = json!({ "resultType": "complete", "tools": [bad, good] });
+            return reply(message, Reply::Result(tools));
+        }
+        reply(message, modern(message))
+    })
+    .await;
+    let home = Home::new();
+    let host = server.host(&home).await;
+    assert_eq!(
+        shown(&host, "web").counts.map(|counts| counts.tools),
+        Some(1)
+    );
+    assert!(shown(&host, "web").warnings[0].contains("`bad`"));
+    echo(&host, "web", "mirrored").await.expect("an answer");
+    let mirrored = server.header("tools/call", "mcp-param-words");
+    assert_eq!(mirrored.as_deref(), Some("mirrored"));
+    host.shutdown().await;
 }
 
 #[tokio::test]
@@ -290,7 +317,7 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
     drop(listener);
     let home = Home::new();
-    let plan = home.plan(json!({ "web": { "type": "http", "url": url } }));
+    let plan = home.plan(&json!({ "web": { "type": "http", "url": url } }));
     let host = Host::start(plan, home.options());
     host.settled().await;
     assert_eq!(failure(&host, "web").kind, FailureKind::Unreachable);

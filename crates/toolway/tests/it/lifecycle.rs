@@ -162,6 +162,23 @@ async fn a_server_that_ends_on_the_probe_is_started_again_as_legacy() {
     host.shutdown().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_bug_in_a_server_object_fails_that_server_only() {
+    let home = Home::new();
+    let at_start: InProcessServer = Arc::new(|_| panic!("on purpose"));
+    let later: InProcessServer = Arc::new(|_| Box::pin(async { panic!("on purpose") }));
+    let host = home.host([
+        ("start", at_start),
+        ("later", later),
+        ("old", legacy_server()),
+    ]);
+    host.settled().await;
+    assert!(failure(&host, "start").message.contains("internal error"));
+    assert_eq!(failure(&host, "later").kind, FailureKind::Closed);
+    echo(&host, "old", "x").await.expect("an answer");
+    host.shutdown().await;
+}
+
 /// A server that says when its future is dropped.
 fn observed(gone: &mpsc::UnboundedSender<()>) -> InProcessServer {
     struct Farewell(mpsc::UnboundedSender<()>);

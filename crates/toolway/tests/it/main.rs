@@ -2,7 +2,9 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "scripted servers and callers are tasks of the test's own"
+    clippy::expect_used,
+    clippy::panic,
+    reason = "these are tests: they spawn servers of their own, and fail by panicking"
 )]
 
 mod host;

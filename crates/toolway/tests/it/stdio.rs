@@ -18,7 +18,7 @@ fn entry(manners: &[&str]) -> Value {
     json!({ "command": "python3", "args": args })
 }
 
-fn start(home: &Home, servers: Value) -> Host {
+fn start(home: &Home, servers: &Value) -> Host {
     Host::start(home.plan(servers), home.options())
 }
 
@@ -35,7 +35,7 @@ async fn a_process_with_any_of_the_common_manners_connects() {
     let home = Home::new();
     let host = start(
         &home,
-        json!({
+        &json!({
             "plain": entry(&[]),
             "banner": entry(&["banner"]),
             "grumbler": entry(&["grumble"]),
@@ -58,7 +58,7 @@ async fn the_era_of_the_entry_is_obeyed() {
     pinned["protocol"] = json!("legacy");
     let mut modern = entry(&[]);
     modern["protocol"] = json!("2026-07-28");
-    let host = start(&home, json!({ "pinned": pinned, "modern": modern }));
+    let host = start(&home, &json!({ "pinned": pinned, "modern": modern }));
     host.settled().await;
     echoes(&host, "pinned").await;
     let failure = failure(&host, "modern");
@@ -76,7 +76,7 @@ async fn a_process_that_cannot_be_started_or_crashes_fails_alone_with_its_last_w
     let home = Home::new();
     let host = start(
         &home,
-        json!({
+        &json!({
             "absent": { "command": "toolway-test-no-such-program" },
             "crashing": entry(&["grumble", "crash"]),
             "plain": entry(&[]),
@@ -100,7 +100,7 @@ async fn a_process_that_cannot_be_started_or_crashes_fails_alone_with_its_last_w
     let last_words: Vec<&str> = crashed
         .stderr
         .iter()
-        .map(|line| line.as_received())
+        .map(toolway_types::Untrusted::as_received)
         .collect();
     assert_eq!(last_words, ["first I grumble", "then I grumble more"]);
     echoes(&host, "plain").await;
@@ -111,8 +111,8 @@ async fn a_process_that_cannot_be_started_or_crashes_fails_alone_with_its_last_w
 async fn no_handshake_in_time_fails_with_the_last_stderr_lines() {
     let home = Home::new();
     let servers = json!({ "hung": entry(&["grumble", "silent", "hang"]) });
-    // Longer than the probe's patience is not needed: the process has spoken long before.
-    let plan = home.plan_with(servers, &[("MCP_TIMEOUT", "3000")]);
+    // Longer than the probe's patience, so that both handshakes have been tried.
+    let plan = home.plan_with(&servers, &[("MCP_TIMEOUT", "3000")]);
     let host = Host::start(plan, home.options());
     host.settled().await;
     let failure = failure(&host, "hung");
@@ -124,7 +124,7 @@ async fn no_handshake_in_time_fails_with_the_last_stderr_lines() {
     let last_words: Vec<&str> = failure
         .stderr
         .iter()
-        .map(|line| line.as_received())
+        .map(toolway_types::Untrusted::as_received)
         .collect();
     assert_eq!(last_words, ["first I grumble", "then I grumble more"]);
     host.shutdown().await;
@@ -133,7 +133,7 @@ async fn no_handshake_in_time_fails_with_the_last_stderr_lines() {
 #[tokio::test]
 async fn a_process_that_dies_in_a_call_fails_the_call_and_then_the_connection() {
     let home = Home::new();
-    let host = start(&home, json!({ "frail": entry(&[]) }));
+    let host = start(&home, &json!({ "frail": entry(&[]) }));
     host.settled().await;
     let options = || CallOptions::new(Consent::Typed);
     let (waiting, dying) = tokio::join!(
@@ -157,7 +157,10 @@ async fn a_process_that_dies_in_a_call_fails_the_call_and_then_the_connection() 
         .expect("the host runs");
     let failure = failure(&host, "frail");
     assert_eq!(
-        failure.stderr.last().map(|line| line.as_received()),
+        failure
+            .stderr
+            .last()
+            .map(toolway_types::Untrusted::as_received),
         Some("I die")
     );
     host.shutdown().await;
@@ -169,7 +172,7 @@ async fn lifeline(home: &Home, manners: &[&str]) -> (Host, UnixStream) {
     let listener = UnixListener::bind(&path).expect("a socket");
     let mut server = entry(manners);
     server["env"] = json!({ "TEST_SOCKET": path.display().to_string() });
-    let host = start(home, json!({ "process": server }));
+    let host = start(home, &json!({ "process": server }));
     let (stream, _) = listener.accept().await.expect("the process starts");
     (host, stream)
 }

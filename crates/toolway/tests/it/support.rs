@@ -16,19 +16,19 @@ use toolway_transport::in_process::ServerEnd;
 use toolway_types::{ConnectionState, Failure, ServerFacts, ServerName, ToolKey};
 
 /// A home of its own for one test.
-pub struct Home(TempDir);
+pub(crate) struct Home(TempDir);
 
 impl Home {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// The plan for these servers, with more variables in the environment.
-    pub fn plan_with(&self, servers: Value, vars: &[(&str, &str)]) -> Plan {
+    pub(crate) fn plan_with(&self, servers: &Value, vars: &[(&str, &str)]) -> Plan {
         let home = self.path().join("home");
         let work = home.join("work");
         std::fs::create_dir_all(&work).expect("a working directory");
@@ -52,11 +52,11 @@ impl Home {
         )
     }
 
-    pub fn plan(&self, servers: Value) -> Plan {
+    pub(crate) fn plan(&self, servers: &Value) -> Plan {
         self.plan_with(servers, &[])
     }
 
-    pub fn options(&self) -> HostOptions {
+    pub(crate) fn options(&self) -> HostOptions {
         HostOptions {
             output_dir: self.path().join("output"),
             ..HostOptions::default()
@@ -64,7 +64,7 @@ impl Home {
     }
 
     /// A host of these in-process servers alone.
-    pub fn host<const N: usize>(&self, servers: [(&str, InProcessServer); N]) -> Host {
+    pub(crate) fn host<const N: usize>(&self, servers: [(&str, InProcessServer); N]) -> Host {
         self.host_of(
             servers
                 .into_iter()
@@ -72,13 +72,16 @@ impl Home {
         )
     }
 
-    pub fn host_of(&self, servers: impl IntoIterator<Item = (String, InProcessServer)>) -> Host {
+    pub(crate) fn host_of(
+        &self,
+        servers: impl IntoIterator<Item = (String, InProcessServer)>,
+    ) -> Host {
         let in_process = servers
             .into_iter()
             .map(|(server, object)| (name(&server), object))
             .collect();
         Host::start(
-            self.plan(json!({})),
+            self.plan(&json!({})),
             HostOptions {
                 in_process,
                 ..self.options()
@@ -87,12 +90,12 @@ impl Home {
     }
 }
 
-pub fn name(text: &str) -> ServerName {
+pub(crate) fn name(text: &str) -> ServerName {
     ServerName::new(text).expect("a name")
 }
 
 /// The answer of a scripted server to one request.
-pub enum Reply {
+pub(crate) enum Reply {
     Result(Value),
     Error(i64),
     Silence,
@@ -100,7 +103,7 @@ pub enum Reply {
 }
 
 /// A server that answers each message by this function, which is also told of notifications.
-pub fn scripted<F>(script: F) -> InProcessServer
+pub(crate) fn scripted<F>(script: F) -> InProcessServer
 where
     F: Fn(&Value, &Speaker) -> Reply + Send + Sync + 'static,
 {
@@ -134,10 +137,10 @@ where
 
 /// The server's voice.
 #[derive(Clone)]
-pub struct Speaker(tokio::sync::mpsc::Sender<Bytes>);
+pub(crate) struct Speaker(tokio::sync::mpsc::Sender<Bytes>);
 
 impl Speaker {
-    pub fn say(&self, message: &Value) {
+    pub(crate) fn say(&self, message: &Value) {
         self.0
             .try_send(message.to_string().into())
             .expect("the host reads");
@@ -145,7 +148,7 @@ impl Speaker {
 }
 
 /// The answers of a plain legacy server with the tools `echo` and `mute`; a base for scripts.
-pub fn legacy(message: &Value) -> Reply {
+pub(crate) fn legacy(message: &Value) -> Reply {
     match message["method"].as_str() {
         Some("initialize") => Reply::Result(json!({
             "protocolVersion": "2025-11-25",
@@ -160,7 +163,7 @@ pub fn legacy(message: &Value) -> Reply {
 }
 
 /// The answers of a plain modern server.
-pub fn modern(message: &Value) -> Reply {
+pub(crate) fn modern(message: &Value) -> Reply {
     if message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] != "2026-07-28" {
         return match message["method"].as_str() {
             Some(method) if method.starts_with("notifications/") => Reply::Silence,
@@ -195,7 +198,7 @@ fn call(message: &Value) -> Reply {
     }
 }
 
-pub fn tool(name: &str) -> Value {
+pub(crate) fn tool(name: &str) -> Value {
     json!({
         "name": name,
         "description": format!("the tool {name}"),
@@ -203,20 +206,20 @@ pub fn tool(name: &str) -> Value {
     })
 }
 
-pub fn legacy_server() -> InProcessServer {
+pub(crate) fn legacy_server() -> InProcessServer {
     scripted(|message, _| legacy(message))
 }
 
-pub fn modern_server() -> InProcessServer {
+pub(crate) fn modern_server() -> InProcessServer {
     scripted(|message, _| modern(message))
 }
 
 /// Reads everything and never answers.
-pub fn hung_server() -> InProcessServer {
+pub(crate) fn hung_server() -> InProcessServer {
     scripted(|_, _| Reply::Silence)
 }
 
-pub fn request(server: &str, tool: &str, text: &str) -> ToolRequest {
+pub(crate) fn request(server: &str, tool: &str, text: &str) -> ToolRequest {
     let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
     ToolRequest {
         target: ToolTarget::Key(ToolKey::new(name(server), tool)),
@@ -224,7 +227,7 @@ pub fn request(server: &str, tool: &str, text: &str) -> ToolRequest {
     }
 }
 
-pub async fn echo(host: &Host, server: &str, text: &str) -> Result<ToolOutcome, CallError> {
+pub(crate) async fn echo(host: &Host, server: &str, text: &str) -> Result<ToolOutcome, CallError> {
     host.call(
         request(server, "echo", text),
         CallOptions::new(Consent::Typed),
@@ -233,7 +236,7 @@ pub async fn echo(host: &Host, server: &str, text: &str) -> Result<ToolOutcome, 
 }
 
 /// The text of an answer's first block.
-pub fn text_of(outcome: &ToolOutcome) -> String {
+pub(crate) fn text_of(outcome: &ToolOutcome) -> String {
     let raw: Value = serde_json::from_str(outcome.raw.get()).expect("JSON");
     raw["content"][0]["text"]
         .as_str()
@@ -241,21 +244,21 @@ pub fn text_of(outcome: &ToolOutcome) -> String {
         .to_owned()
 }
 
-pub fn shown(host: &Host, server: &str) -> ServerSnapshot {
+pub(crate) fn shown(host: &Host, server: &str) -> ServerSnapshot {
     host.snapshot()
         .server(server)
         .expect("a known server")
         .clone()
 }
 
-pub fn facts(host: &Host, server: &str) -> ServerFacts {
+pub(crate) fn facts(host: &Host, server: &str) -> ServerFacts {
     match shown(host, server).state {
         ConnectionState::Connected(facts) => *facts,
         state => panic!("`{server}` is {state:?}"),
     }
 }
 
-pub fn failure(host: &Host, server: &str) -> Failure {
+pub(crate) fn failure(host: &Host, server: &str) -> Failure {
     match shown(host, server).state {
         ConnectionState::Failed(failure) => failure,
         state => panic!("`{server}` is {state:?}"),

@@ -1,0 +1,201 @@
+//! The loop that reads a channel, and the work behind it.
+//!
+//! Owns what is done with each message, and what we say unasked: answers to the server's
+//! requests, and that nobody waits for a request any more. It never waits for the server to
+//! read: what cannot be sent at once stands in an outbox.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc;
+use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, SendFailure, Tag};
+use toolway_wire::envelope;
+use tracing::{debug, trace};
+
+use super::{Farewell, Notice, Shared, Waiter};
+use crate::error::RequestError;
+use crate::session::inbound::{self, Inbound};
+
+/// How many answers and notices of ours may wait for a server that does not read.
+const OUTBOX_LEN: usize = 1024;
+
+/// The work behind a correlator: the reading loop and the channel's driver. Ends when the channel
+/// and everything it owned are gone; dropping it ends them at once.
+pub(crate) struct Pump {
+    reader: Reader,
+    driver: Driver,
+}
+
+struct Reader {
+    shared: Arc<Shared>,
+    commands: mpsc::Sender<Command>,
+    events: mpsc::Receiver<Event>,
+    notices: mpsc::UnboundedReceiver<Notice>,
+    outbox: VecDeque<Command>,
+}
+
+impl Pump {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        channel: Channel,
+        notices: mpsc::UnboundedReceiver<Notice>,
+    ) -> Self {
+        let reader = Reader {
+            shared,
+            commands: channel.commands,
+            events: channel.events,
+            notices,
+            outbox: VecDeque::new(),
+        };
+        Self {
+            reader,
+            driver: channel.driver,
+        }
+    }
+
+    /// Runs until the channel and everything behind it are gone.
+    pub(crate) async fn run(self) {
+        let Pump { reader, driver } = self;
+        tokio::join!(reader.run(), driver);
+    }
+}
+
+impl Reader {
+    async fn run(mut self) {
+        let reason = self.read().await;
+        trace!(?reason, "channel ended");
+        self.shared.close_all(&reason);
+        // Dropping the senders asks the transport to end; dropping `events` frees a transport
+        // that wants to report something nobody reads.
+    }
+
+    async fn read(&mut self) -> CloseReason {
+        let stop = self.shared.stop.clone();
+        let commands = self.commands.clone();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return CloseReason::Asked,
+                event = self.events.recv() => match event {
+                    Some(Event::Message(bytes)) => self.receive(&bytes),
+                    Some(Event::Failed { tag, failure }) => {
+                        self.shared.settle(tag.0, Err(RequestError::Send(failure)));
+                    }
+                    Some(Event::Oversized { id_hint, limit }) => {
+                        match id_hint.and_then(|id| id.as_ours()) {
+                            Some(id) => {
+                                let failure = SendFailure::TooLarge { limit };
+                                self.shared.settle(id, Err(RequestError::Send(failure)));
+                            }
+                            None => self.shared.counters.count_malformed(),
+                        }
+                    }
+                    Some(Event::Closed(reason)) => return reason,
+                    None => return CloseReason::Broken("the transport ended".to_owned()),
+                },
+                Some(notice) = self.notices.recv() => self.take_leave(notice),
+                permit = commands.reserve(), if !self.outbox.is_empty() => match permit {
+                    Ok(permit) => if let Some(command) = self.outbox.pop_front() {
+                        permit.send(command);
+                    },
+                    // The transport is ending; its last event says why.
+                    Err(_) => self.outbox.clear(),
+                },
+            }
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        let inbound = inbound::receive(bytes, &self.shared.reception);
+        // Revisions up to 2025-03-26 may answer several requests in one array.
+        if let Inbound::Unusable { id: None, .. } = &inbound
+            && let Some(batch) = envelope::split_batch(bytes)
+        {
+            for message in batch {
+                let message = inbound::receive(message.get().as_bytes(), &self.shared.reception);
+                self.act(message);
+            }
+            return;
+        }
+        self.act(inbound);
+    }
+
+    fn act(&mut self, inbound: Inbound) {
+        match inbound {
+            Inbound::Answer { id, outcome } => {
+                self.shared.settle(id, outcome.map_err(RequestError::Rpc));
+            }
+            Inbound::Uncorrelated(error) => {
+                self.shared.settle_only(Err(RequestError::Rpc(error)));
+            }
+            Inbound::Unusable {
+                id: Some(id),
+                problem,
+            } => {
+                self.shared.counters.count_malformed();
+                self.shared
+                    .settle(id, Err(RequestError::Malformed(problem)));
+            }
+            Inbound::Unusable { id: None, problem } => {
+                self.shared.counters.count_malformed();
+                debug!(problem, "ignored a message that is not the protocol");
+            }
+            Inbound::Stray => {
+                self.shared.counters.unknown.fetch_add(1, Ordering::Relaxed);
+            }
+            Inbound::Progress { id, report } => {
+                // The listener runs outside the lock: it is somebody else's code.
+                let sink = self
+                    .shared
+                    .waiting()
+                    .requests
+                    .get(&id)
+                    .and_then(Waiter::listener);
+                if let Some(sink) = sink {
+                    sink(report);
+                }
+            }
+            Inbound::Changed(list) => self
+                .shared
+                .changes
+                .send_modify(|changes| changes.note(list)),
+            Inbound::Reply { bytes, headers } => {
+                self.post(Command::Send(Outgoing {
+                    bytes,
+                    tag: None,
+                    headers,
+                }));
+            }
+            Inbound::Nothing => {}
+        }
+    }
+
+    fn take_leave(&mut self, notice: Notice) {
+        if let Farewell::Notify(headers) = notice.farewell {
+            let bytes = inbound::cancelled(notice.id);
+            self.post(Command::Send(Outgoing {
+                bytes,
+                tag: None,
+                headers,
+            }));
+        }
+        self.post(Command::Abandon(Tag(notice.id)));
+    }
+
+    fn post(&mut self, command: Command) {
+        if self.outbox.len() < OUTBOX_LEN {
+            self.outbox.push_back(command);
+        } else {
+            debug!("the server does not read: dropped a message to it");
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // After an orderly end this changes nothing. After an abort or a panic nobody may wait for
+        // a loop that is gone.
+        let reason = CloseReason::Broken("the session ended unexpectedly".to_owned());
+        self.shared.close_all(&reason);
+    }
+}

@@ -53,20 +53,8 @@ impl Context {
     /// As [`Context::say_diagnoses`], but a fault in what was typed ends the command: a flag is
     /// not one file among many.
     pub(crate) fn require_flags(&self, plan: &Plan) -> Result<(), Report> {
-        self.require_flags_only(plan)?;
+        require_flags_only(plan)?;
         self.say_diagnoses(plan);
-        Ok(())
-    }
-
-    /// A fault in what was typed ends the command; faults of files are not said.
-    pub(crate) fn require_flags_only(&self, plan: &Plan) -> Result<(), Report> {
-        let typed = |diagnosis: &&Diagnosis| {
-            diagnosis.severity == Severity::Error
-                && matches!(diagnosis.origin, Some(Origin::Flag { .. }))
-        };
-        if let Some(fault) = plan.diagnoses.iter().find(typed) {
-            return Err(Report::from(fault.clone()));
-        }
         Ok(())
     }
 
@@ -76,6 +64,18 @@ impl Context {
             .winner(name)
             .ok_or_else(|| unknown_server(self.plan(), name))
     }
+}
+
+/// A fault in what was typed ends the command; faults of files are not said.
+pub(crate) fn require_flags_only(plan: &Plan) -> Result<(), Report> {
+    let typed = |diagnosis: &&Diagnosis| {
+        diagnosis.severity == Severity::Error
+            && matches!(diagnosis.origin, Some(Origin::Flag { .. }))
+    };
+    if let Some(fault) = plan.diagnoses.iter().find(typed) {
+        return Err(Report::from(fault.clone()));
+    }
+    Ok(())
 }
 
 /// Every finding of a plan: about files first, then server by server.

@@ -18,6 +18,10 @@ pub(crate) struct Output {
     width: Option<usize>,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "what is written goes through the output, whatever it needs to know for it"
+)]
 impl Output {
     /// Looks at the streams once.
     pub(crate) fn new(environment: &Environment) -> Self {

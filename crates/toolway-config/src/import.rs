@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use toolway_types::Diagnosis;
 
-use crate::Environment;
-
 mod claude_code;
 mod claude_desktop;
 mod codex;
@@ -138,26 +136,6 @@ pub struct Places {
 }
 
 impl Places {
-    /// Where the clients of this environment's person keep their files.
-    pub fn of(environment: &Environment) -> Self {
-        let directory = |variable: &str| {
-            environment
-                .var(variable)
-                .filter(|path| !path.is_empty())
-                .map(PathBuf::from)
-        };
-        let home = environment.home().map(Path::to_owned);
-        Self {
-            config_dir: directory("XDG_CONFIG_HOME")
-                .or_else(|| Some(home.as_ref()?.join(".config")))
-                .unwrap_or_default(),
-            home,
-            cwd: environment.cwd().to_owned(),
-            claude_config_dir: directory("CLAUDE_CONFIG_DIR"),
-            codex_home: directory("CODEX_HOME"),
-        }
-    }
-
     /// A file below the home directory.
     fn at_home(&self, file: &str) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(file))

@@ -142,9 +142,8 @@ pub(crate) fn is_url(word: &str) -> bool {
 }
 
 fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
-    let (first, rest) = match args.target.split_first() {
-        Some(split) => split,
-        None => return Err(Report::new(Exit::Usage, "a command or a URL is missing")),
+    let Some((first, rest)) = args.target.split_first() else {
+        return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
     };
     let transport = args.transport.unwrap_or_else(|| {
         let start = first.to_ascii_lowercase();

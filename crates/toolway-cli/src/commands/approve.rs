@@ -197,9 +197,10 @@ pub(crate) fn describe(server: &PlannedServer) -> String {
             server.variables.join(", ")
         );
     }
-    text.push_str(match server.definition.contains_key("url") {
-        true => "This sends what you and your agents ask of it to that address.\n",
-        false => "This runs the program above on this machine, with your rights.\n",
+    text.push_str(if server.definition.contains_key("url") {
+        "This sends what you and your agents ask of it to that address.\n"
+    } else {
+        "This runs the program above on this machine, with your rights.\n"
     });
     text
 }

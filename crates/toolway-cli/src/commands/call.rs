@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     let target = target::parse(&plan, &args.words, typed.as_ref(), !args.command.is_empty())
         .inspect_err(|_| context.say_diagnoses(&plan))?;
     if typed.is_none() {
-        context.require_flags_only(&plan)?;
+        crate::context::require_flags_only(&plan)?;
     }
     let server = match &target.server {
         Server::Named(name) => require_admitted(context, &plan, name)?,
@@ -184,13 +184,12 @@ fn find_by_exposed(context: &Context, plan: &Plan, exposed: &str) -> Result<Serv
         .collect();
     // The longest name is the likeliest owner: `mcp__a__b__c` is `a__b`'s before it is `a`'s.
     names.sort_by_key(|name| std::cmp::Reverse(name.as_str().len()));
-    match names.first() {
-        Some(name) => require_admitted(context, plan, name.as_str()),
-        None => {
-            context.say_diagnoses(plan);
-            let name = rest.split("__").next().unwrap_or(rest);
-            Err(crate::context::unknown_server(plan, name))
-        }
+    if let Some(name) = names.first() {
+        require_admitted(context, plan, name.as_str())
+    } else {
+        context.say_diagnoses(plan);
+        let name = rest.split("__").next().unwrap_or(rest);
+        Err(crate::context::unknown_server(plan, name))
     }
 }
 

@@ -92,9 +92,10 @@ fn summary(plan: &Plan) -> String {
             parts.push(format!("{count} {word}"));
         }
     }
-    match parts.is_empty() {
-        true => "servers       none configured\n".to_owned(),
-        false => format!("servers       {}\n", parts.join(", ")),
+    if parts.is_empty() {
+        "servers       none configured\n".to_owned()
+    } else {
+        format!("servers       {}\n", parts.join(", "))
     }
 }
 

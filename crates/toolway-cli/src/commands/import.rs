@@ -137,7 +137,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
 }
 
 fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
-    let places = Places::of(&context.environment);
+    let places = Places::from(&context.environment);
     if let Some(path) = &args.from {
         let [client] = args.clients.as_slice() else {
             return Err(Report::new(

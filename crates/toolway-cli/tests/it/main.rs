@@ -3,7 +3,6 @@
 //! One binary; one file per behaviour. Every test has a home of its own.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     reason = "a panic is how a test fails"
 )]

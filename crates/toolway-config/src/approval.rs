@@ -273,6 +273,11 @@ fn local_digest(environment: &Environment, settings: &Settings) -> String {
     digest_of(&path, "local settings", &settings.widening)
 }
 
+/// Whether a server of this scope starts only after a person approved it.
+pub(crate) fn needs_approval(scope: Scope) -> bool {
+    matches!(scope, Scope::Project | Scope::Local)
+}
+
 /// What an approval is bound to: the real file, the scope and the whole definition as written.
 pub(crate) fn digest(file: &str, scope: Scope, definition: &Map<String, Value>) -> String {
     digest_of(file, scope.as_str(), definition)

@@ -53,7 +53,7 @@ pub fn add_server(
         }
         document.set(&key, &Value::Object(definition.clone()))
     })?;
-    if matches!(scope, Scope::Project | Scope::Local) {
+    if approval::needs_approval(scope) {
         let written = plan(environment, &Flags::default());
         if let Some(server) = written
             .servers

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals};
+use crate::approval::{self, Approvals, needs_approval};
 use crate::env;
 use crate::load::{Consent, Layers, Place};
 use crate::plan::Shadow;
@@ -64,7 +64,7 @@ pub(crate) struct Candidate {
     /// The position in its file; a later one of the same name wins, as in any JSON reader.
     pub(crate) position: u32,
     pub(crate) place: Arc<Place>,
-    pub(crate) digest: String,
+    pub(crate) digest: Option<String>,
     pub(crate) variables: Vec<String>,
     pub(crate) lost: Option<Lost>,
     pub(crate) shadows: Vec<Shadow>,
@@ -109,7 +109,8 @@ pub fn merge(layers: Layers) -> Config {
                 scope: layer.scope,
                 order: layer.order,
                 position,
-                digest: approval::digest(&layer.place.file, layer.scope, &raw.definition),
+                digest: needs_approval(layer.scope)
+                    .then(|| approval::digest(&layer.place.file, layer.scope, &raw.definition)),
                 variables: env::variables_of(&raw.definition),
                 place: Arc::clone(&layer.place),
                 lost: None,

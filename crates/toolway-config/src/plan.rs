@@ -89,8 +89,9 @@ pub struct PlannedServer {
     pub transport: Option<TransportKind>,
     /// The entry as written, with no variable expanded.
     pub definition: Map<String, Value>,
-    /// What an approval of it is bound to: SHA-256, in hexadecimal digits.
-    pub digest: String,
+    /// What an approval of it is bound to: SHA-256, in hexadecimal digits. None in scopes that
+    /// need no approval.
+    pub digest: Option<String>,
     /// What becomes of it.
     pub verdict: Verdict,
     /// What it took the place of.

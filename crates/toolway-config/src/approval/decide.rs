@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 use toolway_types::Scope;
 
-use super::{Approvals, Decided};
+use super::{Approvals, Decided, needs_approval};
 use crate::load::Consent;
 use crate::merge::{Basis, Candidate};
 use crate::raw::keys::spelled_out;
@@ -32,7 +32,7 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
     let approved = || Standing::Approved {
         allow_env: Vec::new(),
     };
-    if !matches!(candidate.scope, Scope::Project | Scope::Local) {
+    if !needs_approval(candidate.scope) {
         return approved();
     }
     let name = server.name.as_str();
@@ -58,7 +58,7 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
                 reason: format!("`{name}` was rejected in this project"),
             };
         }
-        Some(record) if record.digest == candidate.digest => {
+        Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             return Standing::Approved {
                 allow_env: record.allow_env.clone(),
             };

@@ -162,7 +162,14 @@ impl HostPattern {
                 .strip_suffix(parent.as_str())
                 .is_some_and(|below| below.len() > 1 && below.ends_with('.')),
             HostPattern::Labels(patterns) => {
-                let labels: Vec<_> = split_labels(host);
+                let labels = split_labels(host);
+                // A leading `*` stands for one label or more, whatever follows it.
+                let (patterns, labels) = match patterns.split_first() {
+                    Some((first, rest)) if first == "*" && labels.len() > rest.len() => {
+                        (rest, &labels[labels.len() - rest.len()..])
+                    }
+                    _ => (patterns.as_slice(), labels.as_slice()),
+                };
                 patterns.len() == labels.len()
                     && patterns
                         .iter()

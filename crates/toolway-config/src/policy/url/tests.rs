@@ -184,18 +184,17 @@ fn naive(pattern: &Parts, url: &Parts) -> bool {
         Some(port) => url.port.unwrap_or(default) == port,
         None => url.port.unwrap_or(default) == default,
     };
-    let host = if pattern.labels == ["*"] {
-        true
-    } else if pattern.labels[0] == "*" && !pattern.labels[1..].contains(&"*") {
-        let parent = &pattern.labels[1..];
-        url.labels.len() > parent.len() && url.labels.ends_with(parent)
-    } else {
-        pattern.labels.len() == url.labels.len()
-            && pattern
-                .labels
-                .iter()
-                .zip(&url.labels)
+    let each = |patterns: &[&str], labels: &[&str]| {
+        patterns.len() == labels.len()
+            && std::iter::zip(patterns, labels)
                 .all(|(pattern, label)| naive_glob(pattern.as_bytes(), label.as_bytes()))
+    };
+    // A leading `*` may swallow any number of labels but none.
+    let host = if pattern.labels[0] == "*" {
+        (1..=url.labels.len()).any(|from| each(&pattern.labels[1..], &url.labels[from..]))
+            || pattern.labels.len() == 1
+    } else {
+        each(&pattern.labels, &url.labels)
     };
     let text = |path: &[&str]| format!("/{}", path.join("/"));
     let (wanted, path) = (text(&pattern.path), text(&url.path));

@@ -225,7 +225,7 @@ fn sec_42_a_server_cannot_put_another_directory_in_the_place_of_the_protected_on
              up=$(dirname \"$up\")
              mv \"$up\" \"$up.old\" && echo MOVED HOME
              # A directory entered before the mounts were made would lead around them.
-             cd .. && echo x > .config/toolway/settings.json && echo WRITTEN FROM HERE
+             echo x > ../.config/toolway/settings.json && echo WRITTEN FROM HERE
              true",
         );
         for word in ["MOVED", "REMOVED", "LINKED", "WRITTEN"] {

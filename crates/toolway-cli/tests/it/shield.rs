@@ -29,6 +29,14 @@ struct Desk {
     person: Person,
 }
 
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever reads the log must see what was not tested"
+)]
+fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
 impl Desk {
     /// One desk for each person the tests can be; none where the kernel refuses namespaces.
     fn all() -> Vec<Desk> {
@@ -54,7 +62,7 @@ impl Desk {
             .output()
             .is_ok_and(|output| output.status.success());
         if !works {
-            eprintln!("skipped: {:?} cannot run `{}`", self.person, program());
+            skipped(&format!("{:?} cannot run `{}`", self.person, program()));
         }
         works
     }
@@ -75,10 +83,10 @@ impl Desk {
             !kernel.is_ok_and(|output| output.status.success()),
             "the kernel allows namespaces and the shield is off: {shield}"
         );
-        eprintln!(
-            "skipped: this kernel refuses namespaces to {:?}: {shield}",
+        skipped(&format!(
+            "this kernel refuses namespaces to {:?}: {shield}",
             self.person
-        );
+        ));
         false
     }
 

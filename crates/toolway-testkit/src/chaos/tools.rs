@@ -164,11 +164,11 @@ fn run(argv: &Value) -> String {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let Some((program, args)) = words.split_first() else {
+    let Some((program, rest)) = words.split_first() else {
         return "nothing to run".to_owned();
     };
     let run = std::process::Command::new(program)
-        .args(args)
+        .args(rest)
         .stdin(std::process::Stdio::null())
         .output();
     match run {

@@ -106,7 +106,7 @@ fn settle(entry: &Protected, absent: Absent) -> io::Result<Option<PathBuf>> {
             match make(&entry.path, mode) {
                 // Neither can a server that runs as the same user.
                 Err(error) if is_denied(&error) => Ok(None),
-                made => made.and_then(|()| entry.path.canonicalize()).map(Some),
+                result => result.and_then(|()| entry.path.canonicalize()).map(Some),
             }
         }
         (Err(error), Some(_), Absent::StandIn) if error.kind() == io::ErrorKind::NotFound => {

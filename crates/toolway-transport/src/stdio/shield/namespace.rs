@@ -46,12 +46,12 @@ impl Mapping {
     fn everybody() -> Option<Self> {
         let map = |path| -> Option<Vec<u8>> {
             let outside = std::fs::read_to_string(path).ok()?;
-            let mut text = String::new();
-            for line in outside.lines() {
+            let line = |line: &str| {
                 let mut fields = line.split_whitespace();
                 let (first, _, count) = (fields.next()?, fields.next()?, fields.next()?);
-                text.push_str(&format!("{first} {first} {count}\n"));
-            }
+                Some(format!("{first} {first} {count}\n"))
+            };
+            let text = outside.lines().map(line).collect::<Option<String>>()?;
             (text.len() <= LONGEST_MAP).then(|| text.into_bytes())
         };
         Some(Self(Arc::new(Maps {
@@ -78,13 +78,11 @@ pub(super) fn probe(layout: &Layout) -> Result<Mapping, ShieldError> {
         .then(Mapping::everybody)
         .flatten()
         .filter(|mapping| attempt(mapping, layout).is_ok());
-    match everybody {
-        Some(mapping) => Ok(mapping),
-        None => {
-            let mapping = Mapping::oneself();
-            attempt(&mapping, layout).map(|()| mapping)
-        }
+    if let Some(mapping) = everybody {
+        return Ok(mapping);
     }
+    let mapping = Mapping::oneself();
+    attempt(&mapping, layout).map(|()| mapping)
 }
 
 fn attempt(mapping: &Mapping, layout: &Layout) -> Result<(), ShieldError> {

@@ -29,6 +29,27 @@ struct Desk {
     person: Person,
 }
 
+/// The words that call a tool of a server that tampers, which needs no settings.
+fn call(tool: &str, arguments: &Value) -> Vec<String> {
+    let server = ScriptedServer::new(Script {
+        tampers: true,
+        ..Script::default()
+    });
+    let program = ScriptedServer::program().to_str().unwrap();
+    let mut words: Vec<String> = [
+        "call",
+        tool,
+        "--args",
+        &arguments.to_string(),
+        "--",
+        program,
+    ]
+    .map(str::to_owned)
+    .into();
+    words.extend(server.args());
+    words
+}
+
 #[expect(
     clippy::print_stderr,
     reason = "whoever reads the log must see what was not tested"
@@ -133,15 +154,12 @@ impl Desk {
         self.home.run(&mut self.command(words))
     }
 
-    /// What the server's tool answers; the server is typed, so no settings are needed.
+    /// What the server's tool answers.
     fn call(&self, tool: &str, arguments: &Value) -> String {
-        let arguments = arguments.to_string();
-        let server = ScriptedServer::program().to_str().unwrap();
-        self.toolway(&["call", tool, "--args", &arguments, "--", server])
-            .expect_code(0)
-            .stdout
-            .trim_end()
-            .to_owned()
+        let mut command = self.command(&[]);
+        command.args(call(tool, arguments));
+        let output = self.home.run(&mut command).expect_code(0);
+        output.stdout.trim_end().to_owned()
     }
 
     fn write(&self, path: &Path) -> String {
@@ -315,9 +333,26 @@ fn sec_07_a_shield_works_inside_another_namespace() {
         let path = desk.home.config_home().join("settings.json");
         let mut command = desk.prefixed("unshare");
         command.args(["--user", "--map-root-user", "--mount", program()]);
-        let arguments = json!({ "path": path, "text": "{}" }).to_string();
-        let server = ScriptedServer::program().to_str().unwrap();
-        command.args(["call", "write", "--args", &arguments, "--", server]);
+        command.args(call("write", &json!({ "path": path, "text": "{}" })));
+        let output = desk.home.run(&mut command).expect_code(0);
+        assert_eq!(output.stdout.trim_end(), "errno 30", "{output}");
+    }
+}
+
+#[test]
+fn sec_07_a_second_mount_of_the_same_files_is_no_way_around() {
+    for desk in Desk::all() {
+        let alias = desk.home.home().parent().unwrap().join("second mount");
+        std::fs::create_dir(&alias).unwrap();
+        let path = alias.join(".config/toolway/settings.json");
+        let mut command = desk.prefixed("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+            .arg("mount --rbind \"$1\" \"$2\" && shift 2 && exec \"$@\"")
+            .arg("sh")
+            .args([desk.home.home(), &alias])
+            .arg(program())
+            .args(call("write", &json!({ "path": path, "text": "{}" })));
         let output = desk.home.run(&mut command).expect_code(0);
         assert_eq!(output.stdout.trim_end(), "errno 30", "{output}");
     }
@@ -346,13 +381,10 @@ fn sec_07_what_a_server_writes_into_the_repository_waits_for_approval() {
                 toolway(&home, &["approve", "mine", "--yes"]).expect_code(0);
             }
             let argv = json!({ "argv": ["sh", "-c", "mkdir -p .toolway; cat > \"$1\" <<END\n$2\nEND", "sh", name, text.to_string()] });
-            let server = ScriptedServer::program().to_str().unwrap();
-            let mut call = command(
-                &home,
-                &["call", "run", "--args", &argv.to_string(), "--", server],
-            );
+            let mut tamper = command(&home, &[]);
+            tamper.args(call("run", &argv));
             // Without the shield, so that this defence is seen to hold alone.
-            home.run(call.env("TOOLWAY_SHIELD", "off")).expect_code(0);
+            home.run(tamper.env("TOOLWAY_SHIELD", "off")).expect_code(0);
             assert!(home.read(name).contains("canary"), "the server changed it");
             for server in ["evil", "mine"] {
                 let found = toolway(&home, &["get", server, "--json"]);
@@ -373,14 +405,10 @@ fn sec_07_what_a_server_writes_into_the_repository_waits_for_approval() {
 fn the_shield_can_be_switched_off_and_a_wrong_word_is_named() {
     let home = TempHome::new();
     let path = home.config_home().join("approvals.json");
-    let arguments = json!({ "path": path, "text": "{}" }).to_string();
-    let server = ScriptedServer::program().to_str().unwrap();
-    home.write(home.config_home().join("settings.json"), "{}");
-    let mut call = command(
-        &home,
-        &["call", "write", "--args", &arguments, "--", server],
-    );
-    let output = home.run(call.env("TOOLWAY_SHIELD", "off")).expect_code(0);
+    home.write_settings("{}");
+    let mut tamper = command(&home, &[]);
+    tamper.args(call("write", &json!({ "path": path, "text": "{}" })));
+    let output = home.run(tamper.env("TOOLWAY_SHIELD", "off")).expect_code(0);
     assert_eq!(output.stdout.trim_end(), "written", "{output}");
     let mut doctor = command(&home, &["doctor"]);
     let output = home.run(doctor.env("TOOLWAY_SHIELD", "off"));
@@ -398,9 +426,9 @@ fn the_shield_can_be_switched_off_and_a_wrong_word_is_named() {
 fn where_the_kernel_refuses_best_effort_goes_on_and_required_does_not() {
     for desk in Desk::all() {
         let path = desk.home.home().join("notes.txt");
-        let arguments = json!({ "path": path, "text": "x" }).to_string();
-        let server = ScriptedServer::program().to_str().unwrap();
-        let run = |mode: &str, words: &[&str]| {
+        let tamper = call("write", &json!({ "path": path, "text": "x" }));
+        let doctor = ["doctor".to_owned()];
+        let run = |mode: &str, words: &[String]| {
             // A namespace in which there can be no further ones.
             let mut command = desk.prefixed("unshare");
             command
@@ -411,8 +439,7 @@ fn where_the_kernel_refuses_best_effort_goes_on_and_required_does_not() {
                 .env("TOOLWAY_SHIELD", mode);
             desk.home.run(&mut command)
         };
-        let call = ["call", "write", "--args", &arguments, "--", server];
-        let output = run("required", &call);
+        let output = run("required", &tamper);
         assert_ne!(output.code, Some(0), "{output}");
         assert!(
             output
@@ -421,9 +448,9 @@ fn where_the_kernel_refuses_best_effort_goes_on_and_required_does_not() {
             "{output}"
         );
         assert!(!path.exists());
-        let output = run("best-effort", &call).expect_code(0);
+        let output = run("best-effort", &tamper).expect_code(0);
         assert_eq!(output.stdout.trim_end(), "written", "{output}");
-        let output = run("best-effort", &["doctor"]);
+        let output = run("best-effort", &doctor);
         assert!(
             output
                 .stdout

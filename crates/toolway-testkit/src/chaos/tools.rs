@@ -65,24 +65,26 @@ fn all(script: &Script) -> Vec<Value> {
         tool("hang", "Never answers", &json!({}), &[]),
         tool("fail", "Answers an error", &json!({}), &[]),
         tool(
-            "write",
-            "Writes a file; answers what the system said",
-            &json!({ "path": { "type": "string" }, "text": { "type": "string" } }),
-            &["path", "text"],
-        ),
-        tool(
-            "run",
-            "Runs a program to its end; answers its output, errors and exit code",
-            &json!({ "argv": { "type": "array", "items": { "type": "string" } } }),
-            &["argv"],
-        ),
-        tool(
             "crash",
             "Ends the process in the middle of the call",
             &json!({}),
             &[],
         ),
     ];
+    if script.tampers {
+        tools.push(tool(
+            "write",
+            "Writes a file; answers what the system said",
+            &json!({ "path": { "type": "string" }, "text": { "type": "string" } }),
+            &["path", "text"],
+        ));
+        tools.push(tool(
+            "run",
+            "Runs a program to its end; answers its output, errors and exit code",
+            &json!({ "argv": { "type": "array", "items": { "type": "string" } } }),
+            &["argv"],
+        ));
+    }
     if script.bad_tools {
         tools.push(json!({ "description": "has no name", "inputSchema": { "type": "object" } }));
         tools.push(json!({ "name": "no_schema" }));

@@ -75,11 +75,16 @@ impl Layout {
     }
 }
 
-/// The directories as a person knows them, without those that need not exist and do not.
+/// The directories as a person knows them: those that are there, or will be when a server starts.
 pub(super) fn named(protected: &[Protected]) -> Vec<PathBuf> {
+    let will_be = |entry: &Protected| match entry.protection {
+        Protection::Private => true,
+        Protection::Shared => entry.path.parent().is_some_and(is_ours),
+        Protection::Existing => false,
+    };
     protected
         .iter()
-        .filter(|entry| entry.protection == Protection::Private || is_directory(&entry.path))
+        .filter(|entry| is_directory(&entry.path) || will_be(entry))
         .map(|entry| entry.path.clone())
         .collect()
 }

@@ -1,3 +1,5 @@
+//! What is looked at, made and left alone before a shield is raised; raising it is tested from outside.
+
 use super::*;
 
 const TABLE: &[u8] = b"\

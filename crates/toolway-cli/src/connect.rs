@@ -4,11 +4,12 @@
 //! success, error, Ctrl-C — the host is shut down before the program exits.
 
 use std::io;
+use std::path::Path;
 
-use toolway::{Host, HostOptions};
+use toolway::{Host, HostOptions, Protected, Protection, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
-use toolway_types::ServerName;
+use toolway_types::{Scope, ServerName};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
@@ -55,8 +56,30 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         output_dir: context.environment.state_home().join("results"),
         project_root: Some(context.environment.project_root().to_owned()),
         http: client_options(context),
+        shield: shield(context),
         ..HostOptions::default()
     }
+}
+
+/// What no server may write: whatever the next start would believe.
+pub(crate) fn shield(context: &Context) -> Shield {
+    let environment = &context.environment;
+    let entry = |path: &Path, protection| Protected {
+        path: path.to_owned(),
+        protection,
+    };
+    let mut protected = vec![
+        entry(environment.config_home(), Protection::Private),
+        entry(environment.system_dir(), Protection::Shared),
+    ];
+    if let Some(folder) = environment
+        .settings_file(Scope::Local)
+        .as_deref()
+        .and_then(Path::parent)
+    {
+        protected.push(entry(folder, Protection::Existing));
+    }
+    Shield::new(environment.shield_mode(), protected)
 }
 
 /// Proxies as the environment names them.

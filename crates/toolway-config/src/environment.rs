@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use toolway_types::{Diagnosis, Scope, Secret};
+use toolway_types::{Diagnosis, Scope, Secret, ShieldMode};
 
 use crate::import::Places;
 
@@ -38,6 +38,7 @@ struct Facts {
     state_home: PathBuf,
     project_root: PathBuf,
     system: SystemDirectory,
+    shield: ShieldMode,
     diagnoses: Vec<Diagnosis>,
 }
 
@@ -100,6 +101,7 @@ impl Environment {
                     .hint("set `HOME` or `TOOLWAY_HOME`"),
             );
         }
+        let shield = shield_mode(&vars, &mut diagnoses);
         let workspace = Workspace {
             cwd: &cwd,
             root: &project_root,
@@ -119,6 +121,7 @@ impl Environment {
             state_home,
             project_root,
             system,
+            shield,
             diagnoses,
         };
         Self {
@@ -178,6 +181,16 @@ impl Environment {
     /// Where decisions about project servers are kept.
     pub fn approvals_file(&self) -> PathBuf {
         self.config_home().join("approvals.json")
+    }
+
+    /// Where the organisation's policy lies.
+    pub fn system_dir(&self) -> &Path {
+        &self.facts.system.path
+    }
+
+    /// `TOOLWAY_SHIELD`: whether servers may start without their shield.
+    pub fn shield_mode(&self) -> ShieldMode {
+        self.facts.shield
     }
 
     /// What was wrong with the environment itself.
@@ -290,6 +303,22 @@ fn homes(
     let config = chosen("XDG_CONFIG_HOME").unwrap_or_else(|| base.join(".config"));
     let state = chosen("XDG_STATE_HOME").unwrap_or_else(|| base.join(".local/state"));
     (config.join("toolway"), state.join("toolway"))
+}
+
+fn shield_mode(vars: &BTreeMap<String, String>, diagnoses: &mut Vec<Diagnosis>) -> ShieldMode {
+    let Some(word) = vars.get("TOOLWAY_SHIELD").filter(|word| !word.is_empty()) else {
+        return ShieldMode::default();
+    };
+    ShieldMode::parse(word).unwrap_or_else(|| {
+        let words = ShieldMode::ALL.map(ShieldMode::as_str).join("`, `");
+        diagnoses.push(
+            Diagnosis::warning(format!(
+                "`TOOLWAY_SHIELD` is ignored: `{word}` is none of `{words}`"
+            ))
+            .hint("set it to one of these, or unset it"),
+        );
+        ShieldMode::default()
+    })
 }
 
 fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {

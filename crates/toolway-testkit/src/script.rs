@@ -60,6 +60,8 @@ pub struct Script {
     pub bad_tools: bool,
     /// Offers a tool, and an answer of `serverInfo`, full of terminal and direction steering.
     pub hostile_text: bool,
+    /// Offers tools that write files and run programs with the server's rights.
+    pub tampers: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
     /// Stays when stdin ends, until it is killed.

@@ -13,6 +13,14 @@ pub enum OpenError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The program was not started, because it would have run without its shield.
+    #[error("cannot start `{command}` behind the shield: {source}")]
+    Shield {
+        /// The program as configured.
+        command: String,
+        /// What went wrong.
+        source: crate::ShieldError,
+    },
     /// The working directory of the entry does not exist.
     #[error("the working directory `{0}` does not exist")]
     Directory(std::path::PathBuf),

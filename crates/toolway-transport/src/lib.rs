@@ -16,6 +16,7 @@ use toolway_types::{ServerSpec, TransportSpec};
 
 pub use channel::{Channel, Command, Driver, Event, Outgoing, Tag};
 pub use error::{CloseReason, OpenError, SendFailure};
+pub use stdio::shield::{Protected, Protection, Shield, ShieldError, ShieldState};
 
 /// What every channel is opened with.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,8 @@ pub struct OpenOptions {
     pub client: client::Client,
     /// The caps.
     pub limits: Limits,
+    /// What processes are kept from writing.
+    pub shield: Shield,
 }
 
 /// The caps on what a server may send, and on how long it may hold us up.
@@ -64,7 +67,7 @@ impl Default for Limits {
 )]
 pub async fn open(spec: &ServerSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     match &spec.transport {
-        TransportSpec::Stdio(stdio) => stdio::open(stdio, &options.limits),
+        TransportSpec::Stdio(stdio) => stdio::open(stdio, options),
         TransportSpec::Http(remote) => http::open(remote, options),
         other => Err(OpenError::Unsupported(other.kind().as_str())),
     }

@@ -6,6 +6,7 @@
 mod descriptors;
 mod frame;
 mod process;
+pub mod shield;
 pub mod stderr;
 mod write;
 
@@ -19,9 +20,9 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_types::StdioSpec;
 
-use crate::Limits;
 use crate::channel::{Channel, Command, Event, QUEUE_LEN};
 use crate::error::{CloseReason, OpenError};
+use crate::{Limits, OpenOptions};
 use frame::{Framer, Line};
 use process::Process;
 use stderr::ServerLog;
@@ -34,8 +35,9 @@ const GRACE: Duration = Duration::from_millis(200);
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Starts a server.
-pub fn open(spec: &StdioSpec, limits: &Limits) -> Result<Channel, OpenError> {
-    let (process, pipes) = Process::spawn(spec)?;
+pub fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+    let limits = &options.limits;
+    let (process, pipes) = Process::spawn(spec, &options.shield)?;
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let log = ServerLog::new(limits.stderr_ring);

@@ -12,6 +12,7 @@ pub mod origin;
 pub mod scope;
 pub mod secret;
 pub mod server;
+pub mod shield;
 pub mod state;
 pub mod text;
 
@@ -24,5 +25,6 @@ pub use secret::Secret;
 pub use server::{
     HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind, TransportSpec,
 };
+pub use shield::ShieldMode;
 pub use state::{ConnectionState, Failure, FailureKind, ServerFacts};
 pub use text::Untrusted;

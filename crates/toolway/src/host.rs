@@ -13,8 +13,8 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_config::{Hooks, Limits, Permissions, Plan};
-use toolway_transport::OpenOptions;
 use toolway_transport::client::{Client, ClientOptions};
+use toolway_transport::{OpenOptions, Shield};
 use toolway_types::ServerName;
 
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
@@ -55,6 +55,8 @@ pub struct HostOptions {
     pub output_dir: PathBuf,
     /// Proxies and certificates.
     pub http: ClientOptions,
+    /// What processes are kept from writing: nothing unless directories are named.
+    pub shield: Shield,
 }
 
 impl Default for HostOptions {
@@ -68,6 +70,7 @@ impl Default for HostOptions {
             project_root: None,
             output_dir: std::env::temp_dir().join("toolway"),
             http: ClientOptions::default(),
+            shield: Shield::default(),
         }
     }
 }
@@ -84,6 +87,7 @@ impl Host {
             root: options.project_root,
             open: OpenOptions {
                 client: Client::new(options.http),
+                shield: options.shield,
                 ..OpenOptions::default()
             },
             connect_timeout: plan.limits.connect_timeout,

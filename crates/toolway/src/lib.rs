@@ -28,5 +28,7 @@ pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 pub use toolway_transport::client::ClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
+/// What servers that are processes are kept from writing.
+pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldState};
 /// What results, tools, resources and prompts look like, read.
 pub use toolway_wire::view;

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolway::ShieldState;
 use toolway_config::{Plan, Verdict};
 use toolway_types::{Diagnosis, Severity, TransportSpec};
 
+use crate::connect;
 use crate::context::{Context, diagnoses, has_errors};
 use crate::exit::Exit;
 use crate::report::{Outcome, render_diagnosis};
@@ -32,6 +34,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     } else {
         Exit::Success
     };
+    let shield = connect::shield(context).state();
     if args.json {
         let counts = |word: &str| {
             plan.servers
@@ -42,6 +45,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         context.output.json(&json!({
             "configHome": context.environment.config_home().display().to_string(),
             "projectRoot": context.environment.project_root().display().to_string(),
+            "shield": shield_json(&shield),
             "servers": {
                 "admitted": counts("admitted"),
                 "pendingApproval": counts("pending-approval"),
@@ -61,6 +65,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         context.environment.project_root().display()
     );
     text.push_str(&summary(plan));
+    text.push_str(&shield_line(&shield));
     for diagnosis in &found {
         text.push('\n');
         text.push_str(&render_diagnosis(diagnosis));
@@ -96,6 +101,32 @@ fn summary(plan: &Plan) -> String {
         "servers       none configured\n".to_owned()
     } else {
         format!("servers       {}\n", parts.join(", "))
+    }
+}
+
+/// Whether servers are kept from writing Toolway's own files, in one line.
+fn shield_line(shield: &ShieldState) -> String {
+    match shield {
+        ShieldState::On { protected } => {
+            let paths: Vec<String> = protected
+                .iter()
+                .map(|it| it.display().to_string())
+                .collect();
+            format!(
+                "shield        on: servers cannot write {}\n",
+                paths.join(", ")
+            )
+        }
+        ShieldState::Unwanted => "shield        off: `TOOLWAY_SHIELD` is `off`\n".to_owned(),
+        ShieldState::Unavailable(error) => format!("shield        off: {error}\n"),
+    }
+}
+
+fn shield_json(shield: &ShieldState) -> Value {
+    match shield {
+        ShieldState::On { protected } => json!({ "on": true, "protects": protected }),
+        ShieldState::Unwanted => json!({ "on": false, "reason": "`TOOLWAY_SHIELD` is `off`" }),
+        ShieldState::Unavailable(error) => json!({ "on": false, "reason": error.to_string() }),
     }
 }
 

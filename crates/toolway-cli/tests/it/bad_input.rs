@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 use toolway_testkit::{Script, ScriptedServer, TempHome};
 
-use crate::support::{servers, toolway};
+use crate::support::{command, servers, toolway};
 
 #[test]
 fn broken_json_is_located_and_other_files_still_load() {
@@ -17,12 +17,16 @@ fn broken_json_is_located_and_other_files_still_load() {
         ".mcp.json",
         "{\n  \"mcpServers\": {\n    \"x\": { \"command\": }\n  }\n}\n",
     );
-    assert_snapshot!(toolway(&home, &["doctor"]), @"
+    // Whether there is a shield depends on the machine.
+    let mut doctor = command(&home, &["doctor"]);
+    doctor.env("TOOLWAY_SHIELD", "off");
+    assert_snapshot!(home.run(&mut doctor), @"
     exit: 3
     ----- stdout
     config home   [HOME]/.config/toolway
     project root  [PROJECT]
     servers       1 admitted
+    shield        off: `TOOLWAY_SHIELD` is `off`
 
     error: [PROJECT]/.mcp.json:3:23: not valid JSON: unexpected close brace
     hint: mend the file at that place; nothing in it is read until then

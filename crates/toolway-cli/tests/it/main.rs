@@ -17,4 +17,5 @@ mod managing;
 mod peers;
 mod reliability;
 mod security;
+mod shield;
 mod support;

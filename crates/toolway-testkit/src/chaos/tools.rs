@@ -71,6 +71,20 @@ fn all(script: &Script) -> Vec<Value> {
             &[],
         ),
     ];
+    if script.tampers {
+        tools.push(tool(
+            "write",
+            "Writes a file; answers what the system said",
+            &json!({ "path": { "type": "string" }, "text": { "type": "string" } }),
+            &["path", "text"],
+        ));
+        tools.push(tool(
+            "run",
+            "Runs a program to its end; answers its output, errors and exit code",
+            &json!({ "argv": { "type": "array", "items": { "type": "string" } } }),
+            &["argv"],
+        ));
+    }
     if script.bad_tools {
         tools.push(json!({ "description": "has no name", "inputSchema": { "type": "object" } }));
         tools.push(json!({ "name": "no_schema" }));
@@ -121,6 +135,11 @@ pub(super) fn call(script: &Script, params: &Value, calls: u64) -> Result<Outcom
             result["isError"] = json!(true);
             result
         }
+        "write" => text(&write(
+            arguments["path"].as_str().unwrap_or_default(),
+            arguments["text"].as_str().unwrap_or_default(),
+        )),
+        "run" => text(&run(&arguments["argv"])),
         "crash" => return Ok(Outcome::Exit(9)),
         _ if name.starts_with("filler_") => text(name),
         _ => return Err(Fault(-32602, format!("unknown tool `{name}`"))),
@@ -129,6 +148,40 @@ pub(super) fn call(script: &Script, params: &Value, calls: u64) -> Result<Outcom
 
 fn text(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
+}
+
+/// `written`, or the number of the error: what SEC-07 and SEC-42 are about.
+fn write(path: &str, text: &str) -> String {
+    match std::fs::write(path, text) {
+        Ok(()) => "written".to_owned(),
+        Err(error) => format!("errno {}", error.raw_os_error().unwrap_or(0)),
+    }
+}
+
+/// What a program said and how it ended, for attempts that take more than one system call.
+fn run(argv: &Value) -> String {
+    let words: Vec<&str> = argv
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let Some((program, rest)) = words.split_first() else {
+        return "nothing to run".to_owned();
+    };
+    let run = std::process::Command::new(program)
+        .args(rest)
+        .stdin(std::process::Stdio::null())
+        .output();
+    match run {
+        Ok(output) => format!(
+            "{}{}exit {}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+            output.status.code().unwrap_or(-1)
+        ),
+        Err(error) => format!("not run: {error}"),
+    }
 }
 
 /// What a host let through to its child: the facts SEC-39 and SEC-41 are about.

@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 use toolway_types::StdioSpec;
 
+use super::shield::{Shield, ShieldError};
 use super::{Pipes, descriptors};
 use crate::error::OpenError;
 
@@ -35,10 +36,17 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn spawn(spec: &StdioSpec) -> Result<(Self, Pipes), OpenError> {
-        let failed = |source| OpenError::Spawn {
+    pub(super) fn spawn(spec: &StdioSpec, shield: &Shield) -> Result<(Self, Pipes), OpenError> {
+        let unshielded = |source| OpenError::Shield {
             command: spec.command.clone(),
             source,
+        };
+        let failed = |source| match ShieldError::behind(&source) {
+            Some(source) => unshielded(source),
+            None => OpenError::Spawn {
+                command: spec.command.clone(),
+                source,
+            },
         };
         let mut command = Command::new(&spec.command);
         if let Some(directory) = &spec.cwd {
@@ -57,6 +65,9 @@ impl Process {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
+        if let Some(armed) = shield.arm(spec.cwd.as_deref()).map_err(unshielded)? {
+            armed.guard(command.as_std_mut());
+        }
         descriptors::seal().map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
         let group = child

@@ -1,0 +1,471 @@
+//! SEC-07 and SEC-42: a server cannot write what the next start would believe, whether it is
+//! there yet or not, however it goes about it.
+//!
+//! Every attempt is made by a real server under the real command line: as the current user, and
+//! as an ordinary one where the tests run as root.
+
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
+
+use crate::support::{command, program, servers, toolway};
+
+/// A user that owns nothing on this machine.
+const ORDINARY: u32 = 61_234;
+
+/// Who runs the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Person {
+    Current,
+    Ordinary,
+}
+
+/// A home and whoever works in it.
+struct Desk {
+    home: TempHome,
+    person: Person,
+}
+
+/// The words that call a tool of a server that tampers, which needs no settings.
+fn call(tool: &str, arguments: &Value) -> Vec<String> {
+    let server = ScriptedServer::new(Script {
+        tampers: true,
+        ..Script::default()
+    });
+    let program = ScriptedServer::program().to_str().unwrap();
+    let mut words: Vec<String> = [
+        "call",
+        tool,
+        "--args",
+        &arguments.to_string(),
+        "--",
+        program,
+    ]
+    .map(str::to_owned)
+    .into();
+    words.extend(server.args());
+    words
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever reads the log must see what was not tested"
+)]
+fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+impl Desk {
+    /// One desk for each person the tests can be; none where the kernel refuses namespaces.
+    fn all() -> Vec<Desk> {
+        let mut people = vec![Person::Current];
+        if rustix::process::geteuid().is_root() {
+            people.push(Person::Ordinary);
+        }
+        people
+            .into_iter()
+            .map(|person| Desk {
+                home: TempHome::new(),
+                person,
+            })
+            .filter(|desk| desk.can_run() && desk.can_shield())
+            .collect()
+    }
+
+    fn can_run(&self) -> bool {
+        self.give();
+        let works = self
+            .command(&[])
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !works {
+            skipped(&format!("{:?} cannot run `{}`", self.person, program()));
+        }
+        works
+    }
+
+    /// Whether servers are shielded here. Where they are not although the kernel would allow it,
+    /// that is a failure, not a reason to skip.
+    fn can_shield(&self) -> bool {
+        let shield = self.toolway(&["doctor", "--json"]).json()["shield"].clone();
+        if shield["on"] == true {
+            return true;
+        }
+        let kernel = self
+            .prefixed("unshare")
+            .args(["--user", "--map-current-user", "--mount"])
+            .args(["unshare", "--user", "--map-current-user", "--mount", "true"])
+            .output();
+        assert!(
+            !kernel.is_ok_and(|output| output.status.success()),
+            "the kernel allows namespaces and the shield is off: {shield}"
+        );
+        skipped(&format!(
+            "this kernel refuses namespaces to {:?}: {shield}",
+            self.person
+        ));
+        false
+    }
+
+    /// Hands everything below the home's root to its person.
+    fn give(&self) {
+        if self.person == Person::Ordinary {
+            let root = self.home.home().parent().unwrap();
+            let mut queue = vec![root.to_path_buf()];
+            while let Some(path) = queue.pop() {
+                chown(&path, Some(ORDINARY), Some(ORDINARY)).unwrap();
+                if path.is_dir() {
+                    queue.extend(
+                        std::fs::read_dir(&path)
+                            .unwrap()
+                            .map(|it| it.unwrap().path()),
+                    );
+                }
+            }
+        }
+    }
+
+    /// A program as this person.
+    fn prefixed(&self, program: &str) -> Command {
+        match self.person {
+            Person::Current => self.home.command(program),
+            Person::Ordinary => {
+                let mut command = self.home.command("setpriv");
+                command
+                    .args(["--reuid", &ORDINARY.to_string()])
+                    .args(["--regid", &ORDINARY.to_string()])
+                    .args(["--clear-groups", program]);
+                command
+            }
+        }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.prefixed(program());
+        command.args(words);
+        command
+    }
+
+    fn toolway(&self, words: &[&str]) -> CommandOutput {
+        self.home.run(&mut self.command(words))
+    }
+
+    /// What the server's tool answers.
+    fn call(&self, tool: &str, arguments: &Value) -> String {
+        let mut command = self.command(&[]);
+        command.args(call(tool, arguments));
+        let output = self.home.run(&mut command).expect_code(0);
+        output.stdout.trim_end().to_owned()
+    }
+
+    fn write(&self, path: &Path) -> String {
+        self.call("write", &json!({ "path": path, "text": "{}" }))
+    }
+
+    /// What a shell inside the server says. `$CONFIG` is the config home.
+    fn shell(&self, script: &str) -> String {
+        let config = self.home.config_home();
+        let script = format!("CONFIG='{}'\n{script}", config.display());
+        self.call("run", &json!({ "argv": ["sh", "-c", script] }))
+    }
+
+    fn assert_refused(&self, path: &Path) {
+        let before = std::fs::read(path).ok();
+        let answer = self.write(path);
+        let refusals = ["errno 30", "errno 13"].contains(&answer.as_str());
+        assert!(
+            refusals && std::fs::read(path).ok() == before,
+            "{:?} wrote `{}`: {answer}",
+            self.person,
+            path.display()
+        );
+    }
+
+    /// Every file of the config home and the system directory that a start reads or writes.
+    fn believed(&self) -> Vec<PathBuf> {
+        let config = self.home.config_home();
+        let mut paths: Vec<PathBuf> = [
+            "settings.json",
+            "approvals.json",
+            "settings.json.lock",
+            "settings.json.bak",
+            ".settings.json.lock",
+            "anything-else",
+        ]
+        .map(|name| config.join(name))
+        .into();
+        for name in ["managed-mcp.json", "managed-settings.json"] {
+            paths.push(self.home.system().join(name));
+        }
+        paths
+    }
+}
+
+#[test]
+fn sec_07_a_server_cannot_write_settings_that_exist() {
+    for desk in Desk::all() {
+        // A `managed-mcp.json` that exists would exclude the server of this test.
+        let exists = |path: &PathBuf| !path.ends_with("managed-mcp.json");
+        for path in desk.believed().iter().filter(|path| exists(path)) {
+            desk.home.write(path, "{}");
+        }
+        desk.home.write(".toolway/settings.local.json", "{}");
+        desk.give();
+        for path in desk.believed() {
+            desk.assert_refused(&path);
+        }
+        desk.assert_refused(&desk.home.project().join(".toolway/settings.local.json"));
+        desk.assert_refused(&desk.home.project().join(".toolway/new.json"));
+    }
+}
+
+#[test]
+fn sec_42_a_server_cannot_write_settings_that_do_not_exist_yet() {
+    for desk in Desk::all() {
+        assert!(!desk.home.config_home().exists());
+        for path in desk.believed() {
+            desk.assert_refused(&path);
+            assert!(!path.exists());
+        }
+        // It was made so that a server could not make it.
+        let made = desk.home.config_home().metadata().unwrap();
+        assert_eq!(made.permissions().mode() & 0o777, 0o700);
+        let made = desk.shell("mkdir -p \"$CONFIG/plugins/evil\"");
+        assert!(made.contains("Read-only file system"), "{made}");
+    }
+}
+
+#[test]
+fn sec_42_a_server_cannot_put_another_directory_in_the_place_of_the_protected_one() {
+    for desk in Desk::all() {
+        let said = desk.shell(
+            "mv \"$CONFIG\" \"$CONFIG.old\" && echo MOVED
+             rmdir \"$CONFIG\" && echo REMOVED
+             ln -sfn /tmp \"$CONFIG\" && echo LINKED
+             up=$(dirname \"$CONFIG\")
+             mv \"$up\" \"$up.old\" && echo MOVED ABOVE
+             up=$(dirname \"$up\")
+             mv \"$up\" \"$up.old\" && echo MOVED HOME
+             # A directory entered before the mounts were made would lead around them.
+             echo x > ../.config/toolway/settings.json && echo WRITTEN FROM HERE
+             true",
+        );
+        for word in ["MOVED", "REMOVED", "LINKED", "WRITTEN"] {
+            assert!(!said.contains(word), "{:?}: {said}", desk.person);
+        }
+        assert!(desk.home.config_home().is_dir());
+        desk.assert_refused(&desk.home.config_home().join("settings.json"));
+    }
+}
+
+#[test]
+fn sec_07_a_server_cannot_undo_the_shield_not_even_as_root() {
+    for desk in Desk::all() {
+        let attempt = "umount \"$CONFIG\" && echo UNMOUNTED
+             umount -l \"$CONFIG\" && echo UNMOUNTED
+             umount -R \"$(dirname \"$CONFIG\")\" && echo UNMOUNTED
+             mount -o remount,bind,rw \"$CONFIG\" && echo REMOUNTED
+             mount -o remount,rw \"$CONFIG\" && echo REMOUNTED
+             echo x > \"$CONFIG/settings.json\" && echo WRITTEN
+             # Binding what lies above, to reach the directory underneath.
+             mkdir -p /tmp/around-$$ && mount --bind \"$(dirname \"$CONFIG\")\" /tmp/around-$$ && echo BOUND
+             rmdir /tmp/around-$$
+             # The host sees the directory as it is.
+             echo x > \"/proc/$HOST/root$CONFIG/settings.json\" && echo WRITTEN AROUND
+             nsenter -t $HOST -m true && echo LEFT\n";
+        // The server's parent is the host.
+        let host = "while read -r key value; do
+                 if [ \"$key\" = PPid: ]; then HOST=$value; fi
+             done < /proc/$PPID/status
+             export HOST CONFIG
+             echo \"the host is $(cat /proc/$HOST/comm)\"\n";
+        let plain = desk.shell(&format!("{host}{attempt}true"));
+        let nested = desk.shell(&format!("{host}unshare -Urm sh -c '{attempt}'\ntrue"));
+        for said in [plain, nested] {
+            for word in ["UNMOUNTED", "REMOUNTED", "WRITTEN", "BOUND", "LEFT"] {
+                assert!(!said.contains(word), "{:?}: {said}", desk.person);
+            }
+            assert!(said.contains("Read-only file system"), "{said}");
+            assert!(said.contains("the host is toolway"), "{said}");
+        }
+        assert!(!desk.home.config_home().join("settings.json").exists());
+    }
+}
+
+#[test]
+fn sec_07_everything_else_stays_as_it_was_for_the_server() {
+    for desk in Desk::all() {
+        let home = desk.home.home();
+        for path in [
+            home.join("notes.txt"),
+            home.join(".config/other.json"),
+            desk.home.project().join("notes.txt"),
+        ] {
+            assert_eq!(desk.write(&path), "written", "{}", path.display());
+            let expected = match desk.person {
+                Person::Current => rustix::process::geteuid().as_raw(),
+                Person::Ordinary => ORDINARY,
+            };
+            assert_eq!(path.metadata().unwrap().uid(), expected);
+        }
+        let inspected = desk.call("inspect", &json!({}));
+        let facts: Value = serde_json::from_str(&inspected).expect("JSON");
+        assert_eq!(
+            facts["fds"],
+            json!([0, 1, 2]),
+            "SEC-41 holds behind the shield"
+        );
+        assert_eq!(facts["cwd"], "[PROJECT]");
+        let said = desk.shell(
+            "id -u; cat /proc/self/loginuid >/dev/null; mv ../notes.txt notes2.txt && echo moved",
+        );
+        assert!(said.contains("moved"), "{said}");
+    }
+}
+
+#[test]
+fn sec_07_a_shield_works_inside_another_namespace() {
+    for desk in Desk::all() {
+        let path = desk.home.config_home().join("settings.json");
+        let mut command = desk.prefixed("unshare");
+        command.args(["--user", "--map-root-user", "--mount", program()]);
+        command.args(call("write", &json!({ "path": path, "text": "{}" })));
+        let output = desk.home.run(&mut command).expect_code(0);
+        assert_eq!(output.stdout.trim_end(), "errno 30", "{output}");
+    }
+}
+
+#[test]
+fn sec_07_a_second_mount_of_the_same_files_is_no_way_around() {
+    for desk in Desk::all() {
+        let alias = desk.home.home().parent().unwrap().join("second mount");
+        std::fs::create_dir(&alias).unwrap();
+        let path = alias.join(".config/toolway/settings.json");
+        let mut command = desk.prefixed("unshare");
+        command
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+            .arg("mount --rbind \"$1\" \"$2\" && shift 2 && exec \"$@\"")
+            .arg("sh")
+            .args([desk.home.home(), &alias])
+            .arg(program())
+            .args(call("write", &json!({ "path": path, "text": "{}" })));
+        let output = desk.home.run(&mut command).expect_code(0);
+        assert_eq!(output.stdout.trim_end(), "errno 30", "{output}");
+    }
+}
+
+#[test]
+fn sec_07_what_a_server_writes_into_the_repository_waits_for_approval() {
+    let canary_file = |home: &TempHome| {
+        let canary = home.home().join("canary");
+        let script = format!("touch '{}'; cat", canary.display());
+        let entry = json!({ "command": "/bin/sh", "args": ["-c", script] });
+        (canary, entry)
+    };
+    for name in [".mcp.json", ".toolway/settings.local.json"] {
+        for existed in [false, true] {
+            let home = TempHome::new();
+            let (canary, evil) = canary_file(&home);
+            let text = json!({
+                "mcpServers": { "evil": evil, "mine": evil },
+                "enableAllProjectMcpServers": true,
+                "permissions": { "defaultMode": "bypass" },
+            });
+            if existed {
+                // Approved as it was, which says nothing about what it becomes.
+                home.write(name, servers(&[("mine", json!({ "command": "true" }))]));
+                toolway(&home, &["approve", "mine", "--yes"]).expect_code(0);
+            }
+            let argv = json!({ "argv": ["sh", "-c", "mkdir -p .toolway; cat > \"$1\" <<END\n$2\nEND", "sh", name, text.to_string()] });
+            let mut tamper = command(&home, &[]);
+            tamper.args(call("run", &argv));
+            // Without the shield, so that this defence is seen to hold alone.
+            home.run(tamper.env("TOOLWAY_SHIELD", "off")).expect_code(0);
+            assert!(home.read(name).contains("canary"), "the server changed it");
+            for server in ["evil", "mine"] {
+                let found = toolway(&home, &["get", server, "--json"]);
+                assert_eq!(
+                    found.json()["verdict"],
+                    "pending-approval",
+                    "{name}: {found}"
+                );
+            }
+            toolway(&home, &["tools"]);
+            toolway(&home, &["call", "evil", "x"]).expect_code(6);
+            assert!(!canary.exists(), "{name} was believed");
+        }
+    }
+}
+
+#[test]
+fn the_shield_can_be_switched_off_and_a_wrong_word_is_named() {
+    let home = TempHome::new();
+    let path = home.config_home().join("approvals.json");
+    home.write_settings("{}");
+    let mut tamper = command(&home, &[]);
+    tamper.args(call("write", &json!({ "path": path, "text": "{}" })));
+    let output = home.run(tamper.env("TOOLWAY_SHIELD", "off")).expect_code(0);
+    assert_eq!(output.stdout.trim_end(), "written", "{output}");
+    let mut doctor = command(&home, &["doctor"]);
+    let output = home.run(doctor.env("TOOLWAY_SHIELD", "off"));
+    assert!(
+        output
+            .stdout
+            .contains("shield        off: `TOOLWAY_SHIELD` is `off`"),
+        "{output}"
+    );
+    let output = home.run(doctor.env("TOOLWAY_SHIELD", "on"));
+    assert!(output.to_string().contains("`on` is none of"), "{output}");
+}
+
+#[test]
+fn where_the_kernel_refuses_best_effort_goes_on_and_required_does_not() {
+    for desk in Desk::all() {
+        let path = desk.home.home().join("notes.txt");
+        let tamper = call("write", &json!({ "path": path, "text": "x" }));
+        let doctor = ["doctor".to_owned()];
+        let run = |mode: &str, words: &[String]| {
+            // A namespace in which there can be no further ones.
+            let mut command = desk.prefixed("unshare");
+            command
+                .args(["--user", "--map-root-user", "sh", "-c"])
+                .arg("echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"")
+                .args(["sh", program()])
+                .args(words)
+                .env("TOOLWAY_SHIELD", mode);
+            desk.home.run(&mut command)
+        };
+        let output = run("required", &tamper);
+        assert_ne!(output.code, Some(0), "{output}");
+        assert!(
+            output
+                .stderr
+                .contains("behind the shield: the system refuses"),
+            "{output}"
+        );
+        assert!(!path.exists());
+        let output = run("best-effort", &tamper).expect_code(0);
+        assert_eq!(output.stdout.trim_end(), "written", "{output}");
+        let output = run("best-effort", &doctor);
+        assert!(
+            output
+                .stdout
+                .contains("shield        off: the system refuses a user namespace"),
+            "{output}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_made_before_a_server_starts() {
+    let home = crate::support::home_with(Script::default());
+    std::fs::remove_dir_all(home.config_home()).unwrap();
+    for words in [&["doctor"][..], &["list"], &["tools"]] {
+        toolway(&home, words).expect_code(0);
+        assert!(!home.config_home().exists(), "{words:?}");
+    }
+}

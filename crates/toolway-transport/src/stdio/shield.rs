@@ -1,0 +1,233 @@
+//! Keeps a server from writing Toolway's own files (SEC-07, SEC-42): what it wrote there would be
+//! run at the next start.
+//!
+//! Owns what is protected, whether this machine can do it, and what is said when it cannot. Which
+//! mounts that takes is [`layout`], making them [`namespace`]; why it is done this way and what it
+//! does not stop is `docs/decisions/0006-servers-behind-a-shield.md`.
+
+#[cfg(target_os = "linux")]
+mod layout;
+#[cfg(target_os = "linux")]
+mod namespace;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
+
+use rustix::io::Errno;
+use toolway_types::ShieldMode;
+
+#[cfg(target_os = "linux")]
+use layout::{Absent, Layout};
+#[cfg(target_os = "linux")]
+pub(super) use namespace::Armed;
+
+/// A directory that no server may write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protected {
+    /// The directory.
+    pub path: PathBuf,
+    /// How far that goes.
+    pub protection: Protection,
+}
+
+/// How far the protection of a directory goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// One person's directory: made for them alone when it is absent, so that a server cannot
+    /// make it, and held where it is, so that a server cannot put another in its place.
+    Private,
+    /// The same for a directory that everybody may read.
+    Shared,
+    /// Read-only while it exists: neither made nor held, because what lies there is not trusted
+    /// without approval anyway.
+    Existing,
+}
+
+/// Whether servers are kept from writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShieldState {
+    /// They are.
+    On {
+        /// The directories they cannot write.
+        protected: Vec<PathBuf>,
+    },
+    /// They are not: nobody wants it.
+    Unwanted,
+    /// They are not: it cannot be done here.
+    Unavailable(ShieldError),
+}
+
+/// Why a server cannot be shielded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShieldError {
+    /// The system said no.
+    #[error("the system refuses {step}: {errno}")]
+    Refused {
+        /// To what.
+        step: Step,
+        /// In its words.
+        errno: Errno,
+    },
+    /// A directory cannot be protected.
+    #[error("cannot protect `{path}`: {errno}")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        errno: Errno,
+    },
+    /// Other systems have other means, which are not built yet.
+    #[error("only Linux can do it so far")]
+    Platform,
+}
+
+/// What is asked of the system to raise a shield, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A user and a mount namespace.
+    Namespace,
+    /// The same users inside as outside.
+    Users,
+    /// A mount on a directory, which holds it where it is.
+    Hold,
+    /// A mount that cannot be written through.
+    ReadOnly,
+    /// To enter the working directory through the new mounts.
+    Enter,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Namespace => "a user namespace",
+            Self::Users => "to map users into a namespace",
+            Self::Hold => "to mount a directory on itself",
+            Self::ReadOnly => "a read-only mount",
+            Self::Enter => "the working directory behind the shield",
+        })
+    }
+}
+
+/// What servers are kept from writing, and how strictly. Cloning it is cheap.
+#[derive(Debug, Clone, Default)]
+pub struct Shield(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    mode: ShieldMode,
+    protected: Vec<Protected>,
+    /// Settled by trying it, once.
+    #[cfg(target_os = "linux")]
+    ability: OnceLock<Result<namespace::Mapping, ShieldError>>,
+}
+
+impl Shield {
+    /// A shield before these directories.
+    pub fn new(mode: ShieldMode, protected: Vec<Protected>) -> Self {
+        Self(Arc::new(Inner {
+            mode,
+            protected,
+            #[cfg(target_os = "linux")]
+            ability: OnceLock::new(),
+        }))
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.0.mode != ShieldMode::Off && !self.0.protected.is_empty()
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Shield {
+    /// Whether servers started now would be shielded. Tries it with a child that runs no program;
+    /// makes no directory.
+    pub fn state(&self) -> ShieldState {
+        if !self.is_wanted() {
+            return ShieldState::Unwanted;
+        }
+        let (layout, _) = Layout::of(&self.0.protected, Absent::StandIn);
+        match self.ability(&layout) {
+            Err(error) => ShieldState::Unavailable(error.clone()),
+            Ok(_) => ShieldState::On {
+                protected: layout::named(&self.0.protected),
+            },
+        }
+    }
+
+    /// What a child that starts in `directory` has to do before it runs its program; nothing when
+    /// it goes without a shield.
+    pub(super) fn arm(&self, directory: Option<&Path>) -> Result<Option<Armed>, ShieldError> {
+        if !self.is_wanted() {
+            return Ok(None);
+        }
+        let required = self.0.mode == ShieldMode::Required;
+        let (layout, gaps) = Layout::of(&self.0.protected, Absent::Make);
+        for gap in gaps {
+            if required {
+                return Err(gap);
+            }
+            tracing::warn!(%gap, "a directory is not behind the shield");
+        }
+        match self.ability(&layout) {
+            Ok(mapping) => Ok(Some(Armed::new(mapping.clone(), layout, directory))),
+            Err(error) if required => Err(error.clone()),
+            Err(error) => {
+                tracing::warn!(%error, "servers start without the shield");
+                Ok(None)
+            }
+        }
+    }
+
+    fn ability(&self, layout: &Layout) -> Result<&namespace::Mapping, &ShieldError> {
+        self.0
+            .ability
+            .get_or_init(|| namespace::probe(layout))
+            .as_ref()
+    }
+}
+
+/// On other systems nothing is ever armed.
+#[cfg(not(target_os = "linux"))]
+pub(super) enum Armed {}
+
+#[cfg(not(target_os = "linux"))]
+impl Armed {
+    pub(super) fn guard(self, _: &mut std::process::Command) {
+        match self {}
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Shield {
+    /// Whether servers started now would be shielded.
+    pub fn state(&self) -> ShieldState {
+        if self.is_wanted() {
+            ShieldState::Unavailable(ShieldError::Platform)
+        } else {
+            ShieldState::Unwanted
+        }
+    }
+
+    pub(super) fn arm(&self, _: Option<&Path>) -> Result<Option<Armed>, ShieldError> {
+        match self.0.mode {
+            ShieldMode::Required if self.is_wanted() => Err(ShieldError::Platform),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl ShieldError {
+    /// The failure behind the error of a spawn, when it was the shield that failed.
+    pub(super) fn behind(error: &std::io::Error) -> Option<Self> {
+        #[cfg(target_os = "linux")]
+        return namespace::Fault::decode(error).map(Self::from);
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = error;
+            None
+        }
+    }
+}

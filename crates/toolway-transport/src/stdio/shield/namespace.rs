@@ -1,0 +1,372 @@
+//! Raising a shield in a child, between `fork` and `exec`.
+//!
+//! Owns the namespaces and mounts. Everything that allocates happens before the fork; in the child
+//! there are only system calls, because another thread may have held any lock when it was forked.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::mount::mount_bind_recursive;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{WaitOptions, chdir, getegid, geteuid, waitpid};
+
+use super::layout::{Layout, c_path};
+use super::{ShieldError, Step};
+
+/// The longest map the kernel takes in one write.
+const LONGEST_MAP: usize = 4095;
+
+/// Who the users inside are: always the same as outside.
+#[derive(Debug, Clone)]
+pub(super) struct Mapping(Arc<Maps>);
+
+#[derive(Debug)]
+struct Maps {
+    users: Vec<u8>,
+    groups: Vec<u8>,
+    reach: Reach,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Everybody, which only a privileged process outside the namespace may write.
+    Everybody,
+    /// The current user and group alone, which anybody may write for themselves.
+    Oneself,
+}
+
+impl Mapping {
+    fn everybody() -> Option<Self> {
+        let map = |path| -> Option<Vec<u8>> {
+            let outside = std::fs::read_to_string(path).ok()?;
+            let line = |line: &str| {
+                let mut fields = line.split_whitespace();
+                let (first, _, count) = (fields.next()?, fields.next()?, fields.next()?);
+                Some(format!("{first} {first} {count}\n"))
+            };
+            let text = outside.lines().map(line).collect::<Option<String>>()?;
+            (text.len() <= LONGEST_MAP).then(|| text.into_bytes())
+        };
+        Some(Self(Arc::new(Maps {
+            users: map("/proc/self/uid_map")?,
+            groups: map("/proc/self/gid_map")?,
+            reach: Reach::Everybody,
+        })))
+    }
+
+    fn oneself() -> Self {
+        let map = |id: u32| format!("{id} {id} 1\n").into_bytes();
+        Self(Arc::new(Maps {
+            users: map(geteuid().as_raw()),
+            groups: map(getegid().as_raw()),
+            reach: Reach::Oneself,
+        }))
+    }
+}
+
+/// Finds out what the system allows by doing it, in a child that runs no program.
+pub(super) fn probe(layout: &Layout) -> Result<Mapping, ShieldError> {
+    let everybody = geteuid()
+        .is_root()
+        .then(Mapping::everybody)
+        .flatten()
+        .filter(|mapping| attempt(mapping, layout).is_ok());
+    if let Some(mapping) = everybody {
+        return Ok(mapping);
+    }
+    let mapping = Mapping::oneself();
+    attempt(&mapping, layout).map(|()| mapping)
+}
+
+fn attempt(mapping: &Mapping, layout: &Layout) -> Result<(), ShieldError> {
+    let armed = Armed {
+        mapping: mapping.clone(),
+        held: layout.held.clone(),
+        read_only: layout.read_only.clone(),
+        directory: None,
+    };
+    // Never executed: the child ends before it gets there.
+    let mut command = Command::new("/");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    armed.install(&mut command, raw::exit);
+    let refused = |errno| ShieldError::Refused {
+        step: Step::Namespace,
+        errno,
+    };
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        // A filter of system calls may kill instead of refusing.
+        Ok(_) => Err(refused(Errno::PERM)),
+        Err(error) => Err(ShieldError::behind(&error)
+            .unwrap_or_else(|| refused(Errno::from_io_error(&error).unwrap_or(Errno::IO)))),
+    }
+}
+
+/// A shield ready to be raised by one child.
+pub(in super::super) struct Armed {
+    mapping: Mapping,
+    held: Vec<CString>,
+    read_only: Vec<CString>,
+    directory: Option<CString>,
+}
+
+impl Armed {
+    /// For a child that starts in `directory`, or where this process is.
+    pub(super) fn new(mapping: Mapping, layout: Layout, directory: Option<&Path>) -> Self {
+        let directory = match directory {
+            Some(directory) => directory.canonicalize(),
+            None => std::env::current_dir(),
+        };
+        // A directory that was entered before a mount came over it leads around that mount. One
+        // that has no path any more is nothing to start in either.
+        let directory = match directory {
+            Ok(path) if layout.covers(&path) => c_path(path),
+            Ok(_) => None,
+            Err(_) => Some(c"/".to_owned()),
+        };
+        Self {
+            mapping,
+            held: layout.held,
+            read_only: layout.read_only,
+            directory,
+        }
+    }
+
+    /// Makes the child raise it before it runs its program.
+    pub(in super::super) fn guard(self, command: &mut Command) {
+        self.install(command, || ());
+    }
+
+    #[expect(
+        unsafe_code,
+        reason = "only the child itself can enter a namespace, and only before it runs its program"
+    )]
+    fn install<T>(self, command: &mut Command, then: impl Fn() -> T + Send + Sync + 'static) {
+        let raise = move || {
+            self.raise().map_err(Fault::encode)?;
+            then();
+            Ok(())
+        };
+        // SAFETY: what runs in the child is system calls on memory that was made ready before the
+        // fork. It takes no lock, allocates and frees nothing, and cannot panic.
+        unsafe { command.pre_exec(raise) };
+    }
+
+    fn raise(&self) -> Result<(), Fault> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let itself = openat(CWD, c"/proc/self", flags, Mode::empty()).map_err(at(Step::Users))?;
+        self.enter(itself.as_fd(), Depth::First)?;
+        for path in &self.held {
+            mount_bind_recursive(path.as_c_str(), path.as_c_str()).map_err(at(Step::Hold))?;
+        }
+        for path in &self.read_only {
+            mount_bind_recursive(path.as_c_str(), path.as_c_str()).map_err(at(Step::ReadOnly))?;
+            raw::make_read_only(path).map_err(at(Step::ReadOnly))?;
+        }
+        // Mounts that came from a namespace of other owners are locked: whatever the server may do
+        // in the second, it cannot undo what was done in the first.
+        self.enter(itself.as_fd(), Depth::Second)?;
+        match &self.directory {
+            Some(directory) => chdir(directory.as_c_str()).map_err(at(Step::Enter)),
+            None => Ok(()),
+        }
+    }
+
+    /// Enters a new user and mount namespace.
+    fn enter(&self, itself: BorrowedFd<'_>, depth: Depth) -> Result<(), Fault> {
+        let maps = &*self.mapping.0;
+        match maps.reach {
+            Reach::Oneself => {
+                raw::unshare().map_err(at(Step::Namespace))?;
+                if depth == Depth::First {
+                    write(itself, c"setgroups", b"deny").map_err(at(Step::Users))?;
+                }
+                maps.write(itself).map_err(at(Step::Users))
+            }
+            Reach::Everybody => {
+                let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(at(Step::Users))?;
+                let Some(outside) = raw::fork().map_err(at(Step::Users))? else {
+                    drop(writer);
+                    maps.write_for(itself, &reader);
+                };
+                drop(reader);
+                let entered = raw::unshare().map_err(at(Step::Namespace));
+                if entered.is_ok() {
+                    let _ = rustix::io::write(&writer, b"!");
+                }
+                drop(writer);
+                // Its exit code is the system's word on the maps.
+                let code = loop {
+                    match waitpid(Some(outside), WaitOptions::empty()) {
+                        Err(Errno::INTR) => {}
+                        Ok(Some((_, status))) => break status.exit_status().unwrap_or(1),
+                        Ok(None) | Err(_) => break 1,
+                    }
+                };
+                entered?;
+                match code {
+                    0 => Ok(()),
+                    code => Err(Fault(Step::Users, Errno::from_raw_os_error(code))),
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    First,
+    Second,
+}
+
+impl Maps {
+    fn write(&self, process: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        write(process, c"gid_map", &self.groups)?;
+        write(process, c"uid_map", &self.users)
+    }
+
+    /// Writes from outside, once the process has entered its namespace.
+    fn write_for(&self, process: BorrowedFd<'_>, entered: &OwnedFd) -> ! {
+        let code = match rustix::io::read(entered, &mut [0_u8; 1]) {
+            Ok(1) => self.write(process).map_or_else(Errno::raw_os_error, |()| 0),
+            // It did not, and says so itself.
+            _ => 0,
+        };
+        raw::exit_with(code)
+    }
+}
+
+fn write(process: BorrowedFd<'_>, name: &CStr, text: &[u8]) -> rustix::io::Result<()> {
+    let file = openat(
+        process,
+        name,
+        OFlags::WRONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    rustix::io::write(&file, text).map(|_| ())
+}
+
+/// A step the system refused. All that reaches the parent is one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fault(Step, Errno);
+
+fn at(step: Step) -> impl Fn(Errno) -> Fault {
+    move |errno| Fault(step, errno)
+}
+
+/// Above every number the system uses.
+const MARK: i32 = 1 << 24;
+const STEPS: [Step; 5] = [
+    Step::Namespace,
+    Step::Users,
+    Step::Hold,
+    Step::ReadOnly,
+    Step::Enter,
+];
+
+impl Fault {
+    fn encode(self) -> io::Error {
+        let step = self.0 as i32;
+        io::Error::from_raw_os_error(MARK | step << 16 | self.1.raw_os_error())
+    }
+
+    pub(super) fn decode(error: &io::Error) -> Option<Self> {
+        let code = error.raw_os_error().filter(|code| code & MARK != 0)?;
+        let step = usize::try_from((code ^ MARK) >> 16).ok()?;
+        Some(Self(
+            *STEPS.get(step)?,
+            Errno::from_raw_os_error(code & 0xFFFF),
+        ))
+    }
+}
+
+impl From<Fault> for ShieldError {
+    fn from(Fault(step, errno): Fault) -> Self {
+        Self::Refused { step, errno }
+    }
+}
+
+/// The calls that have no safe form.
+mod raw {
+    #![expect(
+        unsafe_code,
+        reason = "system calls that no library offers in a form without allocation"
+    )]
+
+    use std::ffi::CStr;
+
+    use rustix::io::Errno;
+    use rustix::process::Pid;
+    use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+    /// Enters a new user namespace and a mount namespace that belongs to it.
+    pub(super) fn unshare() -> rustix::io::Result<()> {
+        // SAFETY: the table of descriptors stays shared.
+        unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNS) }
+    }
+
+    /// Makes a mount and all below it read-only; their other properties stay.
+    pub(super) fn make_read_only(path: &CStr) -> rustix::io::Result<()> {
+        /// `struct mount_attr`.
+        #[repr(C)]
+        struct Attributes {
+            set: u64,
+            clear: u64,
+            propagation: u64,
+            user_namespace: u64,
+        }
+        const READ_ONLY: u64 = 1;
+        let attributes = Attributes {
+            set: READ_ONLY,
+            clear: 0,
+            propagation: 0,
+            user_namespace: 0,
+        };
+        // SAFETY: the path and the attributes outlive the call, which writes to neither.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_mount_setattr,
+                libc::AT_FDCWD,
+                path.as_ptr(),
+                libc::AT_RECURSIVE,
+                &raw const attributes,
+                size_of::<Attributes>(),
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(last_error()) }
+    }
+
+    /// Forks without what the C library does around it, which is not safe after another fork.
+    /// Nothing in the child.
+    pub(super) fn fork() -> rustix::io::Result<Option<Pid>> {
+        // SAFETY: the child has a copy of this memory and only makes system calls until it exits.
+        let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        match i32::try_from(pid) {
+            Ok(pid) if pid >= 0 => Ok(Pid::from_raw(pid)),
+            _ => Err(last_error()),
+        }
+    }
+
+    pub(super) fn exit() {
+        exit_with(0);
+    }
+
+    pub(super) fn exit_with(code: i32) -> ! {
+        // SAFETY: it runs nothing of this program any more.
+        unsafe { libc::_exit(code) }
+    }
+
+    fn last_error() -> Errno {
+        Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+    }
+}

@@ -70,7 +70,7 @@ pub(crate) fn shield(context: &Context) -> Shield {
     };
     let mut protected = vec![
         entry(environment.config_home(), Protection::Private),
-        entry(environment.system_dir(), Protection::Shared),
+        entry(environment.system_dir(), Protection::Existing),
     ];
     if let Some(folder) = environment
         .settings_file(Scope::Local)
@@ -79,7 +79,7 @@ pub(crate) fn shield(context: &Context) -> Shield {
     {
         protected.push(entry(folder, Protection::Existing));
     }
-    Shield::new(environment.shield_mode(), protected)
+    Shield::new(protected)
 }
 
 /// Proxies as the environment names them.

@@ -38,7 +38,7 @@ struct Facts {
     state_home: PathBuf,
     project_root: PathBuf,
     system: SystemDirectory,
-    shield: ShieldMode,
+    shield: Option<ShieldMode>,
     diagnoses: Vec<Diagnosis>,
 }
 
@@ -188,8 +188,8 @@ impl Environment {
         &self.facts.system.path
     }
 
-    /// `TOOLWAY_SHIELD`: whether servers may start without their shield.
-    pub fn shield_mode(&self) -> ShieldMode {
+    /// `TOOLWAY_SHIELD`: whether servers may start without their shield, where it says so.
+    pub fn shield_mode(&self) -> Option<ShieldMode> {
         self.facts.shield
     }
 
@@ -205,12 +205,14 @@ impl Environment {
     /// The variables every child process gets from the host (SEC-39).
     pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
         let inherits = |name: &str| name.starts_with("LC_") || INHERITED.contains(&name);
+        let project = Secret::new(self.project_root().to_string_lossy());
         self.facts
             .vars
             .iter()
             // A value starting with `()` is a function to old shells.
             .filter(|(name, value)| inherits(name) && !value.expose().starts_with("()"))
             .map(|(name, value)| (name.clone(), value.clone()))
+            .chain([("TOOLWAY_PROJECT_DIR".to_owned(), project)])
             .collect()
     }
 
@@ -305,11 +307,13 @@ fn homes(
     (config.join("toolway"), state.join("toolway"))
 }
 
-fn shield_mode(vars: &BTreeMap<String, String>, diagnoses: &mut Vec<Diagnosis>) -> ShieldMode {
-    let Some(word) = vars.get("TOOLWAY_SHIELD").filter(|word| !word.is_empty()) else {
-        return ShieldMode::default();
-    };
-    ShieldMode::parse(word).unwrap_or_else(|| {
+fn shield_mode(
+    vars: &BTreeMap<String, String>,
+    diagnoses: &mut Vec<Diagnosis>,
+) -> Option<ShieldMode> {
+    let word = vars.get("TOOLWAY_SHIELD").filter(|word| !word.is_empty())?;
+    let mode = ShieldMode::parse(word);
+    if mode.is_none() {
         let words = ShieldMode::ALL.map(ShieldMode::as_str).join("`, `");
         diagnoses.push(
             Diagnosis::warning(format!(
@@ -317,8 +321,8 @@ fn shield_mode(vars: &BTreeMap<String, String>, diagnoses: &mut Vec<Diagnosis>) 
             ))
             .hint("set it to one of these, or unset it"),
         );
-        ShieldMode::default()
-    })
+    }
+    mode
 }
 
 fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {

@@ -4,6 +4,7 @@
 //! made in `load`, `merge` and `policy`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -39,7 +40,7 @@ pub struct Plan {
     /// The numbers that limit a run.
     pub limits: Limits,
     /// What a child process gets of the host's own environment.
-    pub inherited_env: BTreeMap<String, Secret>,
+    pub inherited_env: Arc<BTreeMap<String, Secret>>,
 }
 
 impl Plan {
@@ -322,6 +323,7 @@ pub fn adhoc(
         place: &place,
         environment,
         inherited: &plan.inherited_env,
+        scope: Scope::Dynamic,
     }
     .build()
     .map_err(|faults| {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, TransportSpec};
 
@@ -142,7 +143,7 @@ fn find_program(environment: &Environment, stdio: &StdioSpec) -> Option<PathBuf>
         let base = stdio.cwd.as_deref().unwrap_or(environment.cwd());
         return base.join(command).canonicalize().ok();
     }
-    let path = stdio.env.get("PATH")?;
+    let path = stdio.variable("PATH")?;
     std::env::split_paths(path.expose())
         .map(|directory| directory.join(command))
         .find(|candidate| candidate.is_file())
@@ -165,7 +166,7 @@ pub fn admit(config: Config) -> Plan {
         &mut diagnoses,
     );
     let (permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
-    let inherited_env = basis.environment.inherited();
+    let inherited_env = Arc::new(basis.environment.inherited());
     let judge = Judge {
         basis: &basis,
         policy: &policy,
@@ -197,7 +198,7 @@ struct Judge<'a> {
     basis: &'a Basis,
     policy: &'a Policy,
     blocked: Option<&'a Diagnosis>,
-    inherited: &'a BTreeMap<String, Secret>,
+    inherited: &'a Arc<BTreeMap<String, Secret>>,
 }
 
 impl Judge<'_> {
@@ -344,6 +345,7 @@ impl Judge<'_> {
             place: &candidate.place,
             environment: &self.basis.environment,
             inherited: self.inherited,
+            scope: candidate.scope,
         }
         .build()
     }

@@ -146,6 +146,9 @@ fn about(key: &str) -> &'static str {
         "oauth" => "How to log in.",
         "timeout" => "The longest a call may take, in milliseconds.",
         "protocol" => "Which era of the protocol to speak.",
+        "shield" => {
+            "Whether it is kept from writing Toolway's own files: `off`, `best-effort` or `required`."
+        }
         "disabled" => "`true` switches the server off.",
         "enabled" => "`false` switches the server off.",
         "alwaysLoad" => "Its tools are never deferred.",

@@ -7,12 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolway_types::{
-    Diagnosis, HeadersHelper, OauthSpec, ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec,
-    StdioSpec, TransportKind, TransportSpec,
+    Diagnosis, HeadersHelper, OauthSpec, ProtocolMode, RemoteSpec, Scope, Secret, ServerName,
+    ServerSpec, ShieldMode, StdioSpec, TransportKind, TransportSpec,
 };
 use url::Url;
 
@@ -32,7 +33,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) source: Source,
     pub(crate) place: &'a Place,
     pub(crate) environment: &'a Environment,
-    pub(crate) inherited: &'a BTreeMap<String, Secret>,
+    pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,
+    pub(crate) scope: Scope,
 }
 
 impl Builder<'_> {
@@ -177,12 +179,8 @@ impl Work<'_> {
             self.without_nul("args", &word);
             args.push(word);
         }
-        let mut env = self.builder.inherited.clone();
+        let mut env = BTreeMap::new();
         let mut set = |name: &str, value: &str| env.insert(name.to_owned(), Secret::new(value));
-        set(
-            "TOOLWAY_PROJECT_DIR",
-            &self.builder.environment.project_root().to_string_lossy(),
-        );
         if let Some(root) = &self.builder.place.plugin_root {
             set("TOOLWAY_PLUGIN_ROOT", root);
             set("CLAUDE_PLUGIN_ROOT", root);
@@ -203,9 +201,33 @@ impl Work<'_> {
         Some(StdioSpec {
             command,
             args,
+            inherited: Arc::clone(self.builder.inherited),
             env,
             cwd,
+            shield: self.shield(),
         })
+    }
+
+    /// The entry's word, else the person's, else by where the entry came from: what a repository
+    /// or a plugin brings is shielded, what a person configured is that person's own choice.
+    /// Nobody weakens a person's `required`.
+    fn shield(&self) -> ShieldMode {
+        let person = self.builder.environment.shield_mode();
+        if person == Some(ShieldMode::Required) {
+            return ShieldMode::Required;
+        }
+        let entry = self
+            .builder
+            .definition
+            .get("shield")
+            .and_then(Value::as_str);
+        entry
+            .and_then(ShieldMode::parse)
+            .or(person)
+            .unwrap_or(match self.builder.scope {
+                Scope::Project | Scope::Plugin => ShieldMode::BestEffort,
+                _ => ShieldMode::Off,
+            })
     }
 
     fn remote(&mut self) -> Option<RemoteSpec> {

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use url::Url;
 
-use crate::{ProtocolMode, Secret, ServerName};
+use crate::{ProtocolMode, Secret, ServerName, ShieldMode};
 
 /// Everything needed to connect to one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +53,30 @@ pub struct StdioSpec {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The whole environment the child starts with: the allow-list of the host's own
-    /// environment plus what the entry declares. Config fills it; nothing else is inherited.
+    /// What every child gets: the allow-list of the host's own environment, shared by all.
+    pub inherited: Arc<BTreeMap<String, Secret>>,
+    /// What the entry declares; it wins over what is inherited. There is nothing else.
     pub env: BTreeMap<String, Secret>,
     /// Its working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
+    /// Whether it is kept from writing Toolway's own files.
+    pub shield: ShieldMode,
+}
+
+impl StdioSpec {
+    /// One variable of the child's environment.
+    pub fn variable(&self, name: &str) -> Option<&Secret> {
+        self.env.get(name).or_else(|| self.inherited.get(name))
+    }
+
+    /// The child's whole environment.
+    pub fn environment(&self) -> impl Iterator<Item = (&str, &Secret)> {
+        self.inherited
+            .iter()
+            .filter(|(name, _)| !self.env.contains_key(*name))
+            .chain(&self.env)
+            .map(|(name, value)| (name.as_str(), value))
+    }
 }
 
 /// A server reached over the network.

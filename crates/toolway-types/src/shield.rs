@@ -1,12 +1,11 @@
 //! How much is asked of the shield that keeps servers from writing Toolway's own files.
 
 /// Whether a server may start without its shield.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShieldMode {
     /// No shield.
     Off,
     /// A shield where the system allows one; without it servers start too.
-    #[default]
     BestEffort,
     /// Without a shield no server starts.
     Required,

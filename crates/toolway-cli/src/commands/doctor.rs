@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolway::ShieldState;
 use toolway_config::{Plan, Verdict};
-use toolway_types::{Diagnosis, Severity, TransportSpec};
+use toolway_types::{Diagnosis, Severity, ShieldMode, TransportSpec};
 
 use crate::connect;
 use crate::context::{Context, diagnoses, has_errors};
@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         context.output.json(&json!({
             "configHome": context.environment.config_home().display().to_string(),
             "projectRoot": context.environment.project_root().display().to_string(),
-            "shield": shield_json(&shield),
+            "shield": shield_json(context, &shield),
             "servers": {
                 "admitted": counts("admitted"),
                 "pendingApproval": counts("pending-approval"),
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         context.environment.project_root().display()
     );
     text.push_str(&summary(plan));
-    text.push_str(&shield_line(&shield));
+    text.push_str(&shield_line(context, &shield));
     for diagnosis in &found {
         text.push('\n');
         text.push_str(&render_diagnosis(diagnosis));
@@ -105,28 +105,44 @@ fn summary(plan: &Plan) -> String {
 }
 
 /// Whether servers are kept from writing Toolway's own files, in one line.
-fn shield_line(shield: &ShieldState) -> String {
-    match shield {
-        ShieldState::On { protected } => {
-            let paths: Vec<String> = protected
-                .iter()
-                .map(|it| it.display().to_string())
-                .collect();
-            format!(
-                "shield        on: servers cannot write {}\n",
-                paths.join(", ")
-            )
+/// Whom the shield is before, and what it keeps them from; or why there is none.
+fn shield_words(context: &Context, state: &ShieldState) -> Result<(String, Vec<String>), String> {
+    let protected = match state {
+        ShieldState::On { protected } => protected
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+        ShieldState::Unwanted => return Err("there is nothing to protect".to_owned()),
+        ShieldState::Unavailable(error) => return Err(error.to_string()),
+    };
+    match context.environment.shield_mode() {
+        Some(ShieldMode::Off) => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
+        Some(ShieldMode::BestEffort | ShieldMode::Required) => {
+            Ok(("every server".to_owned(), protected))
         }
-        ShieldState::Unwanted => "shield        off: `TOOLWAY_SHIELD` is `off`\n".to_owned(),
-        ShieldState::Unavailable(error) => format!("shield        off: {error}\n"),
+        None => Ok((
+            "servers from repositories and plugins".to_owned(),
+            protected,
+        )),
     }
 }
 
-fn shield_json(shield: &ShieldState) -> Value {
-    match shield {
-        ShieldState::On { protected } => json!({ "on": true, "protects": protected }),
-        ShieldState::Unwanted => json!({ "on": false, "reason": "`TOOLWAY_SHIELD` is `off`" }),
-        ShieldState::Unavailable(error) => json!({ "on": false, "reason": error.to_string() }),
+fn shield_line(context: &Context, state: &ShieldState) -> String {
+    match shield_words(context, state) {
+        Ok((whom, protected)) => {
+            format!(
+                "shield        {whom} cannot write {}\n",
+                protected.join(", ")
+            )
+        }
+        Err(reason) => format!("shield        off: {reason}\n"),
+    }
+}
+
+fn shield_json(context: &Context, state: &ShieldState) -> Value {
+    match shield_words(context, state) {
+        Ok((whom, protected)) => json!({ "on": true, "before": whom, "protects": protected }),
+        Err(reason) => json!({ "on": false, "reason": reason }),
     }
 }
 
@@ -140,7 +156,7 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
         let TransportSpec::Stdio(stdio) = &spec.transport else {
             continue;
         };
-        let path = stdio.env.get("PATH").map_or("", |path| path.expose());
+        let path = stdio.variable("PATH").map_or("", |path| path.expose());
         if !is_program(&stdio.command, path) {
             missing.push(
                 Diagnosis::error(format!("the program `{}` is not found", stdio.command))

@@ -131,7 +131,7 @@ impl Desk {
 
     /// A program as this person.
     fn prefixed(&self, program: &str) -> Command {
-        match self.person {
+        let mut command = match self.person {
             Person::Current => self.home.command(program),
             Person::Ordinary => {
                 let mut command = self.home.command("setpriv");
@@ -141,7 +141,9 @@ impl Desk {
                     .args(["--clear-groups", program]);
                 command
             }
-        }
+        };
+        command.env("TOOLWAY_SHIELD", "best-effort");
+        command
     }
 
     fn command(&self, words: &[&str]) -> Command {
@@ -467,5 +469,46 @@ fn nothing_is_made_before_a_server_starts() {
     for words in [&["doctor"][..], &["list"], &["tools"]] {
         toolway(&home, words).expect_code(0);
         assert!(!home.config_home().exists(), "{words:?}");
+    }
+}
+
+#[test]
+fn what_a_repository_brings_is_shielded_and_what_i_configured_only_if_i_say_so() {
+    let desk = Desk::all().remove(0);
+    if !desk.can_shield() {
+        return;
+    }
+    let entry = |shield: Option<&str>| {
+        let mut entry = ScriptedServer::new(Script {
+            tampers: true,
+            ..Script::default()
+        })
+        .entry();
+        if let Some(word) = shield {
+            entry["shield"] = json!(word);
+        }
+        entry
+    };
+    let home = TempHome::new();
+    home.write_settings(servers(&[
+        ("mine", entry(None)),
+        ("careful", entry(Some("required"))),
+    ]));
+    home.write(
+        ".mcp.json",
+        servers(&[("repository", entry(None)), ("trusted", entry(Some("off")))]),
+    );
+    toolway(&home, &["approve", "--all", "--yes"]).expect_code(0);
+    let path = home.config_home().join("planted.json");
+    for (server, written) in [
+        ("mine", true),
+        ("careful", false),
+        ("repository", false),
+        ("trusted", true),
+    ] {
+        let arguments = json!({ "path": path, "text": "{}" }).to_string();
+        toolway(&home, &["call", server, "write", "--args", &arguments]);
+        assert_eq!(path.exists(), written, "{server}");
+        let _ = std::fs::remove_file(&path);
     }
 }

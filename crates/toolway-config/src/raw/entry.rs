@@ -5,7 +5,7 @@
 //! (`spec`).
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, ProtocolMode, TransportKind};
+use toolway_types::{Diagnosis, ProtocolMode, ShieldMode, TransportKind};
 use url::Url;
 
 use super::Source;
@@ -426,6 +426,13 @@ impl Checker<'_> {
             let message = format!("unknown `protocol` `{}`", keys::spelled_out(word));
             let hint = "use `auto`, `legacy` or `2026-07-28`".to_owned();
             self.error("protocol", message, Some(hint));
+        }
+        if let Some(Value::String(word)) = self.definition.get("shield")
+            && ShieldMode::parse(word).is_none()
+        {
+            let message = format!("unknown `shield` `{}`", keys::spelled_out(word));
+            let hint = "use `off`, `best-effort` or `required`".to_owned();
+            self.error("shield", message, Some(hint));
         }
     }
 }

@@ -44,7 +44,7 @@ impl Shape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, Shape); 17] = [
+pub(crate) const ENTRY: [(&str, Shape); 18] = [
     ("type", Shape::Word),
     ("command", Shape::Text),
     ("args", Shape::Texts),
@@ -56,6 +56,7 @@ pub(crate) const ENTRY: [(&str, Shape); 17] = [
     ("oauth", Shape::Oauth),
     ("timeout", Shape::Milliseconds),
     ("protocol", Shape::Word),
+    ("shield", Shape::Word),
     ("disabled", Shape::Switch),
     ("enabled", Shape::Switch),
     ("alwaysLoad", Shape::Switch),

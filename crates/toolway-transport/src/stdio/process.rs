@@ -59,13 +59,19 @@ impl Process {
         command
             .args(&spec.args)
             .env_clear()
-            .envs(spec.env.iter().map(|(name, value)| (name, value.expose())))
+            .envs(
+                spec.environment()
+                    .map(|(name, value)| (name, value.expose())),
+            )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        if let Some(armed) = shield.arm(spec.cwd.as_deref()).map_err(unshielded)? {
+        if let Some(armed) = shield
+            .arm(spec.shield, spec.cwd.as_deref())
+            .map_err(unshielded)?
+        {
             armed.guard(command.as_std_mut());
         }
         descriptors::seal().map_err(failed)?;

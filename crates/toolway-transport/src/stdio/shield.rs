@@ -39,8 +39,6 @@ pub enum Protection {
     /// One person's directory: made for them alone when it is absent, so that a server cannot
     /// make it, and held where it is, so that a server cannot put another in its place.
     Private,
-    /// The same for a directory that everybody may read.
-    Shared,
     /// Read-only while it exists: neither made nor held, because what lies there is not trusted
     /// without approval anyway.
     Existing,
@@ -54,7 +52,7 @@ pub enum ShieldState {
         /// The directories they cannot write.
         protected: Vec<PathBuf>,
     },
-    /// They are not: nobody wants it.
+    /// They are not: there is nothing to protect.
     Unwanted,
     /// They are not: it cannot be done here.
     Unavailable(ShieldError),
@@ -111,13 +109,13 @@ impl fmt::Display for Step {
     }
 }
 
-/// What servers are kept from writing, and how strictly. Cloning it is cheap.
+/// What servers are kept from writing; how strictly, each server's definition says. Cloning it is
+/// cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Shield(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    mode: ShieldMode,
     protected: Vec<Protected>,
     /// Settled by trying it, once.
     #[cfg(target_os = "linux")]
@@ -126,26 +124,25 @@ struct Inner {
 
 impl Shield {
     /// A shield before these directories.
-    pub fn new(mode: ShieldMode, protected: Vec<Protected>) -> Self {
+    pub fn new(protected: Vec<Protected>) -> Self {
         Self(Arc::new(Inner {
-            mode,
             protected,
             #[cfg(target_os = "linux")]
             ability: OnceLock::new(),
         }))
     }
 
-    fn is_wanted(&self) -> bool {
-        self.0.mode != ShieldMode::Off && !self.0.protected.is_empty()
+    fn protects_anything(&self) -> bool {
+        !self.0.protected.is_empty()
     }
 }
 
 #[cfg(target_os = "linux")]
 impl Shield {
-    /// Whether servers started now would be shielded. Tries it with a child that runs no program;
-    /// makes no directory.
+    /// Whether servers that want it would be shielded now. Tries it with a child that runs no
+    /// program; makes no directory.
     pub fn state(&self) -> ShieldState {
-        if !self.is_wanted() {
+        if !self.protects_anything() {
             return ShieldState::Unwanted;
         }
         let (layout, _) = Layout::of(&self.0.protected, Absent::StandIn);
@@ -159,11 +156,15 @@ impl Shield {
 
     /// What a child that starts in `directory` has to do before it runs its program; nothing when
     /// it goes without a shield.
-    pub(super) fn arm(&self, directory: Option<&Path>) -> Result<Option<Armed>, ShieldError> {
-        if !self.is_wanted() {
+    pub(super) fn arm(
+        &self,
+        mode: ShieldMode,
+        directory: Option<&Path>,
+    ) -> Result<Option<Armed>, ShieldError> {
+        if mode == ShieldMode::Off || !self.protects_anything() {
             return Ok(None);
         }
-        let required = self.0.mode == ShieldMode::Required;
+        let required = mode == ShieldMode::Required;
         let (layout, gaps) = Layout::of(&self.0.protected, Absent::Make);
         for gap in gaps {
             if required {
@@ -204,16 +205,20 @@ impl Armed {
 impl Shield {
     /// Whether servers started now would be shielded.
     pub fn state(&self) -> ShieldState {
-        if self.is_wanted() {
+        if self.protects_anything() {
             ShieldState::Unavailable(ShieldError::Platform)
         } else {
             ShieldState::Unwanted
         }
     }
 
-    pub(super) fn arm(&self, _: Option<&Path>) -> Result<Option<Armed>, ShieldError> {
-        match self.0.mode {
-            ShieldMode::Required if self.is_wanted() => Err(ShieldError::Platform),
+    pub(super) fn arm(
+        &self,
+        mode: ShieldMode,
+        _: Option<&Path>,
+    ) -> Result<Option<Armed>, ShieldError> {
+        match mode {
+            ShieldMode::Required if self.protects_anything() => Err(ShieldError::Platform),
             _ => Ok(None),
         }
     }

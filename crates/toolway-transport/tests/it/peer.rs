@@ -1,6 +1,7 @@
 //! A channel as tests use it: its driver runs, messages are JSON values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use toolway_transport::{
     Channel, CloseReason, Command, Event, Limits, OpenOptions, Outgoing, SendFailure, Tag,
 };
 use toolway_types::{
-    ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec, StdioSpec, TransportSpec,
+    ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec, TransportSpec,
 };
 
 /// No test waits longer for anything.
@@ -161,8 +162,10 @@ pub(crate) fn program(command: &str, args: &[&str]) -> StdioSpec {
     StdioSpec {
         command: command.to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        inherited: Arc::default(),
         env: BTreeMap::from([("PATH".to_owned(), Secret::new(path()))]),
         cwd: None,
+        shield: ShieldMode::Off,
     }
 }
 

@@ -79,7 +79,6 @@ impl Layout {
 pub(super) fn named(protected: &[Protected]) -> Vec<PathBuf> {
     let will_be = |entry: &Protected| match entry.protection {
         Protection::Private => true,
-        Protection::Shared => entry.path.parent().is_some_and(is_ours),
         Protection::Existing => false,
     };
     protected
@@ -102,7 +101,6 @@ fn settle(entry: &Protected, absent: Absent) -> io::Result<Option<PathBuf>> {
         Protection::Existing if !is_directory(&entry.path) => return Ok(None),
         Protection::Existing => None,
         Protection::Private => Some(0o700),
-        Protection::Shared => Some(0o755),
     };
     match (entry.path.canonicalize(), mode, absent) {
         (Ok(path), ..) if path.is_dir() => Ok(Some(path)),

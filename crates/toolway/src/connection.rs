@@ -97,6 +97,9 @@ struct Live {
     log: Option<ServerLog>,
 }
 
+/// What is said of a server that writes far more to stdout than messages (REL-05).
+const NOISY: &str = "writes much to stdout that is not the protocol; its log belongs on stderr";
+
 impl Live {
     /// Ends it in an orderly way; when this returns, nothing of it is left.
     async fn end(self) {
@@ -132,7 +135,10 @@ impl Connection {
         };
         drop(slot);
         match outcome {
-            Ok(connected) => self.keep(connected).await,
+            Ok(connected) => {
+                let log = live.as_ref().and_then(|live| live.log.clone());
+                self.keep(connected, log).await;
+            }
             Err(error) => {
                 let log = live.as_ref().and_then(|live| live.log.as_ref());
                 let last_words = log.map(ServerLog::tail).unwrap_or_default();
@@ -201,7 +207,7 @@ impl Connection {
     }
 
     /// Keeps a connection that stands until it ends or is stopped.
-    async fn keep(&self, connected: Connected) {
+    async fn keep(&self, connected: Connected, log: Option<ServerLog>) {
         let session = connected.session.clone();
         let facts = session.facts();
         info!(
@@ -211,7 +217,7 @@ impl Connection {
         );
         let lists = connected.lists.clone();
         self.report(News::Connected(Box::new(connected))).await;
-        let mut following = pin!(self.follow(&session, lists));
+        let mut following = pin!(self.follow(&session, lists, log));
         let reason = tokio::select! {
             () = self.stop.cancelled() => return,
             reason = session.closed() => reason,
@@ -227,11 +233,30 @@ impl Connection {
     }
 
     /// Fetches lists again when the server says that they changed. Changes during a fetch are
-    /// one more fetch after it.
-    async fn follow(&self, session: &Session, mut lists: Lists) {
+    /// one more fetch after it. A server that floods its stdout is said to, once.
+    async fn follow(&self, session: &Session, mut lists: Lists, mut log: Option<ServerLog>) {
         let mut changes = session.changes();
         let mut before = session::ListChanges::default();
-        while changes.wait_for(|now| *now != before).await.is_ok() {
+        loop {
+            let noisy = async {
+                match &log {
+                    Some(log) => log.noisy().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let news = tokio::select! {
+                waited = changes.wait_for(|now| *now != before) => waited.map(drop).map_err(drop),
+                () = noisy => Ok(()),
+            };
+            if news.is_err() {
+                return;
+            }
+            if *changes.borrow() == before {
+                log = None;
+                lists.conduct.push(NOISY.to_owned());
+                self.report(News::Offers(Box::new(lists.clone()))).await;
+                continue;
+            }
             let now = *changes.borrow_and_update();
             lists
                 .refresh(session, before, now, self.context.connect_timeout)

@@ -1,12 +1,15 @@
 //! What a server logs: always read, only the last of it kept (REL-06).
 //!
-//! Owns the ring. Lines of stdout that are no messages land here too, marked (REL-05).
+//! Owns the ring. Lines of stdout that are no messages land here too, marked, and when they are
+//! many that is noticed (REL-05).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStderr;
+use tokio::sync::watch;
+use tokio::time::{Duration, Instant};
 use toolway_types::Untrusted;
 
 /// A longer line is kept in pieces.
@@ -18,9 +21,16 @@ const TAIL: usize = 20;
 /// What marks a line that came on stdout.
 const STDOUT_MARK: &str = "[stdout] ";
 
+/// More than this on stdout that is no message, in all or in one second, is no stray banner.
+const NOISE_BYTES: usize = 1024 * 1024;
+const NOISE_LINES: u32 = 100;
+
 /// The last lines a server logged. A cheap handle.
 #[derive(Debug, Clone)]
-pub struct ServerLog(Arc<Mutex<Ring>>);
+pub struct ServerLog {
+    ring: Arc<Mutex<Ring>>,
+    noisy: Arc<watch::Sender<bool>>,
+}
 
 #[derive(Debug)]
 struct Ring {
@@ -28,18 +38,53 @@ struct Ring {
     bytes: usize,
     limit: usize,
     partial: Vec<u8>,
+    noise: Noise,
+}
+
+/// What came on stdout and was no message.
+#[derive(Debug)]
+struct Noise {
+    bytes: usize,
+    second: Instant,
+    lines: u32,
+}
+
+impl Noise {
+    /// Counts a line; whether that is too much.
+    fn count(&mut self, length: usize, now: Instant) -> bool {
+        self.bytes = self.bytes.saturating_add(length);
+        if now.duration_since(self.second) >= Duration::from_secs(1) {
+            (self.second, self.lines) = (now, 0);
+        }
+        self.lines = self.lines.saturating_add(1);
+        self.bytes > NOISE_BYTES || self.lines > NOISE_LINES
+    }
 }
 
 impl ServerLog {
     /// An empty log that keeps at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        let (lines, partial) = (VecDeque::new(), Vec::new());
-        Self(Arc::new(Mutex::new(Ring {
-            lines,
+        let ring = Ring {
+            lines: VecDeque::new(),
             bytes: 0,
             limit,
-            partial,
-        })))
+            partial: Vec::new(),
+            noise: Noise {
+                bytes: 0,
+                second: Instant::now(),
+                lines: 0,
+            },
+        };
+        Self {
+            ring: Arc::new(Mutex::new(ring)),
+            noisy: Arc::new(watch::Sender::new(false)),
+        }
+    }
+
+    /// Resolves once the server has written far more to stdout than belongs there.
+    pub async fn noisy(&self) {
+        // The sender lives as long as this handle.
+        let _ = self.noisy.subscribe().wait_for(|noisy| *noisy).await;
     }
 
     /// Everything that is kept, oldest first.
@@ -58,13 +103,20 @@ impl ServerLog {
 
     pub(super) fn push_stdout(&self, line: &[u8]) {
         let shown = &line[..line.len().min(LONGEST_LINE)];
-        let line = format!("{STDOUT_MARK}{}", String::from_utf8_lossy(shown));
-        self.with(|ring| ring.push(line));
+        let text = format!("{STDOUT_MARK}{}", String::from_utf8_lossy(shown));
+        let too_much = self.with(|ring| {
+            ring.push(text);
+            ring.noise.count(line.len(), Instant::now())
+        });
+        if too_much {
+            self.noisy
+                .send_if_modified(|noisy| !std::mem::replace(noisy, true));
+        }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Ring) -> T) -> T {
         // A panic elsewhere leaves at worst half a line.
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.ring.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -137,6 +189,26 @@ mod tests {
             .iter()
             .map(|line| line.as_received().to_owned())
             .collect()
+    }
+
+    #[test]
+    fn rel_05_the_limits_of_noise() {
+        let start = Instant::now();
+        let noise = || Noise {
+            bytes: 0,
+            second: start,
+            lines: 0,
+        };
+        let mut lines = noise();
+        assert!((0..NOISE_LINES).all(|_| !lines.count(1, start)));
+        assert!(lines.count(1, start), "one more in the same second");
+        assert!(
+            !lines.count(1, start + Duration::from_secs(1)),
+            "a new second"
+        );
+        let mut bytes = noise();
+        assert!(!bytes.count(NOISE_BYTES, start));
+        assert!(bytes.count(1, start + Duration::from_mins(1)));
     }
 
     #[test]

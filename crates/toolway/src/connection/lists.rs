@@ -30,6 +30,8 @@ pub(crate) struct Lists {
     pub templates: Listing<ResourceTemplate>,
     /// Prompts.
     pub prompts: Listing<Prompt>,
+    /// What is wrong with the server itself.
+    pub conduct: Vec<String>,
 }
 
 impl Lists {
@@ -46,6 +48,7 @@ impl Lists {
             resources,
             templates,
             prompts,
+            conduct: Vec::new(),
         })
     }
 
@@ -82,6 +85,7 @@ impl Lists {
             &self.resources.warnings,
             &self.templates.warnings,
             &self.prompts.warnings,
+            &self.conduct,
         ]
         .into_iter()
         .flatten()

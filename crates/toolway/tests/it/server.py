@@ -15,6 +15,10 @@ if "TEST_SOCKET" in os.environ:
 if "banner" in MANNERS:
     print("Welcome to the server!\n\n{not json", flush=True)
 
+if "chatter" in MANNERS:
+    for _ in range(2048):
+        print("chatter " * 128, flush=True)
+
 if "grumble" in MANNERS:
     print("first I grumble", file=sys.stderr, flush=True)
     print("then I grumble more", file=sys.stderr, flush=True)

@@ -52,6 +52,35 @@ async fn a_process_with_any_of_the_common_manners_connects() {
 }
 
 #[tokio::test]
+async fn rel_05_a_server_that_floods_its_stdout_works_and_is_said_to() {
+    let home = Home::new();
+    let host = start(
+        &home,
+        &json!({ "loud": entry(&["chatter"]), "quiet": entry(&["banner"]) }),
+    );
+    host.settled().await;
+    echoes(&host, "loud").await;
+    let mut pictures = host.watch();
+    let picture = pictures
+        .wait_for(|picture| {
+            picture
+                .server("loud")
+                .is_some_and(|it| !it.warnings.is_empty())
+        })
+        .await
+        .expect("a picture")
+        .clone();
+    let warnings = |server: &str| picture.server(server).expect("a server").warnings.clone();
+    assert!(
+        warnings("loud")[0].contains("stdout"),
+        "{:?}",
+        warnings("loud")
+    );
+    assert_eq!(warnings("quiet"), Vec::<String>::new());
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn the_era_of_the_entry_is_obeyed() {
     let home = Home::new();
     let mut pinned = entry(&["touchy"]);

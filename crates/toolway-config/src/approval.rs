@@ -232,7 +232,10 @@ pub fn local_trust(environment: &Environment) -> LocalTrust {
 
 /// Records that what widens in the project's local settings, as it stands, is the person's own.
 pub fn trust_local(environment: &Environment) -> Result<Edited<()>, EditError> {
-    let settings = local_settings(environment);
+    record_local(environment, &local_settings(environment))
+}
+
+fn record_local(environment: &Environment, settings: &Settings) -> Result<Edited<()>, EditError> {
     let directory = path_key(environment.project_root());
     edit(&environment.approvals_file(), |document| {
         let path = ["projects", &directory, "localSettings"];
@@ -241,18 +244,47 @@ pub fn trust_local(environment: &Environment) -> Result<Edited<()>, EditError> {
             return Ok(());
         }
         document.set(&["version"], &json!(1))?;
-        document.set(&path, &json!(local_digest(environment, &settings)))
+        document.set(&path, &json!(local_digest(environment, settings)))
     })
 }
 
-fn local_settings(environment: &Environment) -> Settings {
+/// The project's local settings as they stand, for a person to decide about; `None` when there
+/// are none. Whatever lies in their place, this neither waits nor reads without end.
+pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, Diagnosis> {
     let Some(path) = environment.settings_file(Scope::Local) else {
-        return Settings::default();
+        return Ok(None);
     };
-    let Ok(Some(text)) = read_text(&path) else {
-        return Settings::default();
-    };
-    let file = raw::read(&text, &Source::File(path), FileKind::Local);
+    let source = Source::File(path.clone());
+    let text = read_text(&path).map_err(|error| {
+        Diagnosis::error(format!("`{}` {error}", path.display()))
+            .at(source.origin(error.line()))
+            .hint(format!("look at `{}`", path.display()))
+    })?;
+    if let Some(text) = &text {
+        raw::read(text, &source, FileKind::Local)?;
+    }
+    Ok(text)
+}
+
+/// As [`trust_local`], for the text that a person has just read: what was put in its place since
+/// then is not vouched for.
+pub fn trust_local_text(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
+    record_local(environment, &settings_of(environment, text))
+}
+
+fn local_settings(environment: &Environment) -> Settings {
+    match environment
+        .settings_file(Scope::Local)
+        .map(|path| read_text(&path))
+    {
+        Some(Ok(Some(text))) => settings_of(environment, &text),
+        _ => Settings::default(),
+    }
+}
+
+fn settings_of(environment: &Environment, text: &str) -> Settings {
+    let path = environment.settings_file(Scope::Local).unwrap_or_default();
+    let file = raw::read(text, &Source::File(path), FileKind::Local);
     file.map(|file| file.settings).unwrap_or_default()
 }
 

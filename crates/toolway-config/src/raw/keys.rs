@@ -3,6 +3,7 @@
 //! Owns the tables that the checks and the schema both read, so that they cannot drift apart.
 
 use toolway_types::text::is_hidden;
+pub(crate) use toolway_types::text::spelled_out;
 
 /// What a key's value must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,17 +159,4 @@ pub(crate) fn visible(key: &str) -> Option<String> {
     let seen: String = key.chars().filter(|c| !is_hidden(*c)).collect();
     let seen = seen.trim();
     (seen != key).then(|| seen.to_owned())
-}
-
-/// A text for a message, with everything invisible spelled out.
-pub(crate) fn spelled_out(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if is_hidden(c) {
-                format!("\\u{{{:04X}}}", c as u32)
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
 }

@@ -61,7 +61,7 @@ impl Report {
         if let Some(hint) = &self.hint {
             let _ = writeln!(text, "hint: {hint}");
         }
-        text
+        toolway_types::text::clean(&text).into_owned()
     }
 }
 

@@ -68,7 +68,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     } = &entry.verdict
     {
         for line in diff.lines() {
-            let _ = writeln!(text, "    {}", toolway_types::Untrusted::new(line));
+            let _ = writeln!(text, "    {}", toolway_types::text::spelled_out(line));
         }
     }
     for shadow in &entry.shadows {
@@ -79,7 +79,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     }
     let shown = serde_json::to_string_pretty(&redacted(&entry.definition)).unwrap_or_default();
     for line in shown.lines() {
-        let _ = writeln!(text, "    {}", toolway_types::Untrusted::new(line));
+        let _ = writeln!(text, "    {}", toolway_types::text::spelled_out(line));
     }
     for diagnosis in &entry.diagnoses {
         for line in render_diagnosis(diagnosis).lines() {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use toolway_config::PlannedServer;
+use toolway_types::text::spelled_out;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -66,8 +67,8 @@ fn as_text(server: &PlannedServer) -> String {
     }
     for (key, value) in redacted(&server.definition) {
         match &value {
-            Value::String(word) => line(&key, word),
-            other => line(&key, &other.to_string()),
+            Value::String(word) => line(&spelled_out(&key), &spelled_out(word)),
+            other => line(&spelled_out(&key), &spelled_out(&other.to_string())),
         }
     }
     text

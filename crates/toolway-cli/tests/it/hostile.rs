@@ -1,0 +1,144 @@
+//! What a repository's files can do to the terminal, the time and the trust of the person who
+//! works in it.
+
+use std::process::Command;
+
+use serde_json::json;
+use toolway_testkit::{CommandOutput, TempHome};
+
+use crate::support::{command, servers, toolway};
+
+/// What would act on a terminal, or turn text around, if it got there.
+fn acts(c: char) -> bool {
+    toolway_types::text::is_hidden(c) && c != '\n' && c != '\t'
+}
+
+fn assert_nothing_acts(output: &CommandOutput, words: &[&str]) {
+    let found: Vec<char> = output.stdout.chars().chain(output.stderr.chars()).collect();
+    let found: Vec<&char> = found.iter().filter(|c| acts(**c)).collect();
+    assert!(found.is_empty(), "`{words:?}` printed {found:?}:\n{output}");
+}
+
+#[test]
+fn sec_35_no_command_prints_what_a_repository_hides_in_its_definitions() {
+    let home = TempHome::new();
+    let evil = "\u{1b}[31mX\u{7}\u{9d}52;c;AAAA\u{9c}\u{202e}\u{2066}\u{9b}";
+    let entry = json!({
+        "command": format!("c{evil}"),
+        "args": [format!("a{evil}")],
+        "env": { "E": format!("v{evil}") },
+        "cwd": format!("d{evil}"),
+        "protocol": evil,
+        (format!("k{evil}")): 1,
+        "oauth": { (format!("k{evil}")): 1 },
+    });
+    let clean = json!({ "command": format!("c{evil}"), "args": [evil], "x": evil });
+    let file = servers(&[("bad", entry), ("good", clean), (evil, json!({}))]);
+    for path in [
+        ".mcp.json",
+        ".toolway/settings.local.json",
+        ".toolway/settings.json",
+        ".cursor/mcp.json",
+    ] {
+        home.write(path, &file);
+    }
+    for words in [
+        &["list"][..],
+        &["list", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["get", "bad"],
+        &["get", "good"],
+        &["get", "good", "--json"],
+        &["explain", "bad"],
+        &["explain", "good", "--json"],
+        &["approve", "good"],
+        &["approve", "--local-settings"],
+        &["tools"],
+        &["call", "good", "x"],
+        &["import"],
+        &["import", "--json"],
+        &["approve", "good", "--yes"],
+        &["list"],
+    ] {
+        assert_nothing_acts(&toolway(&home, words), words);
+    }
+}
+
+#[test]
+fn sec_35_no_command_prints_what_hides_in_a_directorys_name() {
+    let home = TempHome::new();
+    let place = home.home().join("p\u{1b}[31m\u{202e}\nhint: run `evil`");
+    home.write(
+        place.join(".mcp.json"),
+        servers(&[
+            ("a", json!({ "command": "x" })),
+            ("b", json!({ "comand": 1 })),
+        ]),
+    );
+    home.write(place.join(".toolway/settings.local.json"), "{");
+    for words in [
+        &["list"][..],
+        &["list", "--json"],
+        &["doctor"],
+        &["explain", "a"],
+        &["get", "a"],
+        &["approve", "a", "--yes"],
+        &["add", "q", "true"],
+    ] {
+        let output = home.run(command(&home, words).current_dir(&place));
+        assert_nothing_acts(&output, words);
+    }
+}
+
+#[test]
+fn sec_05_an_approval_shows_what_a_terminal_would_swallow() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        servers(&[(
+            "a",
+            json!({
+                "command": "ls\u{1b}]0;first\u{7}\nargs: []",
+                "args": ["echo hi\u{9d}; second \u{9c}"],
+            }),
+        )]),
+    );
+    for words in [&["approve", "a"][..], &["explain", "a"], &["get", "a"]] {
+        let output = toolway(&home, words).to_string();
+        for hidden in ["first", "; second "] {
+            assert!(output.contains(hidden), "`{words:?}` hides it:\n{output}");
+        }
+        assert!(
+            !output.lines().any(|line| line.trim() == "args: []"),
+            "a line was forged:\n{output}"
+        );
+    }
+}
+
+#[test]
+fn sec_01_what_lies_in_the_place_of_local_settings_hangs_no_command() {
+    for kind in ["pipe", "/dev/zero"] {
+        let home = TempHome::new();
+        let path = home.write(".toolway/settings.local.json", "{}");
+        std::fs::remove_file(&path).unwrap();
+        if kind == "pipe" {
+            let made = Command::new("mkfifo").arg(&path).status().unwrap();
+            assert!(made.success());
+        } else {
+            std::os::unix::fs::symlink(kind, &path).unwrap();
+        }
+        let words = ["approve", "--local-settings", "--yes"];
+        let output = ends_in_time(&home, &words).expect_code(3);
+        assert!(output.stderr.contains("hint:"), "{output}");
+    }
+}
+
+/// Runs a command that might not end by itself.
+fn ends_in_time(home: &TempHome, words: &[&str]) -> CommandOutput {
+    let mut timed = home.command("timeout");
+    timed.arg("60").arg(crate::support::program()).args(words);
+    let output = home.run(&mut timed);
+    assert_ne!(output.code, Some(124), "`{words:?}` hangs");
+    output
+}

@@ -5,7 +5,7 @@
 //! (`spec`).
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, ProtocolMode, TransportKind};
+use toolway_types::{Diagnosis, ProtocolMode, Severity, TransportKind};
 use url::Url;
 
 use super::Source;
@@ -15,6 +15,10 @@ use crate::env;
 
 /// The shortest `timeout`; anything less was meant in seconds.
 const MIN_TIMEOUT: u64 = 1_000;
+
+/// The most errors, and the most warnings, that are said of one entry or one file's root: a
+/// hostile file must not flood the screen, or take an hour to be found wanting.
+pub(super) const ENOUGH: usize = 20;
 
 /// What checking an entry found.
 pub(crate) struct Checked {
@@ -66,14 +70,27 @@ fn example(key: &str) -> String {
 
 impl Checker<'_> {
     fn error(&mut self, key: &str, message: String, hint: Option<String>) {
+        if self.is_full(Severity::Error) {
+            return;
+        }
         let mut diagnosis = Diagnosis::error(message).at(self.origin(key));
         diagnosis.hint = hint.or_else(|| Some(example(key)));
         self.found.push(diagnosis);
     }
 
     fn warning(&mut self, key: &str, message: String, hint: String) {
+        if self.is_full(Severity::Warning) {
+            return;
+        }
         self.found
             .push(Diagnosis::warning(message).at(self.origin(key)).hint(hint));
+    }
+
+    /// Whether enough is said. Errors and warnings count apart: no number of warnings may make
+    /// an entry with an error look usable.
+    fn is_full(&self, severity: Severity) -> bool {
+        let said = |found: &&Diagnosis| found.severity == severity;
+        self.found.iter().filter(said).count() >= ENOUGH
     }
 
     /// The line of a key; `a.b` means the member `b` of `a`.

@@ -133,8 +133,15 @@ pub(crate) fn meant(
         .or_else(|| nearest(key, known))
 }
 
+/// The longest word that is looked at as a slip.
+const LONGEST_SLIP: usize = 256;
+
 /// The nearest of some words, when it is near enough to be a slip.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Nobody slips into a word this long, and comparing it would take its length over and over.
+    if word.len() > LONGEST_SLIP {
+        return None;
+    }
     let folded = word.to_lowercase();
     let reach = match word.chars().count() {
         0..=2 => 0,

@@ -135,18 +135,31 @@ fn allows(list: &RuleList, subject: &Subject<'_>) -> bool {
     })
 }
 
-/// Where the program really lies, links followed.
+/// Where the program really lies, links followed: the one that the system would start, which
+/// passes over what it cannot execute and takes relative directories from the child's own.
 fn find_program(environment: &Environment, stdio: &StdioSpec) -> Option<PathBuf> {
     let command = Path::new(&stdio.command);
+    let base = stdio.cwd.as_deref().unwrap_or(environment.cwd());
     if stdio.command.contains('/') {
-        let base = stdio.cwd.as_deref().unwrap_or(environment.cwd());
         return base.join(command).canonicalize().ok();
     }
-    let path = stdio.env.get("PATH")?;
-    std::env::split_paths(path.expose())
-        .map(|directory| directory.join(command))
-        .find(|candidate| candidate.is_file())
+    let path = stdio
+        .env
+        .get("PATH")
+        .map_or("/bin:/usr/bin", Secret::expose);
+    let candidates: Vec<_> = std::env::split_paths(path)
+        .map(|directory| base.join(directory).join(command))
+        .filter(|candidate| candidate.is_file())
+        .collect();
+    // What cannot be executed now may be by the time it is started.
+    let found = candidates.iter().find(|candidate| is_executable(candidate));
+    found
+        .or(candidates.first())
         .and_then(|candidate| candidate.canonicalize().ok())
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 /// Gives every server its verdict.

@@ -75,11 +75,11 @@ impl Approvals {
         };
         match raw::json::parse(&text, &source) {
             Ok(raw::json::Root::Empty) => (Self::Read(BTreeMap::new()), None),
-            Ok(raw::json::Root::Object(members)) => {
-                let projects = members.into_iter().find(|member| member.key == "projects");
-                let projects = projects.map(|member| member.into_value().0);
-                (Self::Read(projects_of(projects.as_ref())), None)
-            }
+            Ok(raw::json::Root::Object(members)) => match records(members) {
+                Ok(projects) => (Self::Read(projects), None),
+                // Guessing what it means could miss a rejection.
+                Err((what, line)) => unreadable(what, source.origin(line)),
+            },
             Err(fault) => {
                 let origin = fault.origin.clone().unwrap_or_else(|| source.origin(1));
                 unreadable(fault.message, origin)
@@ -95,10 +95,41 @@ impl Approvals {
     }
 }
 
-fn projects_of(value: Option<&Value>) -> BTreeMap<String, ProjectRecord> {
-    let objects = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
+/// The records of a whole store; the reason and its line when they are not what we write.
+fn records(
+    members: Vec<raw::json::RootMember>,
+) -> Result<BTreeMap<String, ProjectRecord>, (String, u32)> {
+    let mut projects = None;
+    for member in members {
+        let (key, line) = (member.key.clone(), member.line);
+        let (value, _, doubled) = member.into_value();
+        match key.as_str() {
+            "version" if value != json!(1) => {
+                return Err(("its `version` is not 1".to_owned(), line));
+            }
+            "projects" if projects.is_some() => {
+                return Err(("`projects` stands twice".to_owned(), line));
+            }
+            "projects" => {
+                if let Some(double) = doubled.first() {
+                    return Err((format!("`{}` stands twice", double.key), double.second));
+                }
+                projects = Some(projects_of(&value).map_err(|what| (what, line))?);
+            }
+            _ => {}
+        }
+    }
+    Ok(projects.unwrap_or_default())
+}
+
+fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String> {
+    let object = |value: &Value, what: &str| {
+        let object = value.as_object().cloned();
+        object.ok_or_else(|| format!("{what} must be an object"))
+    };
     let mut projects = BTreeMap::new();
-    for (directory, project) in objects(value).unwrap_or_default() {
+    for (directory, project) in object(value, "`projects`")? {
+        let project = object(&project, &format!("`projects.{directory}`"))?;
         let mut record = ProjectRecord {
             local_settings: project
                 .get("localSettings")
@@ -106,12 +137,14 @@ fn projects_of(value: Option<&Value>) -> BTreeMap<String, ProjectRecord> {
                 .map(str::to_owned),
             ..ProjectRecord::default()
         };
-        for (name, server) in objects(project.get("servers")).unwrap_or_default() {
-            record.servers.insert(name, record_of(&server));
+        if let Some(servers) = project.get("servers") {
+            for (name, server) in object(servers, &format!("`projects.{directory}.servers`"))? {
+                record.servers.insert(name, record_of(&server));
+            }
         }
         projects.insert(directory, record);
     }
-    projects
+    Ok(projects)
 }
 
 fn record_of(server: &Value) -> Record {

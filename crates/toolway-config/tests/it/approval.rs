@@ -197,3 +197,30 @@ fn only_servers_of_the_projects_folder_can_be_approved() {
         "`u` is of user scope and needs no approval"
     );
 }
+
+#[test]
+fn a_store_of_another_shape_approves_nobody_and_says_so() {
+    for text in [
+        r#"{"version": 2, "projects": {}}"#,
+        r#"{"version": 1, "projects": []}"#,
+        r#"{"projects": {}, "projects": {}}"#,
+        r#"{"projects": {"PLACE": []}}"#,
+        r#"{"projects": {"PLACE": {"servers": ["x"]}}}"#,
+        r#"{"projects": {"PLACE": {"servers": {}, "servers": {}}}}"#,
+    ] {
+        let stage = Stage::new();
+        stage.project(SERVER);
+        stage.user(r#"{"enabledMcpjsonServers": ["x"]}"#);
+        let place = stage.root.join("home/repo").display().to_string();
+        let text = text.replace("PLACE", &place);
+        stage.write("home/.config/toolway/approvals.json", &text);
+        let plan = stage.plan();
+        assert_eq!(word(&plan, "x"), "pending-approval", "{text}");
+        assert!(
+            plan.diagnoses[0]
+                .message
+                .starts_with("no project server is approved"),
+            "{text}"
+        );
+    }
+}

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, TransportSpec};
 
 use crate::Environment;
@@ -332,7 +333,8 @@ impl Judge<'_> {
         .of(server)
         .at(candidate.raw.origin.clone())
         .hint(format!(
-            "run `toolway approve {server} --allow-env {flags}`"
+            "run `toolway approve {} --allow-env {flags}`",
+            as_word(server.as_str())
         )))
     }
 

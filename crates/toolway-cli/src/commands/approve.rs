@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::Value;
 use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::Scope;
+use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
 
 use crate::commands::add::say_written;
@@ -72,7 +73,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             context,
             args.yes,
             &format!("Start `{}` from now on?", server.name),
-            || format!("toolway approve {} --yes", server.name),
+            || format!("toolway approve {} --yes", as_word(server.name.as_str())),
         )?;
         let edited = toolway_config::approve(&context.environment, server, &args.allow_env)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Value, json};
 use toolway_config::{PlannedServer, Verdict};
+use toolway_types::name::as_word;
 
 use crate::commands::get::redacted;
 use crate::context::{Context, unknown_server};
@@ -90,7 +91,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
 
 /// The exact command that gets the winner further.
 fn next_step(winner: &PlannedServer) -> Option<String> {
-    let name = &winner.name;
+    let name = as_word(winner.name.as_str());
     match &winner.verdict {
         Verdict::Admitted(_) => Some(format!("see its tools with `toolway tools {name}`")),
         Verdict::PendingApproval { .. } => Some(format!("toolway approve {name}")),

@@ -33,7 +33,7 @@ pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Res
         ));
         context.output.say(&format!(
             "hint: see what it expects with `toolway tools {} --json`",
-            outcome.server
+            toolway_types::name::as_word(outcome.server.as_str())
         ));
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway_config::{Plan, Verdict};
+use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::{Diagnosis, Severity, TransportSpec};
 
 use crate::context::{Context, diagnoses, has_errors};
@@ -112,7 +112,8 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
         let path = stdio.env.get("PATH").map_or("", |path| path.expose());
         if !is_program(&stdio.command, path) {
             missing.push(
-                Diagnosis::error(format!("the program `{}` is not found", stdio.command))
+                // As written: what its variables stand for may be a secret.
+                Diagnosis::error(format!("the program `{}` is not found", written(server)))
                     .of(&server.name)
                     .at(server.origin.clone())
                     .hint("install it, or write its full path as `command`"),
@@ -120,6 +121,11 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
         }
     }
     missing
+}
+
+fn written(server: &PlannedServer) -> &str {
+    let command = server.definition.get("command").and_then(Value::as_str);
+    command.unwrap_or_default()
 }
 
 fn is_program(command: &str, path: &str) -> bool {

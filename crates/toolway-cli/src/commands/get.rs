@@ -74,7 +74,7 @@ fn as_text(server: &PlannedServer) -> String {
     text
 }
 
-/// A definition with the values of `env` and `headers` hidden, except where they only name a
+/// A definition with the values of `env` and `headers` and the secrets of `url` hidden, except where they only name a
 /// variable: a name is no secret, and it is what one looks for.
 pub(crate) fn redacted(definition: &Map<String, Value>) -> Map<String, Value> {
     let mut shown = definition.clone();
@@ -87,6 +87,44 @@ pub(crate) fn redacted(definition: &Map<String, Value>) -> Map<String, Value> {
                     *value = json!("[redacted]");
                 }
             }
+        }
+    }
+    if let Some(Value::String(url)) = shown.get_mut("url") {
+        *url = redacted_url(url);
+    }
+    shown
+}
+
+/// An address without its password and the values of its query, which often are keys. By its
+/// letters, because one with variables in it is no URL yet.
+pub(crate) fn redacted_url(url: &str) -> String {
+    let (rest, query) = match url.split_once('?') {
+        Some((rest, query)) => (rest, Some(query)),
+        None => (url, None),
+    };
+    let mut shown = match rest.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '\\', '#']).unwrap_or(rest.len());
+            let (authority, path) = rest.split_at(end);
+            match authority.rsplit_once('@') {
+                Some((who, host)) if !names_only_variables(who) => {
+                    format!("{scheme}://[redacted]@{host}{path}")
+                }
+                _ => format!("{scheme}://{rest}"),
+            }
+        }
+        None => rest.to_owned(),
+    };
+    for (index, pair) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
+        shown.push(if index == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((key, value)) if !names_only_variables(value) => {
+                shown.push_str(key);
+                shown.push_str("=[redacted]");
+            }
+            Some(_) => shown.push_str(pair),
+            None if pair.is_empty() => {}
+            None => shown.push_str("[redacted]"),
         }
     }
     shown

@@ -12,7 +12,7 @@ use toolway_config::{Existing, Plan, signature};
 use toolway_types::{Scope, ServerName, Severity};
 
 use crate::commands::add::{WritableScope, say_written};
-use crate::commands::get::redacted;
+use crate::commands::get::{redacted, redacted_url};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
@@ -248,7 +248,7 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
 fn summary(server: &Imported) -> String {
     let word = |key: &str| server.definition.get(key).and_then(Value::as_str);
     match (word("url"), word("command")) {
-        (Some(url), _) => url.to_owned(),
+        (Some(url), _) => redacted_url(url),
         (None, Some(command)) => {
             let mut words = vec![command.to_owned()];
             if let Some(Value::Array(args)) = server.definition.get("args") {

@@ -142,3 +142,102 @@ fn ends_in_time(home: &TempHome, words: &[&str]) -> CommandOutput {
     assert_ne!(output.code, Some(124), "`{words:?}` hangs");
     output
 }
+
+#[test]
+fn sec_01_a_servers_name_cannot_smuggle_a_command_into_a_hint() {
+    let home = TempHome::new();
+    let entry = json!({ "command": "x" });
+    let names = ["x; touch evil", "$(evil)", "--all", "it's"];
+    home.write(
+        ".mcp.json",
+        servers(&names.map(|name| (name, entry.clone()))),
+    );
+    let output = toolway(&home, &["list"]);
+    for hint in [
+        "`toolway approve 'x; touch evil'`",
+        "`toolway approve '$(evil)'`",
+        "`toolway approve -- '--all'`",
+        r"`toolway approve 'it'\''s'`",
+    ] {
+        assert!(output.stderr.contains(hint), "{hint}:\n{output}");
+    }
+    let output = toolway(&home, &["call", names[0], "tool"]).expect_code(6);
+    assert!(
+        output.stderr.contains("toolway approve 'x; touch evil'"),
+        "{output}"
+    );
+}
+
+#[test]
+fn the_secrets_of_an_address_are_not_shown() {
+    let home = TempHome::new();
+    let url = "http://me:pass-canary@127.0.0.1:1/mcp?key=query-canary&x=${NAME}";
+    home.write_settings(servers(&[("far", json!({ "type": "http", "url": url }))]));
+    for words in [
+        &["get", "far"][..],
+        &["get", "far", "--json"],
+        &["explain", "far"],
+        &["explain", "far", "--json"],
+        &["list"],
+        &["-vvv", "list"],
+        &["call", "far", "x"],
+        &[
+            "call",
+            "http://pass-canary@127.0.0.1:1/mcp?key=query-canary",
+            "x",
+        ],
+    ] {
+        let output = home.run(command(&home, words).env("NAME", "value-canary"));
+        assert!(
+            !output.to_string().contains("canary"),
+            "{words:?}:\n{output}"
+        );
+    }
+    let output = toolway(&home, &["get", "far"]);
+    let shown = "http://[redacted]@127.0.0.1:1/mcp?key=[redacted]&x=${NAME}";
+    assert!(output.stdout.contains(shown), "{output}");
+}
+
+#[test]
+fn a_changed_definition_is_explained_without_its_secrets() {
+    let home = TempHome::new();
+    let entry = |secret: &str| {
+        let env = json!({ "KEY": secret, "SAME": "same-canary", "NAME": "${VAR}" });
+        servers(&[("a", json!({ "command": "x", "env": env }))])
+    };
+    home.write(".mcp.json", entry("old-canary"));
+    toolway(&home, &["approve", "a", "--yes"]).expect_code(0);
+    home.write(".mcp.json", entry("new-canary"));
+    for words in [&["explain", "a"][..], &["explain", "a", "--json"]] {
+        let output = toolway(&home, words);
+        assert!(!output.to_string().contains("canary"), "{output}");
+        assert!(output.stdout.contains("[redacted, changed]"), "{output}");
+    }
+    let shown = toolway(&home, &["approve", "a"]);
+    assert!(
+        shown.stderr.contains("new-canary"),
+        "what is approved is shown whole:\n{shown}"
+    );
+}
+
+#[test]
+fn no_number_of_connections_at_a_time_is_too_large() {
+    let home = crate::support::home_with(toolway_testkit::Script::default());
+    let mut list = command(&home, &["list"]);
+    list.env("MCP_SERVER_CONNECTION_BATCH_SIZE", u64::MAX.to_string())
+        .env(
+            "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE",
+            u64::MAX.to_string(),
+        );
+    let output = home.run(&mut list).expect_code(0);
+    assert!(output.stdout.contains("connected"), "{output}");
+}
+
+#[test]
+fn a_server_flag_that_cannot_be_read_ends_the_command() {
+    let home = TempHome::new();
+    for value in ["nameless", "a='open"] {
+        let output = toolway(&home, &["list", "--mcp-server", value]).expect_code(3);
+        assert!(output.stderr.contains("hint:"), "{output}");
+    }
+}

@@ -109,7 +109,7 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
                 .hint("`toolway add <name> <command or url>` makes them"),
         );
     };
-    let lines: Vec<String> = text.lines().map(|line| spelled_out(line)).collect();
+    let lines: Vec<String> = text.lines().map(spelled_out).collect();
     context
         .output
         .say(&format!("{}:\n{}", path.display(), lines.join("\n")));

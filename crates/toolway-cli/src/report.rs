@@ -111,8 +111,14 @@ pub(crate) fn render_diagnosis(diagnosis: &Diagnosis) -> String {
         let _ = write!(text, "server `{server}`: ");
     }
     let _ = writeln!(text, "{}", diagnosis.message);
-    if let Some(hint) = &diagnosis.hint {
-        let _ = writeln!(text, "hint: {hint}");
+    match (&diagnosis.hint, diagnosis.severity) {
+        (Some(hint), _) => {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        (None, Severity::Error) => {
+            text.push_str("hint: mend it at that place, then check with `toolway doctor`\n");
+        }
+        (None, Severity::Warning) => {}
     }
     text
 }

@@ -241,3 +241,28 @@ fn a_server_flag_that_cannot_be_read_ends_the_command() {
         assert!(output.stderr.contains("hint:"), "{output}");
     }
 }
+
+#[test]
+fn every_error_of_a_file_has_a_hint() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"a": 1, "b": {"x": 2}, "": {}}}"#,
+    );
+    home.write(".cursor/mcp.json", r#"{"mcpServers": {"a": 1, "b": {}}}"#);
+    home.write_settings(
+        r#"{"enabledMcpServers": 1, "disabledMcpServers": [1], "enabledPlugins": {"p": 1},
+            "permissions": {"allow": 1, "defaultMode": "x"}, "hooks": {"PreToolUse": 1}}"#,
+    );
+    for words in [&["list"][..], &["doctor"], &["import"]] {
+        let output = toolway(&home, words);
+        let lines: Vec<&str> = output.stdout.lines().chain(output.stderr.lines()).collect();
+        for (index, line) in lines.iter().enumerate() {
+            let next = lines.get(index + 1).copied().unwrap_or_default();
+            assert!(
+                !line.starts_with("error: ") || next.starts_with("hint: "),
+                "`{line}` has no hint:\n{output}"
+            );
+        }
+    }
+}

@@ -312,3 +312,16 @@ fn sec_14_a_policy_behind_a_link_counts_only_where_nobody_else_can_move_it() {
     let typed = object(json!({"command": "true"}));
     assert!(adhoc(&stage.environment(), &plan, "typed", typed).is_err());
 }
+
+#[test]
+fn sec_14_a_rule_for_every_command_means_every_command() {
+    let stage = stage();
+    stage.managed(r#"{"deniedMcpServers": [{"serverCommand": ["**"]}]}"#);
+    let plan = stage.plan();
+    assert_eq!(
+        word(&plan, "npx"),
+        "refused",
+        "its arguments do not save it"
+    );
+    assert_eq!(word(&plan, "github"), "admitted");
+}

@@ -91,7 +91,10 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     } else {
         Exit::Success
     };
-    let candidates = choose(context.plan(), &found);
+    let mut candidates = choose(context.plan(), &found);
+    if args.yes && args.from.is_none() {
+        leave_out_repository(context, &mut candidates);
+    }
     if args.json {
         context.output.json(&preview_json(&candidates))?;
     } else {
@@ -208,6 +211,28 @@ fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
         }
     }
     candidates
+}
+
+/// A `--yes` is for what a person's own clients have. A file that came with the repository would
+/// make its servers the person's own unseen (SEC-01), so those need a look or their name.
+fn leave_out_repository(context: &Context, candidates: &mut [Candidate<'_>]) {
+    let environment = &context.environment;
+    let root = environment.project_root();
+    if environment
+        .home()
+        .is_some_and(|home| home.starts_with(root))
+    {
+        return;
+    }
+    for candidate in candidates {
+        if candidate.fate == Fate::Add && candidate.found.path.starts_with(root) {
+            let path = candidate.found.path.display();
+            candidate.fate = Fate::Skip(format!(
+                "its file came with this repository; look at it, then leave `--yes` out or name \
+                 it with `--from {path}`"
+            ));
+        }
+    }
 }
 
 fn preview(candidates: &[Candidate<'_>]) -> String {

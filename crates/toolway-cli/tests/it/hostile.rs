@@ -266,3 +266,31 @@ fn every_error_of_a_file_has_a_hint() {
         }
     }
 }
+
+#[test]
+fn sec_01_an_import_takes_nothing_of_a_repository_unseen() {
+    let home = TempHome::new();
+    let entry = servers(&[("evil", json!({ "command": "evil" }))]);
+    for path in [
+        ".cursor/mcp.json",
+        ".vscode/mcp.json",
+        ".gemini/settings.json",
+    ] {
+        home.write(path, &entry);
+    }
+    home.write(
+        home.home().join(".cursor/mcp.json"),
+        servers(&[("own", json!({ "command": "own" }))]),
+    );
+    toolway(&home, &["import", "--yes"]);
+    let names: Vec<String> = toolway(&home, &["list", "--no-connect", "--json"]).json()["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| server["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["own"]);
+    let words = ["import", "cursor", "--yes", "--from", ".cursor/mcp.json"];
+    let named = toolway(&home, &words).expect_code(0);
+    assert!(named.stderr.contains("added"), "{named}");
+}

@@ -59,6 +59,8 @@ pub fn add_server(
             .servers
             .iter()
             .find(|server| server.name == *name && server.scope == scope)
+            // Typing vouches for what was typed, not for what somebody put in its place since.
+            .filter(|server| server.definition == *definition)
         {
             approval::approve(environment, server, &server.variables)?;
         }

@@ -350,7 +350,7 @@ impl Judge<'_> {
             Origin::Flag { flag, .. } => Source::Flag(flag),
             Origin::Program => Source::Program,
         };
-        Builder {
+        let mut spec = Builder {
             name: &raw.name,
             kind,
             definition: &raw.definition,
@@ -360,6 +360,15 @@ impl Judge<'_> {
             environment: &self.basis.environment,
             inherited: self.inherited,
         }
-        .build()
+        .build()?;
+        // Approved for one directory, it must not run what a folder below it, perhaps another
+        // repository's, has under the same relative name.
+        if let TransportSpec::Stdio(stdio) = &mut spec.transport
+            && matches!(candidate.scope, Scope::Project | Scope::Local)
+        {
+            let directory = || candidate.place.directory.clone();
+            stdio.cwd.get_or_insert_with(directory);
+        }
+        Ok(spec)
     }
 }

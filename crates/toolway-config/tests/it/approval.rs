@@ -2,8 +2,9 @@
 
 use insta::assert_snapshot;
 use toolway_config::{Flags, Verdict};
+use toolway_types::TransportSpec;
 
-use crate::{Stage, server, table, word};
+use crate::{Stage, server, spec, table, word};
 
 const SERVER: &str =
     r#"{"mcpServers": {"x": {"command": "run", "args": ["a"], "env": {"K": "v"}}}}"#;
@@ -223,4 +224,18 @@ fn a_store_of_another_shape_approves_nobody_and_says_so() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn sec_04_an_approved_server_runs_in_its_own_directory_wherever_one_stands() {
+    let mut stage = Stage::new();
+    stage.project(r#"{"mcpServers": {"x": {"command": "./run", "args": ["server.js"]}}}"#);
+    stage.approve("x", &[]);
+    stage.write("home/repo/deep/run", "another repository's");
+    stage.cwd = stage.root.join("home/repo/deep");
+    let plan = stage.plan();
+    let TransportSpec::Stdio(stdio) = &spec(&plan, "x").transport else {
+        panic!("a process");
+    };
+    assert_eq!(stdio.cwd, Some(stage.root.join("home/repo")));
 }

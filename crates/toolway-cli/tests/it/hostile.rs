@@ -291,6 +291,6 @@ fn sec_01_an_import_takes_nothing_of_a_repository_unseen() {
         .collect();
     assert_eq!(names, ["own"]);
     let words = ["import", "cursor", "--yes", "--from", ".cursor/mcp.json"];
-    let named = toolway(&home, &words).expect_code(0);
-    assert!(named.stderr.contains("added"), "{named}");
+    let by_path = toolway(&home, &words).expect_code(0);
+    assert!(by_path.stderr.contains("added"), "{by_path}");
 }

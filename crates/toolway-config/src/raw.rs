@@ -19,6 +19,10 @@ pub(crate) mod settings;
 use json::{Content, Member, Root, RootMember, Spot};
 pub(crate) use settings::Settings;
 
+/// The most errors, and the most warnings, that are said of one entry or one file's root: a
+/// hostile file must not flood the screen, or take an hour to be found wanting.
+const ENOUGH: usize = 20;
+
 /// The text a definition stands in.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
@@ -165,7 +169,7 @@ impl RawFile {
     /// Notes a finding about the file, up to a number that a person can still read.
     fn note(&mut self, diagnosis: Diagnosis) {
         let alike = |found: &&Diagnosis| found.severity == diagnosis.severity;
-        if self.diagnoses.iter().filter(alike).count() < entry::ENOUGH {
+        if self.diagnoses.iter().filter(alike).count() < ENOUGH {
             self.diagnoses.push(diagnosis);
         }
     }
@@ -268,7 +272,7 @@ impl RawFile {
                 (name, false)
             }
         };
-        for double in doubled.into_iter().take(entry::ENOUGH) {
+        for double in doubled.into_iter().take(ENOUGH) {
             found.push(
                 Diagnosis::error(format!(
                     "`{}` stands twice in this entry, on lines {} and {}",

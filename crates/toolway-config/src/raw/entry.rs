@@ -8,17 +8,13 @@ use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ProtocolMode, Severity, TransportKind};
 use url::Url;
 
-use super::Source;
 use super::json::{Spot, kind_of};
 use super::keys::{self, Shape};
+use super::{ENOUGH, Source};
 use crate::env;
 
 /// The shortest `timeout`; anything less was meant in seconds.
 const MIN_TIMEOUT: u64 = 1_000;
-
-/// The most errors, and the most warnings, that are said of one entry or one file's root: a
-/// hostile file must not flood the screen, or take an hour to be found wanting.
-pub(super) const ENOUGH: usize = 20;
 
 /// What checking an entry found.
 pub(crate) struct Checked {
@@ -79,18 +75,16 @@ impl Checker<'_> {
     }
 
     fn warning(&mut self, key: &str, message: String, hint: String) {
-        if self.is_full(Severity::Warning) {
-            return;
+        if !self.is_full(Severity::Warning) {
+            self.found
+                .push(Diagnosis::warning(message).at(self.origin(key)).hint(hint));
         }
-        self.found
-            .push(Diagnosis::warning(message).at(self.origin(key)).hint(hint));
     }
 
-    /// Whether enough is said. Errors and warnings count apart: no number of warnings may make
-    /// an entry with an error look usable.
+    /// Whether enough is said. Counted apart: warnings must not crowd out the one error.
     fn is_full(&self, severity: Severity) -> bool {
-        let said = |found: &&Diagnosis| found.severity == severity;
-        self.found.iter().filter(said).count() >= ENOUGH
+        let said = self.found.iter().filter(|found| found.severity == severity);
+        said.count() >= ENOUGH
     }
 
     /// The line of a key; `a.b` means the member `b` of `a`.

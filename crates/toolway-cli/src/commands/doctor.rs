@@ -110,7 +110,7 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
             continue;
         };
         let path = stdio.env.get("PATH").map_or("", |path| path.expose());
-        if !is_program(&stdio.command, path) {
+        if !is_program(stdio.cwd.as_deref(), &stdio.command, path) {
             missing.push(
                 // As written: what its variables stand for may be a secret.
                 Diagnosis::error(format!("the program `{}` is not found", written(server)))
@@ -128,11 +128,13 @@ fn written(server: &PlannedServer) -> &str {
     command.unwrap_or_default()
 }
 
-fn is_program(command: &str, path: &str) -> bool {
+fn is_program(cwd: Option<&Path>, command: &str, path: &str) -> bool {
+    // Relative names start where the process will.
+    let base = cwd.unwrap_or(Path::new(""));
     if command.contains('/') {
-        return Path::new(command).is_file();
+        return base.join(command).is_file();
     }
-    std::env::split_paths(path).any(|directory| directory.join(command).is_file())
+    std::env::split_paths(path).any(|directory| base.join(directory).join(command).is_file())
 }
 
 /// A diagnosis as JSON.

@@ -294,3 +294,18 @@ fn sec_01_an_import_takes_nothing_of_a_repository_unseen() {
     let by_path = toolway(&home, &words).expect_code(0);
     assert!(by_path.stderr.contains("added"), "{by_path}");
 }
+
+#[test]
+fn the_doctor_looks_for_a_program_where_it_would_be_started() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        servers(&[("a", json!({ "command": "./run" }))]),
+    );
+    home.write("run", "#!/bin/sh\n");
+    toolway(&home, &["approve", "a", "--yes"]).expect_code(0);
+    let below = home.write("below/file", "");
+    let mut doctor = command(&home, &["doctor"]);
+    doctor.current_dir(below.parent().unwrap());
+    home.run(&mut doctor).expect_code(0);
+}

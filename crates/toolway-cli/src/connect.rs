@@ -155,7 +155,10 @@ impl Typed {
         let host = url
             .split("//")
             .nth(1)
-            .and_then(|rest| rest.split(['/', ':', '?', '#']).next());
+            .and_then(|rest| rest.split(['/', '\\', '?', '#']).next())
+            // Who logs in is not part of the name, and may be a token.
+            .and_then(|authority| authority.rsplit('@').next())
+            .and_then(|host| host.split(':').next());
         let name = host.filter(|host| !host.is_empty()).unwrap_or("url");
         let kind = if url.to_ascii_lowercase().starts_with("ws") {
             "ws"

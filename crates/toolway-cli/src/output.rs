@@ -2,10 +2,13 @@
 //!
 //! Owns terminal detection, colour, width and tables. Holds no state of the product.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 use toolway_config::Environment;
+use toolway_types::text::{clean, is_hidden};
 use unicode_width::UnicodeWidthStr as _;
 
 /// The two streams and what is known about them.
@@ -61,8 +64,13 @@ impl Output {
         self.colour
     }
 
-    /// Writes a result.
+    /// Writes a result, cleaned of what would act on a terminal (SEC-35).
     pub(crate) fn result(&self, text: &str) -> io::Result<()> {
+        self.verbatim(&clean(text))
+    }
+
+    /// Writes a result as it is, for programs that read it.
+    pub(crate) fn verbatim(&self, text: &str) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
@@ -72,11 +80,12 @@ impl Output {
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(value)?;
         text.push('\n');
-        self.result(&text)
+        self.verbatim(&escape_hidden(&text))
     }
 
     /// Says something that is not a result. A closed stderr is nobody's problem.
     pub(crate) fn say(&self, text: &str) {
+        let text = clean(text);
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes());
         if !text.ends_with('\n') {
@@ -87,7 +96,7 @@ impl Output {
     /// Asks a yes-or-no question; anything but a yes is a no.
     pub(crate) fn confirm(&self, question: &str) -> io::Result<bool> {
         let mut stderr = io::stderr().lock();
-        write!(stderr, "{question} [y/N] ")?;
+        write!(stderr, "{} [y/N] ", clean(question))?;
         stderr.flush()?;
         let mut answer = String::new();
         io::stdin().read_line(&mut answer)?;
@@ -101,6 +110,26 @@ impl Output {
     pub(crate) fn table(&self, head: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
         self.result(&render_table(head, rows, self.width))
     }
+}
+
+/// JSON with every hidden character as an escape: the same document, which no terminal obeys.
+/// Such characters can stand only inside strings, except for white space.
+fn escape_hidden(json: &str) -> Cow<'_, str> {
+    let acts = |c: char| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
+    if !json.contains(acts) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if acts(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 /// A table of plain columns, two spaces apart. With a width, the last column is cut to fit.

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
+use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity};
 
 use crate::exit::Exit;
@@ -61,7 +62,7 @@ impl Report {
         if let Some(hint) = &self.hint {
             let _ = writeln!(text, "hint: {hint}");
         }
-        text
+        toolway_types::text::clean(&text).into_owned()
     }
 }
 
@@ -110,8 +111,14 @@ pub(crate) fn render_diagnosis(diagnosis: &Diagnosis) -> String {
         let _ = write!(text, "server `{server}`: ");
     }
     let _ = writeln!(text, "{}", diagnosis.message);
-    if let Some(hint) = &diagnosis.hint {
-        let _ = writeln!(text, "hint: {hint}");
+    match (&diagnosis.hint, diagnosis.severity) {
+        (Some(hint), _) => {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        (None, Severity::Error) => {
+            text.push_str("hint: mend it at that place, then check with `toolway doctor`\n");
+        }
+        (None, Severity::Warning) => {}
     }
     text
 }
@@ -119,25 +126,38 @@ pub(crate) fn render_diagnosis(diagnosis: &Diagnosis) -> String {
 impl Report {
     /// A server that is not connected, in whichever state it is.
     pub(crate) fn unavailable(server: &str, state: &ConnectionState) -> Self {
+        let word = as_word(server);
         match state {
             ConnectionState::Failed(failure) => {
                 let exit = match failure.kind {
                     FailureKind::TimedOut => Exit::TimedOut,
                     _ => Exit::Connection,
                 };
-                Report::new(exit, format!("server `{server}` failed: {}", failure.message))
-                    .details(failure.stderr.iter().map(|line| format!("| {}", line.line())))
-                    .hint(failure_hint(server, failure.kind))
+                Report::new(
+                    exit,
+                    format!("server `{server}` failed: {}", failure.message),
+                )
+                .details(
+                    failure
+                        .stderr
+                        .iter()
+                        .map(|line| format!("| {}", line.line())),
+                )
+                .hint(failure_hint(server, failure.kind))
             }
             ConnectionState::NeedsAuth { .. } => Report::needs_login(server),
-            ConnectionState::Disabled { reason } => {
-                Report::new(Exit::Refused, format!("server `{server}` cannot be used: {reason}"))
-                    .hint(format!("see why with `toolway explain {server}`"))
-            }
-            ConnectionState::Pending { .. } | ConnectionState::Connected(_) => {
-                Report::new(Exit::Connection, format!("server `{server}` is not connected yet"))
-                    .hint(format!("try again; see its state with `toolway list`, its entry with `toolway get {server}`"))
-            }
+            ConnectionState::Disabled { reason } => Report::new(
+                Exit::Refused,
+                format!("server `{server}` cannot be used: {reason}"),
+            )
+            .hint(format!("see why with `toolway explain {word}`")),
+            ConnectionState::Pending { .. } | ConnectionState::Connected(_) => Report::new(
+                Exit::Connection,
+                format!("server `{server}` is not connected yet"),
+            )
+            .hint(format!(
+                "try again; see its state with `toolway list`, its entry with `toolway get {word}`"
+            )),
         }
     }
 }
@@ -145,13 +165,15 @@ impl Report {
 impl Report {
     /// A server that wants a login.
     fn needs_login(server: &str) -> Self {
+        let word = as_word(server);
         Report::new(Exit::NeedsLogin, format!("server `{server}` wants a login first")).hint(format!(
-            "give it a token: `toolway add {server} <url> --force -H \"Authorization: Bearer ${{TOKEN}}\"`"
+            "give it a token: `toolway add {word} <url> --force -H \"Authorization: Bearer ${{TOKEN}}\"`"
         ))
     }
 }
 
 fn failure_hint(server: &str, kind: FailureKind) -> String {
+    let server = as_word(server);
     match kind {
         FailureKind::Spawn => {
             format!("check the program with `toolway get {server}` and `toolway doctor`")
@@ -176,9 +198,10 @@ impl From<CallError> for Report {
                 let report = Report::new(Exit::Usage, format!("no tool `{target}`"));
                 match (suggestion, target) {
                     (Some(near), _) => report.hint(format!("did you mean `{near}`?")),
-                    (None, ToolTarget::Key(key)) => {
-                        report.hint(format!("see its tools with `toolway tools {}`", key.server))
-                    }
+                    (None, ToolTarget::Key(key)) => report.hint(format!(
+                        "see its tools with `toolway tools {}`",
+                        as_word(key.server.as_str())
+                    )),
                     (None, ToolTarget::Exposed(_)) => {
                         report.hint("see all tools with `toolway tools`")
                     }
@@ -207,7 +230,8 @@ impl From<CallError> for Report {
                 format!("{path}: {}", problem.message)
             }))
             .hint(format!(
-                "see its schema with `toolway tools {server} --json`"
+                "see its schema with `toolway tools {} --json`",
+                as_word(server.as_str())
             )),
             CallError::Refused { by, .. } => {
                 Report::new(Exit::Refused, message).hint(refused_hint(&by))
@@ -221,17 +245,24 @@ impl From<CallError> for Report {
             CallError::Cancelled { .. } => {
                 Report::new(Exit::TimedOut, message).hint("run it again")
             }
-            CallError::Protocol { server, .. } => Report::new(Exit::ToolError, message).hint(
-                format!("see what its tools expect with `toolway tools {server} --json`"),
-            ),
-            CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
-                Report::new(Exit::Connection, message).hint(format!(
-                    "see whether it still connects with `toolway tools {server}`"
+            CallError::Protocol { server, .. } => {
+                Report::new(Exit::ToolError, message).hint(format!(
+                    "see what its tools expect with `toolway tools {} --json`",
+                    as_word(server.as_str())
                 ))
             }
-            CallError::TooLarge { server, .. } => Report::new(Exit::ToolError, message).hint(
-                format!("ask for less; see what it takes with `toolway tools {server} --json`"),
-            ),
+            CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
+                Report::new(Exit::Connection, message).hint(format!(
+                    "see whether it still connects with `toolway tools {}`",
+                    as_word(server.as_str())
+                ))
+            }
+            CallError::TooLarge { server, .. } => {
+                Report::new(Exit::ToolError, message).hint(format!(
+                    "ask for less; see what it takes with `toolway tools {} --json`",
+                    as_word(server.as_str())
+                ))
+            }
         }
     }
 }

@@ -75,11 +75,11 @@ impl Approvals {
         };
         match raw::json::parse(&text, &source) {
             Ok(raw::json::Root::Empty) => (Self::Read(BTreeMap::new()), None),
-            Ok(raw::json::Root::Object(members)) => {
-                let projects = members.into_iter().find(|member| member.key == "projects");
-                let projects = projects.map(|member| member.into_value().0);
-                (Self::Read(projects_of(projects.as_ref())), None)
-            }
+            Ok(raw::json::Root::Object(members)) => match records(members) {
+                Ok(projects) => (Self::Read(projects), None),
+                // Guessing what it means could miss a rejection.
+                Err((what, line)) => unreadable(what, source.origin(line)),
+            },
             Err(fault) => {
                 let origin = fault.origin.clone().unwrap_or_else(|| source.origin(1));
                 unreadable(fault.message, origin)
@@ -95,10 +95,41 @@ impl Approvals {
     }
 }
 
-fn projects_of(value: Option<&Value>) -> BTreeMap<String, ProjectRecord> {
-    let objects = |value: Option<&Value>| value.and_then(Value::as_object).cloned();
+/// The records of a whole store; the reason and its line when they are not what we write.
+fn records(
+    members: Vec<raw::json::RootMember>,
+) -> Result<BTreeMap<String, ProjectRecord>, (String, u32)> {
+    let mut projects = None;
+    for member in members {
+        let (key, line) = (member.key.clone(), member.line);
+        let (value, _, doubled) = member.into_value();
+        match key.as_str() {
+            "version" if value != json!(1) => {
+                return Err(("its `version` is not 1".to_owned(), line));
+            }
+            "projects" if projects.is_some() => {
+                return Err(("`projects` stands twice".to_owned(), line));
+            }
+            "projects" => {
+                if let Some(double) = doubled.first() {
+                    return Err((format!("`{}` stands twice", double.key), double.second));
+                }
+                projects = Some(projects_of(&value).map_err(|what| (what, line))?);
+            }
+            _ => {}
+        }
+    }
+    Ok(projects.unwrap_or_default())
+}
+
+fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String> {
+    let object = |value: &Value, what: &str| {
+        let object = value.as_object().cloned();
+        object.ok_or_else(|| format!("{what} must be an object"))
+    };
     let mut projects = BTreeMap::new();
-    for (directory, project) in objects(value).unwrap_or_default() {
+    for (directory, project) in object(value, "`projects`")? {
+        let project = object(&project, &format!("`projects.{directory}`"))?;
         let mut record = ProjectRecord {
             local_settings: project
                 .get("localSettings")
@@ -106,12 +137,14 @@ fn projects_of(value: Option<&Value>) -> BTreeMap<String, ProjectRecord> {
                 .map(str::to_owned),
             ..ProjectRecord::default()
         };
-        for (name, server) in objects(project.get("servers")).unwrap_or_default() {
-            record.servers.insert(name, record_of(&server));
+        if let Some(servers) = project.get("servers") {
+            for (name, server) in object(servers, &format!("`projects.{directory}.servers`"))? {
+                record.servers.insert(name, record_of(&server));
+            }
         }
         projects.insert(directory, record);
     }
-    projects
+    Ok(projects)
 }
 
 fn record_of(server: &Value) -> Record {
@@ -232,7 +265,10 @@ pub fn local_trust(environment: &Environment) -> LocalTrust {
 
 /// Records that what widens in the project's local settings, as it stands, is the person's own.
 pub fn trust_local(environment: &Environment) -> Result<Edited<()>, EditError> {
-    let settings = local_settings(environment);
+    record_local(environment, &local_settings(environment))
+}
+
+fn record_local(environment: &Environment, settings: &Settings) -> Result<Edited<()>, EditError> {
     let directory = path_key(environment.project_root());
     edit(&environment.approvals_file(), |document| {
         let path = ["projects", &directory, "localSettings"];
@@ -241,18 +277,47 @@ pub fn trust_local(environment: &Environment) -> Result<Edited<()>, EditError> {
             return Ok(());
         }
         document.set(&["version"], &json!(1))?;
-        document.set(&path, &json!(local_digest(environment, &settings)))
+        document.set(&path, &json!(local_digest(environment, settings)))
     })
 }
 
-fn local_settings(environment: &Environment) -> Settings {
+/// The project's local settings as they stand, for a person to decide about; `None` when there
+/// are none. Whatever lies in their place, this neither waits nor reads without end.
+pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, Diagnosis> {
     let Some(path) = environment.settings_file(Scope::Local) else {
-        return Settings::default();
+        return Ok(None);
     };
-    let Ok(Some(text)) = read_text(&path) else {
-        return Settings::default();
-    };
-    let file = raw::read(&text, &Source::File(path), FileKind::Local);
+    let source = Source::File(path.clone());
+    let text = read_text(&path).map_err(|error| {
+        Diagnosis::error(format!("`{}` {error}", path.display()))
+            .at(source.origin(error.line()))
+            .hint(format!("look at `{}`", path.display()))
+    })?;
+    if let Some(text) = &text {
+        raw::read(text, &source, FileKind::Local)?;
+    }
+    Ok(text)
+}
+
+/// As [`trust_local`], for the text that a person has just read: what was put in its place since
+/// then is not vouched for.
+pub fn trust_local_text(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
+    record_local(environment, &settings_of(environment, text))
+}
+
+fn local_settings(environment: &Environment) -> Settings {
+    match environment
+        .settings_file(Scope::Local)
+        .map(|path| read_text(&path))
+    {
+        Some(Ok(Some(text))) => settings_of(environment, &text),
+        _ => Settings::default(),
+    }
+}
+
+fn settings_of(environment: &Environment, text: &str) -> Settings {
+    let path = environment.settings_file(Scope::Local).unwrap_or_default();
+    let file = raw::read(text, &Source::File(path), FileKind::Local);
     file.map(|file| file.settings).unwrap_or_default()
 }
 

@@ -59,6 +59,8 @@ pub fn add_server(
             .servers
             .iter()
             .find(|server| server.name == *name && server.scope == scope)
+            // Typing vouches for what was typed, not for what somebody put in its place since.
+            .filter(|server| server.definition == *definition)
         {
             approval::approve(environment, server, &server.variables)?;
         }
@@ -167,6 +169,9 @@ fn edit_settings<T>(
     path: &Path,
     change: impl FnOnce(&mut Document) -> Result<T, EditError>,
 ) -> Result<Edited<T>, EditError> {
+    if matches!(scope, Scope::Project | Scope::Local) {
+        stays_in_project(path)?;
+    }
     let trust = (scope == Scope::Local).then(|| approval::local_trust(environment));
     let edited = match (scope, path.parent()) {
         // What we keep beside a repository's files must not end up in its history.
@@ -189,6 +194,24 @@ fn edit_settings<T>(
         approval::trust_local(environment)?;
     }
     Ok(edited)
+}
+
+/// Refuses to write where a repository's link leads: it could be anybody's file, one of the
+/// person's own settings included.
+fn stays_in_project(path: &Path) -> Result<(), EditError> {
+    let ours = path.parent().filter(|folder| folder.ends_with(".toolway"));
+    let beside = path.with_file_name(".toolway");
+    let is_link = |path: &Path| path.is_symlink();
+    match [path, ours.unwrap_or(&beside)]
+        .into_iter()
+        .find(|path| is_link(path))
+    {
+        Some(link) => Err(EditError::Refused(format!(
+            "`{}` is a link, and what a project's link leads to is not written",
+            link.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Makes a directory of ours that git does not see.

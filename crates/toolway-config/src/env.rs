@@ -97,6 +97,12 @@ pub(crate) fn mentions_variable(text: &str) -> bool {
     text.contains("${") && pieces(text).any(|piece| matches!(piece, Piece::Variable { .. }))
 }
 
+/// Whether a string is one variable without a default, and nothing else.
+pub(crate) fn is_variable(text: &str) -> bool {
+    let mut found = pieces(text);
+    matches!(found.next(), Some(Piece::Variable { default: None, .. })) && found.next().is_none()
+}
+
 /// The names of the variables a definition reads, in order and once each.
 pub(crate) fn variables_of(definition: &Map<String, Value>) -> Vec<String> {
     let mut names = BTreeSet::new();

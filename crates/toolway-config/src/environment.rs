@@ -93,7 +93,10 @@ impl Environment {
         let home = home
             .filter(|home| home.is_absolute())
             .map(|home| resolve(&home, &cwd));
-        let project_root = find_project_root(&cwd, home.as_deref());
+        let project_root = projects(&cwd, home.as_deref()).next().unwrap_or(&cwd);
+        let project_root = project_root.to_path_buf();
+        // A repository may mark a folder of its own as a project; it all belongs to the repository.
+        let outermost = projects(&cwd, home.as_deref()).last().unwrap_or(&cwd);
         let mut diagnoses = Vec::new();
         if home.is_none() && !vars.contains_key("TOOLWAY_HOME") {
             diagnoses.push(
@@ -104,7 +107,7 @@ impl Environment {
         let shield = shield_mode(&vars, &mut diagnoses);
         let workspace = Workspace {
             cwd: &cwd,
-            root: &project_root,
+            root: outermost,
             home: home.as_deref(),
         };
         let (config_home, state_home) = homes(&vars, &workspace, &mut diagnoses);
@@ -262,15 +265,16 @@ impl Workspace<'_> {
     }
 }
 
-/// The directory a variable names, unless it may be a repository's doing (SEC-08).
+/// The directory of ours that a variable leads to, unless it may be a repository's doing (SEC-08).
 fn chosen_home(
     vars: &BTreeMap<String, String>,
-    variable: &str,
+    (variable, folder): (&str, &str),
     workspace: &Workspace<'_>,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> Option<PathBuf> {
     let value = vars.get(variable).filter(|value| !value.is_empty())?;
-    let path = resolve(Path::new(value), workspace.cwd);
+    // With our own folder: a repository may be called `toolway` itself.
+    let path = resolve(&Path::new(value).join(folder), workspace.cwd);
     if workspace.holds(&path) {
         let message = format!(
             "`{variable}` is ignored: `{}` lies inside the project, whose files must not become \
@@ -295,16 +299,19 @@ fn homes(
     workspace: &Workspace<'_>,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> (PathBuf, PathBuf) {
-    let mut chosen = |variable| chosen_home(vars, variable, workspace, diagnoses);
-    if let Some(own) = chosen("TOOLWAY_HOME") {
+    let mut chosen = |way| chosen_home(vars, way, workspace, diagnoses);
+    if let Some(own) = chosen(("TOOLWAY_HOME", "")) {
         let state = own.join("state");
         return (own, state);
     }
     // Without a home there is no place of one's own; nothing can lie below this path.
     let base = workspace.home.unwrap_or(Path::new("/nonexistent"));
-    let config = chosen("XDG_CONFIG_HOME").unwrap_or_else(|| base.join(".config"));
-    let state = chosen("XDG_STATE_HOME").unwrap_or_else(|| base.join(".local/state"));
-    (config.join("toolway"), state.join("toolway"))
+    let config = chosen(("XDG_CONFIG_HOME", "toolway"));
+    let state = chosen(("XDG_STATE_HOME", "toolway"));
+    (
+        config.unwrap_or_else(|| base.join(".config/toolway")),
+        state.unwrap_or_else(|| base.join(".local/state/toolway")),
+    )
 }
 
 fn shield_mode(
@@ -346,16 +353,15 @@ fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {
     }
 }
 
-fn find_project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
+/// The directories above, and including, this one that look like a project's, nearest first.
+fn projects<'a>(cwd: &'a Path, home: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
     cwd.ancestors()
-        .take_while(|directory| Some(*directory) != home)
-        .find(|directory| {
+        .take_while(move |directory| Some(*directory) != home)
+        .filter(|directory| {
             [PROJECT_FOLDER, PROJECT_FILE, ".git"]
                 .iter()
                 .any(|mark| directory.join(mark).symlink_metadata().is_ok())
         })
-        .unwrap_or(cwd)
-        .to_path_buf()
 }
 
 /// A path as text that no other path has: one that is not UTF-8 is spelled in hexadecimal digits,

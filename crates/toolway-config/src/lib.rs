@@ -22,7 +22,7 @@ mod raw;
 pub mod schema;
 mod spec;
 
-pub use approval::{approve, reject, reset, trust_local};
+pub use approval::{approve, local_settings_text, reject, reset, trust_local, trust_local_text};
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{Existing, Switch, add_server, check_definition, remove_server, switch_servers};
 pub use environment::Environment;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, TransportSpec};
 
 use crate::Environment;
@@ -136,18 +137,30 @@ fn allows(list: &RuleList, subject: &Subject<'_>) -> bool {
     })
 }
 
-/// Where the program really lies, links followed.
+/// Where the program really lies, links followed: the one that the system would start, which
+/// passes over what it cannot execute and takes relative directories from the child's own.
 fn find_program(environment: &Environment, stdio: &StdioSpec) -> Option<PathBuf> {
     let command = Path::new(&stdio.command);
+    let base = stdio.cwd.as_deref().unwrap_or(environment.cwd());
     if stdio.command.contains('/') {
-        let base = stdio.cwd.as_deref().unwrap_or(environment.cwd());
         return base.join(command).canonicalize().ok();
     }
-    let path = stdio.variable("PATH")?;
-    std::env::split_paths(path.expose())
-        .map(|directory| directory.join(command))
-        .find(|candidate| candidate.is_file())
+    let path = stdio
+        .variable("PATH")
+        .map_or("/bin:/usr/bin", Secret::expose);
+    let candidates: Vec<_> = std::env::split_paths(path)
+        .map(|directory| base.join(directory).join(command))
+        .filter(|candidate| candidate.is_file())
+        .collect();
+    // What cannot be executed now may be by the time it is started.
+    let found = candidates.iter().find(|candidate| is_executable(candidate));
+    found
+        .or(candidates.first())
         .and_then(|candidate| candidate.canonicalize().ok())
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 /// Gives every server its verdict.
@@ -320,7 +333,8 @@ impl Judge<'_> {
         .of(server)
         .at(candidate.raw.origin.clone())
         .hint(format!(
-            "run `toolway approve {server} --allow-env {flags}`"
+            "run `toolway approve {} --allow-env {flags}`",
+            as_word(server.as_str())
         )))
     }
 
@@ -336,7 +350,7 @@ impl Judge<'_> {
             Origin::Flag { flag, .. } => Source::Flag(flag),
             Origin::Program => Source::Program,
         };
-        Builder {
+        let mut spec = Builder {
             name: &raw.name,
             kind,
             definition: &raw.definition,
@@ -347,6 +361,15 @@ impl Judge<'_> {
             inherited: self.inherited,
             scope: candidate.scope,
         }
-        .build()
+        .build()?;
+        // Approved for one directory, it must not run what a folder below it, perhaps another
+        // repository's, has under the same relative name.
+        if let TransportSpec::Stdio(stdio) = &mut spec.transport
+            && matches!(candidate.scope, Scope::Project | Scope::Local)
+        {
+            let directory = || candidate.place.directory.clone();
+            stdio.cwd.get_or_insert_with(directory);
+        }
+        Ok(spec)
     }
 }

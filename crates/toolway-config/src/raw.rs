@@ -5,6 +5,7 @@
 //! Does not own: which file is read (`load`), what wins (`merge`), what may run (`policy`).
 //! Nothing here expands a variable (SEC-01).
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -17,6 +18,10 @@ pub(crate) mod settings;
 
 use json::{Content, Member, Root, RootMember, Spot};
 pub(crate) use settings::Settings;
+
+/// The most errors, and the most warnings, that are said of one entry or one file's root: a
+/// hostile file must not flood the screen, or take an hour to be found wanting.
+const ENOUGH: usize = 20;
 
 /// The text a definition stands in.
 #[derive(Debug, Clone)]
@@ -124,9 +129,9 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
         return Ok(file);
     }
     let has_servers = members.iter().any(|member| member.key == "mcpServers");
-    let mut seen: Vec<(String, u32)> = Vec::new();
+    let mut seen: HashMap<String, u32> = HashMap::new();
     for member in members {
-        if let Some((_, first)) = seen.iter().find(|(key, _)| *key == member.key) {
+        if let Some(first) = seen.get(&member.key) {
             let diagnosis = Diagnosis::error(format!(
                 "`{}` stands twice, on lines {first} and {}",
                 keys::spelled_out(&member.key),
@@ -139,7 +144,7 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
                     .hint("make them one"),
             );
         } else {
-            seen.push((member.key.clone(), member.line));
+            seen.insert(member.key.clone(), member.line);
         }
         file.add_root(source, kind, member);
     }
@@ -157,6 +162,14 @@ impl RawFile {
         if matches!(kind, FileKind::Managed | FileKind::Enterprise) {
             self.settings.policy_fault.get_or_insert(diagnosis);
         } else {
+            self.note(diagnosis);
+        }
+    }
+
+    /// Notes a finding about the file, up to a number that a person can still read.
+    fn note(&mut self, diagnosis: Diagnosis) {
+        let alike = |found: &&Diagnosis| found.severity == diagnosis.severity;
+        if self.diagnoses.iter().filter(alike).count() < ENOUGH {
             self.diagnoses.push(diagnosis);
         }
     }
@@ -209,7 +222,7 @@ impl RawFile {
             if matches!(meant, "allowedMcpServers" | "deniedMcpServers") {
                 self.fault(kind, diagnosis);
             } else {
-                self.diagnoses.push(diagnosis);
+                self.note(diagnosis);
             }
         }
     }
@@ -259,7 +272,7 @@ impl RawFile {
                 (name, false)
             }
         };
-        for double in doubled {
+        for double in doubled.into_iter().take(ENOUGH) {
             found.push(
                 Diagnosis::error(format!(
                     "`{}` stands twice in this entry, on lines {} and {}",
@@ -326,11 +339,11 @@ impl RawFile {
         }
     }
 
-    fn missing_servers(&mut self, source: &Source, kind: FileKind, seen: &[(String, u32)]) {
-        let foreign = |(key, _): &(String, u32)| {
+    fn missing_servers(&mut self, source: &Source, kind: FileKind, seen: &HashMap<String, u32>) {
+        let foreign = |key: &String| {
             keys::FOREIGN_ROOTS.contains(&key.as_str()) || keys::visible(key).is_some()
         };
-        if seen.iter().any(foreign) {
+        if seen.keys().any(foreign) {
             return; // That diagnosis already says what to do.
         }
         let message = match kind {

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,20 @@ impl From<ServerName> for String {
     fn from(name: ServerName) -> String {
         name.0
     }
+}
+
+/// A name as a word that can be pasted into a shell: quoted where it needs to be, and never taken
+/// for a flag. People paste hints, and a repository chooses its servers' names.
+pub fn as_word(name: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@/+".contains(c);
+    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let quoted = format!("'{}'", name.replace('\'', r"'\''"));
+    if name.starts_with('-') {
+        return Cow::Owned(format!("-- {quoted}"));
+    }
+    Cow::Owned(quoted)
 }
 
 /// Replaces every character outside `[A-Za-z0-9_-]` by `_`.

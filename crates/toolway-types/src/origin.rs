@@ -44,10 +44,12 @@ impl Origin {
 }
 
 impl fmt::Display for Origin {
+    /// For people: a directory's name may hold anything, a line end or an escape included.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = crate::text::spelled_out(&self.path());
         match self.line() {
-            Some(line) => write!(formatter, "{}:{line}", self.path()),
-            None => formatter.write_str(&self.path()),
+            Some(line) => write!(formatter, "{path}:{line}"),
+            None => formatter.write_str(&path),
         }
     }
 }

@@ -96,6 +96,20 @@ pub fn clean_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
+/// The text with everything invisible spelled out, for places where a person decides about it:
+/// what cleaning would take away, they would approve unseen.
+pub fn spelled_out(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if is_hidden(c) {
+                format!("\\u{{{:04X}}}", c as u32)
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
+}
+
 /// Cleans every string and every key of a JSON value; also says how many characters went.
 ///
 /// Two keys may become one by cleaning. The key that was clean from the start wins, else the

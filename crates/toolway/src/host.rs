@@ -91,9 +91,8 @@ impl Host {
                 ..OpenOptions::default()
             },
             connect_timeout: plan.limits.connect_timeout,
-            // A size of nought would connect nobody, ever.
-            local: Semaphore::new(plan.limits.local_batch.max(1)),
-            remote: Semaphore::new(plan.limits.remote_batch.max(1)),
+            local: Semaphore::new(slots(plan.limits.local_batch)),
+            remote: Semaphore::new(slots(plan.limits.remote_batch)),
         });
         let stop = CancellationToken::new();
         let (supervisor, pictures) = Supervisor::start(members, &context, stop.clone());
@@ -165,4 +164,9 @@ impl Host {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
     }
+}
+
+/// As many slots as a semaphore can have: nought would connect nobody, ever, and there is a most.
+fn slots(wanted: usize) -> usize {
+    wanted.clamp(1, Semaphore::MAX_PERMITS)
 }

@@ -7,6 +7,8 @@ use clap::Args;
 use serde_json::Value;
 use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::Scope;
+use toolway_types::name::as_word;
+use toolway_types::text::spelled_out;
 
 use crate::commands::add::say_written;
 use crate::context::Context;
@@ -71,7 +73,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             context,
             args.yes,
             &format!("Start `{}` from now on?", server.name),
-            || format!("toolway approve {} --yes", server.name),
+            || format!("toolway approve {} --yes", as_word(server.name.as_str())),
         )?;
         let edited = toolway_config::approve(&context.environment, server, &args.allow_env)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
@@ -100,22 +102,21 @@ pub(crate) fn reset(context: &Context, _args: &ResetArgs) -> Outcome {
 
 fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     let path = context.environment.settings_file(Scope::Local);
-    let Some(path) = path.filter(|path| path.exists()) else {
+    let text = toolway_config::local_settings_text(&context.environment)?;
+    let (Some(path), Some(text)) = (path, text) else {
         return Err(
             Report::new(Exit::Configuration, "this project has no local settings")
                 .hint("`toolway add <name> <command or url>` makes them"),
         );
     };
-    let text = std::fs::read_to_string(&path)?;
-    context.output.say(&format!(
-        "{}:\n{}",
-        path.display(),
-        toolway_types::Untrusted::new(text)
-    ));
+    let lines: Vec<String> = text.lines().map(spelled_out).collect();
+    context
+        .output
+        .say(&format!("{}:\n{}", path.display(), lines.join("\n")));
     ask(context, args.yes, "Let these settings count?", || {
         "toolway approve --local-settings --yes".to_owned()
     })?;
-    let edited = toolway_config::trust_local(&context.environment)?;
+    let edited = toolway_config::trust_local_text(&context.environment, &text)?;
     say_written(context, "trusted the local settings", &edited);
     Ok(Exit::Success)
 }
@@ -179,7 +180,7 @@ pub(crate) fn describe(server: &PlannedServer) -> String {
     {
         let _ = writeln!(text, "its definition has changed since it was approved:");
         for line in diff.lines() {
-            let _ = writeln!(text, "  {}", toolway_types::Untrusted::new(line));
+            let _ = writeln!(text, "  {}", spelled_out(line));
         }
     }
     // Nothing is hidden: the values of `env` are as much code as the command is.
@@ -188,7 +189,7 @@ pub(crate) fn describe(server: &PlannedServer) -> String {
             Value::String(word) => word.clone(),
             other => other.to_string(),
         };
-        let _ = writeln!(text, "  {key}: {}", toolway_types::Untrusted::new(shown));
+        let _ = writeln!(text, "  {}: {}", spelled_out(key), spelled_out(&shown));
     }
     if !server.variables.is_empty() {
         let _ = writeln!(

@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use toolway::{CallOptions, Consent, Host, ToolRequest, ToolTarget};
 use toolway_config::{Plan, Verdict};
+use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
 
 use crate::connect::{self, Typed, Wanted};
@@ -126,14 +127,15 @@ fn require_admitted(context: &Context, plan: &Plan, name: &str) -> Result<Server
         context.say_diagnoses(plan);
         return Err(crate::context::unknown_server(plan, name));
     };
+    let word = as_word(name);
     let (exit, hint) = match &server.verdict {
         Verdict::Admitted(_) => return Ok(server.name.clone()),
-        Verdict::PendingApproval { .. } => (Exit::Refused, format!("toolway approve {name}")),
+        Verdict::PendingApproval { .. } => (Exit::Refused, format!("toolway approve {word}")),
         Verdict::Rejected { .. } => (
             Exit::Refused,
-            format!("to change your mind: `toolway approve {name}`"),
+            format!("to change your mind: `toolway approve {word}`"),
         ),
-        Verdict::Disabled { .. } => (Exit::Refused, format!("toolway enable {name}")),
+        Verdict::Disabled { .. } => (Exit::Refused, format!("toolway enable {word}")),
         Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
         Verdict::Invalid { .. } => (
             Exit::Configuration,
@@ -166,7 +168,10 @@ fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
             _,
         ) => hint.clone(),
         (_, Origin::Flag { .. }) => "ask the administrator of this machine to allow it".to_owned(),
-        _ => format!("see why with `toolway explain {}`", server.name),
+        _ => format!(
+            "see why with `toolway explain {}`",
+            as_word(server.name.as_str())
+        ),
     }
 }
 

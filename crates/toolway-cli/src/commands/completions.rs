@@ -21,6 +21,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toolway", &mut script);
-    context.output.result(&String::from_utf8_lossy(&script))?;
+    context.output.verbatim(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
 }

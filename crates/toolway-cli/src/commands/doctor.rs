@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 use toolway::ShieldState;
-use toolway_config::{Plan, Verdict};
+use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::{Diagnosis, Severity, ShieldMode, TransportSpec};
 
 use crate::connect;
@@ -157,9 +157,10 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
             continue;
         };
         let path = stdio.variable("PATH").map_or("", |path| path.expose());
-        if !is_program(&stdio.command, path) {
+        if !is_program(stdio.cwd.as_deref(), &stdio.command, path) {
             missing.push(
-                Diagnosis::error(format!("the program `{}` is not found", stdio.command))
+                // As written: what its variables stand for may be a secret.
+                Diagnosis::error(format!("the program `{}` is not found", written(server)))
                     .of(&server.name)
                     .at(server.origin.clone())
                     .hint("install it, or write its full path as `command`"),
@@ -169,11 +170,18 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
     missing
 }
 
-fn is_program(command: &str, path: &str) -> bool {
+fn written(server: &PlannedServer) -> &str {
+    let command = server.definition.get("command").and_then(Value::as_str);
+    command.unwrap_or_default()
+}
+
+fn is_program(cwd: Option<&Path>, command: &str, path: &str) -> bool {
+    // Relative names start where the process will.
+    let base = cwd.unwrap_or(Path::new(""));
     if command.contains('/') {
-        return Path::new(command).is_file();
+        return base.join(command).is_file();
     }
-    std::env::split_paths(path).any(|directory| directory.join(command).is_file())
+    std::env::split_paths(path).any(|directory| base.join(directory).join(command).is_file())
 }
 
 /// A diagnosis as JSON.

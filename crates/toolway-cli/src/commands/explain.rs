@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Value, json};
 use toolway_config::{PlannedServer, Verdict};
+use toolway_types::name::as_word;
 
 use crate::commands::get::redacted;
 use crate::context::{Context, unknown_server};
@@ -68,7 +69,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     } = &entry.verdict
     {
         for line in diff.lines() {
-            let _ = writeln!(text, "    {}", toolway_types::Untrusted::new(line));
+            let _ = writeln!(text, "    {}", toolway_types::text::spelled_out(line));
         }
     }
     for shadow in &entry.shadows {
@@ -79,7 +80,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     }
     let shown = serde_json::to_string_pretty(&redacted(&entry.definition)).unwrap_or_default();
     for line in shown.lines() {
-        let _ = writeln!(text, "    {}", toolway_types::Untrusted::new(line));
+        let _ = writeln!(text, "    {}", toolway_types::text::spelled_out(line));
     }
     for diagnosis in &entry.diagnoses {
         for line in render_diagnosis(diagnosis).lines() {
@@ -90,7 +91,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
 
 /// The exact command that gets the winner further.
 fn next_step(winner: &PlannedServer) -> Option<String> {
-    let name = &winner.name;
+    let name = as_word(winner.name.as_str());
     match &winner.verdict {
         Verdict::Admitted(_) => Some(format!("see its tools with `toolway tools {name}`")),
         Verdict::PendingApproval { .. } => Some(format!("toolway approve {name}")),

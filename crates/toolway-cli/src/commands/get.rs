@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use toolway_config::PlannedServer;
+use toolway_types::text::spelled_out;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -66,14 +67,14 @@ fn as_text(server: &PlannedServer) -> String {
     }
     for (key, value) in redacted(&server.definition) {
         match &value {
-            Value::String(word) => line(&key, word),
-            other => line(&key, &other.to_string()),
+            Value::String(word) => line(&spelled_out(&key), &spelled_out(word)),
+            other => line(&spelled_out(&key), &spelled_out(&other.to_string())),
         }
     }
     text
 }
 
-/// A definition with the values of `env` and `headers` hidden, except where they only name a
+/// A definition with the values of `env` and `headers` and the secrets of `url` hidden, except where they only name a
 /// variable: a name is no secret, and it is what one looks for.
 pub(crate) fn redacted(definition: &Map<String, Value>) -> Map<String, Value> {
     let mut shown = definition.clone();
@@ -86,6 +87,44 @@ pub(crate) fn redacted(definition: &Map<String, Value>) -> Map<String, Value> {
                     *value = json!("[redacted]");
                 }
             }
+        }
+    }
+    if let Some(Value::String(url)) = shown.get_mut("url") {
+        *url = redacted_url(url);
+    }
+    shown
+}
+
+/// An address without its password and the values of its query, which often are keys. By its
+/// letters, because one with variables in it is no URL yet.
+pub(crate) fn redacted_url(url: &str) -> String {
+    let (rest, query) = match url.split_once('?') {
+        Some((rest, query)) => (rest, Some(query)),
+        None => (url, None),
+    };
+    let mut shown = match rest.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '\\', '#']).unwrap_or(rest.len());
+            let (authority, path) = rest.split_at(end);
+            match authority.rsplit_once('@') {
+                Some((who, host)) if !names_only_variables(who) => {
+                    format!("{scheme}://[redacted]@{host}{path}")
+                }
+                _ => format!("{scheme}://{rest}"),
+            }
+        }
+        None => rest.to_owned(),
+    };
+    for (index, pair) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
+        shown.push(if index == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((key, value)) if !names_only_variables(value) => {
+                shown.push_str(key);
+                shown.push_str("=[redacted]");
+            }
+            Some(_) => shown.push_str(pair),
+            None if pair.is_empty() => {}
+            None => shown.push_str("[redacted]"),
         }
     }
     shown

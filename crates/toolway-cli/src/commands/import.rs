@@ -12,7 +12,7 @@ use toolway_config::{Existing, Plan, signature};
 use toolway_types::{Scope, ServerName, Severity};
 
 use crate::commands::add::{WritableScope, say_written};
-use crate::commands::get::redacted;
+use crate::commands::get::{redacted, redacted_url};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
@@ -91,7 +91,10 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     } else {
         Exit::Success
     };
-    let candidates = choose(context.plan(), &found);
+    let mut candidates = choose(context.plan(), &found);
+    if args.yes && args.from.is_none() {
+        leave_out_repository(context, &mut candidates);
+    }
     if args.json {
         context.output.json(&preview_json(&candidates))?;
     } else {
@@ -210,6 +213,28 @@ fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
     candidates
 }
 
+/// A `--yes` is for what a person's own clients have. A file that came with the repository would
+/// make its servers the person's own unseen (SEC-01), so those need a look or their name.
+fn leave_out_repository(context: &Context, candidates: &mut [Candidate<'_>]) {
+    let environment = &context.environment;
+    let root = environment.project_root();
+    if environment
+        .home()
+        .is_some_and(|home| home.starts_with(root))
+    {
+        return;
+    }
+    for candidate in candidates {
+        if candidate.fate == Fate::Add && candidate.found.path.starts_with(root) {
+            let path = candidate.found.path.display();
+            candidate.fate = Fate::Skip(format!(
+                "its file came with this repository; look at it, then leave `--yes` out or name \
+                 it with `--from {path}`"
+            ));
+        }
+    }
+}
+
 fn preview(candidates: &[Candidate<'_>]) -> String {
     let mut text = String::new();
     let mut file: Option<&Found> = None;
@@ -248,7 +273,7 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
 fn summary(server: &Imported) -> String {
     let word = |key: &str| server.definition.get(key).and_then(Value::as_str);
     match (word("url"), word("command")) {
-        (Some(url), _) => url.to_owned(),
+        (Some(url), _) => redacted_url(url),
         (None, Some(command)) => {
             let mut words = vec![command.to_owned()];
             if let Some(Value::Array(args)) = server.definition.get("args") {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use toolway::{HostSnapshot, ServerSnapshot};
 use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, TransportKind};
 
 use crate::connect::{self, Wanted};
@@ -94,7 +95,8 @@ fn say_waiting(context: &Context, plan: &Plan) {
         if matches!(server.verdict, Verdict::PendingApproval { .. }) {
             let name = &server.name;
             context.output.say(&format!(
-                "hint: look at `{name}` with `toolway approve {name}`"
+                "hint: look at `{name}` with `toolway approve {}`",
+                as_word(name.as_str())
             ));
         }
     }

@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
             Report::new(Exit::Usage, format!("there is no command `{command}`"))
                 .hint("see the commands with `toolway --help`")
         })?;
-    context.output.result(&page)?;
+    context.output.verbatim(&page)?;
     Ok(Exit::Success)
 }
 

@@ -151,7 +151,10 @@ fn require_connected(snapshot: &HostSnapshot, name: &str) -> Result<(), Report> 
             Exit::Configuration,
             format!("server `{name}` is not in the plan"),
         )
-        .hint(format!("toolway explain {name}"))),
+        .hint(format!(
+            "toolway explain {}",
+            toolway_types::name::as_word(name)
+        ))),
     }
 }
 

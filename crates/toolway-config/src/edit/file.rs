@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::OFlags;
 
 use super::EditError;
+use crate::load::read::LIMIT;
 
 /// How long to wait for the lock while nobody who holds it gets anything done.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -199,7 +200,7 @@ fn read(path: &Path) -> Result<Option<Old>, EditError> {
         .read(true)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .open(path);
-    let mut file = match opened {
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
@@ -211,7 +212,16 @@ fn read(path: &Path) -> Result<Option<Old>, EditError> {
         });
     }
     let mut content = Vec::new();
-    file.read_to_end(&mut content).map_err(&fail)?;
+    file.take(LIMIT + 1)
+        .read_to_end(&mut content)
+        .map_err(&fail)?;
+    // What is too large to be read as configuration must not be rewritten as such either.
+    if content.len() as u64 > LIMIT {
+        return Err(fail(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("the file is larger than {LIMIT} bytes"),
+        )));
+    }
     let owner = (metadata.uid(), metadata.gid());
     Ok(Some(Old {
         content,

@@ -169,3 +169,39 @@ fn paths_that_are_not_text_are_told_apart() {
     assert_ne!(key(b"/x/\xff"), key(b"/x/\xfe"));
     assert_eq!(key(b"/x/y"), "/x/y");
 }
+
+#[test]
+fn sec_08_a_repository_called_like_our_folder_is_still_a_repository() {
+    let (_guard, home, _) = place();
+    let repo = home.join("src/toolway");
+    fs::create_dir_all(repo.join(".git")).unwrap();
+    let above = home.join("src");
+    let given = environment(
+        &[
+            ("HOME", home.to_str().unwrap()),
+            ("XDG_CONFIG_HOME", above.to_str().unwrap()),
+            ("XDG_STATE_HOME", above.to_str().unwrap()),
+        ],
+        &repo,
+    );
+    assert_eq!(given.config_home(), home.join(".config/toolway"));
+    assert_eq!(given.state_home(), home.join(".local/state/toolway"));
+    assert_eq!(given.diagnoses().len(), 2);
+}
+
+#[test]
+fn sec_08_a_repository_cannot_shrink_itself_to_let_a_config_home_in() {
+    let (_guard, home, repo) = place();
+    fs::create_dir_all(repo.join(".git")).unwrap();
+    fs::create_dir_all(repo.join("deep/.toolway")).unwrap();
+    let settings = repo.join("settings");
+    let given = environment(
+        &[
+            ("HOME", home.to_str().unwrap()),
+            ("TOOLWAY_HOME", settings.to_str().unwrap()),
+        ],
+        &repo.join("deep"),
+    );
+    assert_eq!(given.project_root(), repo.join("deep"));
+    assert_eq!(given.config_home(), home.join(".config/toolway"));
+}

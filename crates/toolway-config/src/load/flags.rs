@@ -61,7 +61,8 @@ impl Loader<'_> {
         let usage = "write `--mcp-server name=command` or `--mcp-server name=https://…`";
         let Some((name, target)) = value.split_once('=') else {
             let message = format!("`{SERVER}` needs a name before `=`");
-            self.diagnoses.push(Diagnosis::error(message).hint(usage));
+            let fault = Diagnosis::error(message).at(Source::Flag(SERVER).origin(1));
+            self.diagnoses.push(fault.hint(usage));
             return;
         };
         match definition(target) {
@@ -71,7 +72,8 @@ impl Loader<'_> {
             }
             Err(error) => {
                 let message = format!("`{SERVER} {name}=…` cannot be split into words: {error}");
-                self.diagnoses.push(Diagnosis::error(message).hint(usage));
+                let fault = Diagnosis::error(message).at(Source::Flag(SERVER).origin(1));
+                self.diagnoses.push(fault.hint(usage));
             }
         }
     }

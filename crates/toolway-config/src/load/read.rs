@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::error::ReadError;
 
 /// The most that is read of one file.
-const LIMIT: u64 = 16 * 1024 * 1024;
+pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Reads a file; `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {

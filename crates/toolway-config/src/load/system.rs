@@ -94,7 +94,12 @@ fn read_file(
     let source = Source::File(path.to_path_buf());
     let text = match trusted_text(system, path) {
         Ok(text) => text,
-        Err(ReadError::Io(error)) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        // A link that leads nowhere is no absent file: somebody put a policy there.
+        Err(ReadError::Io(error))
+            if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() =>
+        {
+            return Ok(None);
+        }
         Err(error) => {
             return Err(Diagnosis::error(format!("it {error}")).at(source.origin(error.line())));
         }
@@ -106,9 +111,16 @@ fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadErr
     // Checked on the opened file itself, so that nobody can swap it in between.
     let (file, facts) = open(path)?;
     vet(facts.uid(), facts.mode(), system.owner).map_err(ReadError::Untrusted)?;
-    let directory = system.path.metadata()?;
-    vet(directory.uid(), directory.mode(), system.owner)
-        .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
+    // Behind a link lies another directory, whose owner could put another file there.
+    let real = path.canonicalize()?;
+    for directory in [Some(system.path.as_path()), real.parent()]
+        .into_iter()
+        .flatten()
+    {
+        let directory = directory.metadata()?;
+        vet(directory.uid(), directory.mode(), system.owner)
+            .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
+    }
     text_of(file, &facts)
 }
 

@@ -143,6 +143,10 @@ fn command_matches(
     program: Option<&Path>,
     reading: Reading,
 ) -> bool {
+    // Alone, `**` has no program before it: it stands for every command.
+    if patterns == ["**"] {
+        return true;
+    }
     let Some(((first, patterns), (command, words))) =
         patterns.split_first().zip(words.split_first())
     else {

@@ -5,7 +5,7 @@
 //! (SEC-13). Patterns: `https://mcp.example.com/*`, `https://*.example.com/mcp`,
 //! `*://localhost:*/*`, `*`.
 
-use url::Url;
+use url::{Host, Url};
 
 use super::pattern;
 
@@ -106,13 +106,25 @@ impl UrlPattern {
             PortPattern::Is(port) => url.port_or_known_default() == Some(port),
             PortPattern::Unsaid => reading == Reading::Wide || url.port().is_none(),
         };
-        scheme && port && self.host.matches(&host) && self.path_matches(url, reading)
+        // The same machine in the other family's notation; no permission reaches that far.
+        let mapped = match url.host() {
+            Some(Host::Ipv6(address)) if reading == Reading::Wide => address.to_ipv4_mapped(),
+            _ => None,
+        };
+        let host = self.host.matches(&host)
+            || mapped.is_some_and(|address| self.host.matches(&address.to_string()));
+        scheme && port && host && self.path_matches(url, reading)
     }
 
     fn path_matches(&self, url: &Url, reading: Reading) -> bool {
         let Some(pattern) = &self.path else {
             return reading == Reading::Wide || url.path() == "/";
         };
+        // A parsed path climbs nowhere, except behind an escape that its server may undo.
+        let whole = unescape(url.path(), |_| true);
+        if reading == Reading::Narrow && whole.split(['/', '\\']).any(|part| part == "..") {
+            return false;
+        }
         let mut path = clean_path(url.path());
         if let Some(query) = url.query().filter(|_| pattern.contains('?')) {
             path = format!("{path}?{query}");
@@ -124,9 +136,12 @@ impl UrlPattern {
         if reading == Reading::Narrow {
             return false;
         }
-        // Servers differ in case and doubled slashes; a denial does not rely on either.
-        let (folded, pattern) = (fold_slashes(&path.to_lowercase()), pattern.to_lowercase());
-        pattern::matches(&pattern, &folded) || pattern::matches(&pattern, &format!("{folded}/"))
+        // Servers differ in case, doubled slashes and escapes; a denial does not rely on any.
+        let pattern = pattern.to_lowercase();
+        [unescape(&path, |_| true), path].iter().any(|path| {
+            let folded = fold_slashes(&path.to_lowercase());
+            pattern::matches(&pattern, &folded) || pattern::matches(&pattern, &format!("{folded}/"))
+        })
     }
 }
 
@@ -221,6 +236,12 @@ fn split_port<'a>(authority: &'a str, whole: &str) -> Result<(&'a str, PortPatte
 
 /// Undoes escapes of characters that need none, so that `%6dcp` is `mcp`.
 fn clean_path(path: &str) -> String {
+    unescape(path, |byte| {
+        byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+    })
+}
+
+fn unescape(path: &str, wanted: impl Fn(u8) -> bool) -> String {
     let bytes = path.as_bytes();
     let mut clean = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -230,7 +251,7 @@ fn clean_path(path: &str) -> String {
             .flatten()
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-            .filter(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte));
+            .filter(|byte| wanted(*byte));
         clean.push(escaped.unwrap_or(bytes[at]));
         at += if escaped.is_some() { 3 } else { 1 };
     }

@@ -5,12 +5,12 @@
 //! (`spec`).
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, ProtocolMode, ShieldMode, TransportKind};
+use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind};
 use url::Url;
 
-use super::Source;
 use super::json::{Spot, kind_of};
 use super::keys::{self, Shape};
+use super::{ENOUGH, Source};
 use crate::env;
 
 /// The shortest `timeout`; anything less was meant in seconds.
@@ -66,14 +66,25 @@ fn example(key: &str) -> String {
 
 impl Checker<'_> {
     fn error(&mut self, key: &str, message: String, hint: Option<String>) {
+        if self.is_full(Severity::Error) {
+            return;
+        }
         let mut diagnosis = Diagnosis::error(message).at(self.origin(key));
         diagnosis.hint = hint.or_else(|| Some(example(key)));
         self.found.push(diagnosis);
     }
 
     fn warning(&mut self, key: &str, message: String, hint: String) {
-        self.found
-            .push(Diagnosis::warning(message).at(self.origin(key)).hint(hint));
+        if !self.is_full(Severity::Warning) {
+            self.found
+                .push(Diagnosis::warning(message).at(self.origin(key)).hint(hint));
+        }
+    }
+
+    /// Whether enough is said. Counted apart: warnings must not crowd out the one error.
+    fn is_full(&self, severity: Severity) -> bool {
+        let said = self.found.iter().filter(|found| found.severity == severity);
+        said.count() >= ENOUGH
     }
 
     /// The line of a key; `a.b` means the member `b` of `a`.

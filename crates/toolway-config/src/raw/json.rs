@@ -3,6 +3,8 @@
 //! Owns: what counts as JSON here (comments, trailing commas and a byte order mark yes; every
 //! other looseness no), and the positions. Does not own: what any key means.
 
+use std::collections::HashMap;
+
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -185,6 +187,9 @@ struct ObjectBuilder {
     map: Map<String, Value>,
     spots: Vec<Spot>,
     doubled: Vec<Doubled>,
+    /// Where each key stands in `spots`; made when the first key is doubled, because a hostile
+    /// file may double them all and a search for each would take hours.
+    positions: Option<HashMap<String, usize>>,
 }
 
 impl ObjectBuilder {
@@ -193,19 +198,26 @@ impl ObjectBuilder {
             map: Map::with_capacity(members),
             spots: Vec::with_capacity(members),
             doubled: Vec::new(),
+            positions: None,
         }
     }
 
     fn insert(&mut self, key: String, value: Value, spot: Spot) {
         match self.map.entry(key) {
             Entry::Vacant(free) => {
+                if let Some(positions) = &mut self.positions {
+                    positions.insert(free.key().clone(), self.spots.len());
+                }
                 free.insert(value);
                 self.spots.push(spot);
             }
             Entry::Occupied(mut taken) => {
                 let key = taken.key().clone();
                 taken.insert(value);
-                if let Some(index) = self.map.keys().position(|name| *name == key) {
+                let positions = self
+                    .positions
+                    .get_or_insert_with(|| self.map.keys().cloned().zip(0..).collect());
+                if let Some(index) = positions.get(&key).copied() {
                     let (first, second) = (self.spots[index].line, spot.line);
                     self.doubled.push(Doubled { key, first, second });
                     self.spots[index] = spot;

@@ -3,6 +3,7 @@
 //! Owns the tables that the checks and the schema both read, so that they cannot drift apart.
 
 use toolway_types::text::is_hidden;
+pub(crate) use toolway_types::text::spelled_out;
 
 /// What a key's value must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,8 +134,15 @@ pub(crate) fn meant(
         .or_else(|| nearest(key, known))
 }
 
+/// The longest word that is looked at as a slip.
+const LONGEST_SLIP: usize = 256;
+
 /// The nearest of some words, when it is near enough to be a slip.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Nobody slips into a word this long, and comparing it would take its length over and over.
+    if word.len() > LONGEST_SLIP {
+        return None;
+    }
     let folded = word.to_lowercase();
     let reach = match word.chars().count() {
         0..=2 => 0,
@@ -159,17 +167,4 @@ pub(crate) fn visible(key: &str) -> Option<String> {
     let seen: String = key.chars().filter(|c| !is_hidden(*c)).collect();
     let seen = seen.trim();
     (seen != key).then(|| seen.to_owned())
-}
-
-/// A text for a message, with everything invisible spelled out.
-pub(crate) fn spelled_out(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if is_hidden(c) {
-                format!("\\u{{{:04X}}}", c as u32)
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
 }

@@ -2,8 +2,9 @@
 
 use insta::assert_snapshot;
 use toolway_config::{Flags, Verdict};
+use toolway_types::TransportSpec;
 
-use crate::{Stage, server, table, word};
+use crate::{Stage, server, spec, table, word};
 
 const SERVER: &str =
     r#"{"mcpServers": {"x": {"command": "run", "args": ["a"], "env": {"K": "v"}}}}"#;
@@ -196,4 +197,45 @@ fn only_servers_of_the_projects_folder_can_be_approved() {
         refused.unwrap_err().to_string(),
         "`u` is of user scope and needs no approval"
     );
+}
+
+#[test]
+fn a_store_of_another_shape_approves_nobody_and_says_so() {
+    for text in [
+        r#"{"version": 2, "projects": {}}"#,
+        r#"{"version": 1, "projects": []}"#,
+        r#"{"projects": {}, "projects": {}}"#,
+        r#"{"projects": {"PLACE": []}}"#,
+        r#"{"projects": {"PLACE": {"servers": ["x"]}}}"#,
+        r#"{"projects": {"PLACE": {"servers": {}, "servers": {}}}}"#,
+    ] {
+        let stage = Stage::new();
+        stage.project(SERVER);
+        stage.user(r#"{"enabledMcpjsonServers": ["x"]}"#);
+        let place = stage.root.join("home/repo").display().to_string();
+        let text = text.replace("PLACE", &place);
+        stage.write("home/.config/toolway/approvals.json", &text);
+        let plan = stage.plan();
+        assert_eq!(word(&plan, "x"), "pending-approval", "{text}");
+        assert!(
+            plan.diagnoses[0]
+                .message
+                .starts_with("no project server is approved"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn sec_04_an_approved_server_runs_in_its_own_directory_wherever_one_stands() {
+    let mut stage = Stage::new();
+    stage.project(r#"{"mcpServers": {"x": {"command": "./run", "args": ["server.js"]}}}"#);
+    stage.approve("x", &[]);
+    stage.write("home/repo/deep/run", "another repository's");
+    stage.cwd = stage.root.join("home/repo/deep");
+    let plan = stage.plan();
+    let TransportSpec::Stdio(stdio) = &spec(&plan, "x").transport else {
+        panic!("a process");
+    };
+    assert_eq!(stdio.cwd, Some(stage.root.join("home/repo")));
 }

@@ -44,8 +44,8 @@ fn files_texts_and_single_servers_can_be_given() {
     assert_snapshot!(findings(&stage, &plan), @"
     --mcp-config:1 `--mcp-config`: there is no file `home/repo/missing.json` | give a file's path, or JSON that starts with `{`
     --mcp-config:1 (column 2) the value of `--mcp-config`: not valid JSON: expected string for object property | mend the JSON given to `--mcp-config`
-    `--mcp-server` needs a name before `=` | write `--mcp-server name=command` or `--mcp-server name=https://…`
-    `--mcp-server open=…` cannot be split into words: a quote is not closed | write `--mcp-server name=command` or `--mcp-server name=https://…`
+    --mcp-server:1 `--mcp-server` needs a name before `=` | write `--mcp-server name=command` or `--mcp-server name=https://…`
+    --mcp-server:1 `--mcp-server open=…` cannot be split into words: a quote is not closed | write `--mcp-server name=command` or `--mcp-server name=https://…`
     --mcp-server:1 a server name must not be empty
     ");
     assert!(matches!(&spec(&plan, "cmd").transport,

@@ -81,7 +81,7 @@ fn sec_08_a_config_home_inside_the_repository_is_not_believed() {
     stage.set("XDG_CONFIG_HOME", "cfg");
     let plan = stage.plan();
     assert!(plan.servers.is_empty());
-    assert_snapshot!(findings(&stage, &plan), @"`XDG_CONFIG_HOME` is ignored: `home/repo/cfg` lies inside the project, whose files must not become your own settings | set `XDG_CONFIG_HOME` to a directory outside the project");
+    assert_snapshot!(findings(&stage, &plan), @"`XDG_CONFIG_HOME` is ignored: `home/repo/cfg/toolway` lies inside the project, whose files must not become your own settings | set `XDG_CONFIG_HOME` to a directory outside the project");
 }
 
 #[test]

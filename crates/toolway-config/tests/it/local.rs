@@ -1,11 +1,12 @@
 //! The project's local settings lie in the repository's folder, so a repository can ship them.
 
 use insta::assert_snapshot;
+use serde_json::json;
 use toolway_config::approval::{LocalTrust, local_trust, trust_local};
 use toolway_config::{Decision, Mode};
-use toolway_types::{ServerName, ToolKey};
+use toolway_types::{Scope, ServerName, ToolKey};
 
-use crate::{Stage, findings, table, word};
+use crate::{Stage, findings, object, table, word};
 
 const WIDENING: &str = r#"{
   "mcpServers": {"mine": {"command": "m"}},
@@ -111,4 +112,78 @@ fn sec_03_settings_a_repository_ships_are_named_and_not_used() {
     ");
     assert!(plan.servers.is_empty());
     assert_eq!(plan.permissions.mode(), Mode::Default);
+}
+
+#[test]
+fn a_repositorys_link_is_never_written_through() {
+    let definition = object(json!({"command": "true"}));
+    let name = ServerName::new("mine").unwrap();
+    for (link, scope) in [
+        (".mcp.json", Scope::Project),
+        (".toolway", Scope::Project),
+        (".toolway", Scope::Local),
+        (".toolway/settings.local.json", Scope::Local),
+    ] {
+        let stage = Stage::new();
+        let own = "{\"mcpServers\": {}}";
+        let victim = stage.user(own);
+        stage.write("home/repo/.toolway/other", "");
+        let place = stage.root.join("home/repo").join(link);
+        let target = if link == ".toolway" {
+            std::fs::remove_dir_all(&place).unwrap();
+            stage.project("{}");
+            victim.parent().unwrap()
+        } else {
+            victim.as_path()
+        };
+        std::os::unix::fs::symlink(target, &place).unwrap();
+        let before = files(victim.parent().unwrap());
+        let environment = stage.environment();
+        let added = toolway_config::add_server(
+            &environment,
+            scope,
+            &name,
+            &definition,
+            toolway_config::Existing::Replace,
+        );
+        assert!(added.is_err(), "{link} for {scope}");
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), own);
+        assert_eq!(
+            files(victim.parent().unwrap()),
+            before,
+            "{link} for {scope}"
+        );
+    }
+}
+
+fn files(directory: &std::path::Path) -> Vec<std::ffi::OsString> {
+    let mut names: Vec<_> = directory
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_huge_file_is_neither_read_nor_rewritten() {
+    let stage = Stage::new();
+    let path = stage.local("{}");
+    let size = 200 * 1024 * 1024;
+    std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(size)
+        .unwrap();
+    let switched = toolway_config::switch_servers(
+        &stage.environment(),
+        Scope::Local,
+        &[ServerName::new("x").unwrap()],
+        toolway_config::Switch::On,
+    );
+    let error = switched.unwrap_err().to_string();
+    assert!(error.contains("larger than"), "{error}");
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), size);
 }

@@ -273,3 +273,55 @@ fn a_typed_server_is_checked_and_expanded() {
         "neither `command` nor `url` is given"
     );
 }
+
+#[test]
+fn sec_13_a_decoy_before_a_denied_program_does_not_hide_it() {
+    let stage = Stage::new();
+    let program = stage.write("bin/evil", "#!/bin/sh\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    stage.write("decoy/evil", "what cannot be executed is passed over");
+    let root = stage.root.display();
+    let rule = json!({"deniedMcpServers": [{"serverCommand": [program.display().to_string()]}]});
+    stage.managed(&rule.to_string());
+    let entry = |path: String, cwd: &str| json!({"command": "evil", "env": {"PATH": path}, "cwd": format!("{root}/{cwd}")});
+    let servers = json!({"mcpServers": {
+        "decoy": entry(format!("{root}/decoy:{root}/bin"), "home"),
+        "relative": entry("bin".to_owned(), ""),
+    }});
+    stage.user(&servers.to_string());
+    let plan = stage.plan();
+    assert_eq!(word(&plan, "decoy"), "refused");
+    assert_eq!(word(&plan, "relative"), "refused");
+}
+
+#[test]
+fn sec_14_a_policy_behind_a_link_counts_only_where_nobody_else_can_move_it() {
+    let stage = stage();
+    let path = stage.managed("{}");
+    let elsewhere = stage.write("elsewhere/policy.json", "{}");
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    assert_eq!(word(&stage.plan(), "github"), "admitted");
+    let folder = elsewhere.parent().unwrap();
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(word(&stage.plan(), "github"), "refused");
+    std::fs::remove_file(&elsewhere).unwrap();
+    let plan = stage.plan();
+    assert_eq!(word(&plan, "github"), "refused", "it leads nowhere");
+    assert!(plan.blocked.is_some());
+    let typed = object(json!({"command": "true"}));
+    assert!(adhoc(&stage.environment(), &plan, "typed", typed).is_err());
+}
+
+#[test]
+fn sec_14_a_rule_for_every_command_means_every_command() {
+    let stage = stage();
+    stage.managed(r#"{"deniedMcpServers": [{"serverCommand": ["**"]}]}"#);
+    let plan = stage.plan();
+    assert_eq!(
+        word(&plan, "npx"),
+        "refused",
+        "its arguments do not save it"
+    );
+    assert_eq!(word(&plan, "github"), "admitted");
+}

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use toolway::ToolOutcome;
 use toolway::view::{Content, ResourceBody};
-use toolway_types::Untrusted;
 
 use crate::context::Context;
 use crate::report::Report;
@@ -18,9 +17,9 @@ pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Res
     let text = as_text(outcome);
     // On a terminal a control character would act; in a pipe, bytes are bytes.
     if context.output.stdout_is_terminal() {
-        context.output.result(&Untrusted::new(text).to_string())?;
-    } else {
         context.output.result(&text)?;
+    } else {
+        context.output.verbatim(&text)?;
     }
     for warning in &outcome.warnings {
         context
@@ -34,7 +33,7 @@ pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Res
         ));
         context.output.say(&format!(
             "hint: see what it expects with `toolway tools {} --json`",
-            outcome.server
+            toolway_types::name::as_word(outcome.server.as_str())
         ));
     }
     Ok(())

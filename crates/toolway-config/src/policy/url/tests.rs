@@ -251,3 +251,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn sec_13_a_denial_sees_through_escapes_and_mapped_addresses() {
+    for (pattern, url) in [
+        ("https://a.example/admin/*", "https://a.example/admin%2fmcp"),
+        ("http://127.0.0.1:*/*", "http://[::ffff:127.0.0.1]:80/mcp"),
+        ("http://127.0.0.1:*/*", "http://[::ffff:7f00:1]/mcp"),
+    ] {
+        assert!(matches(pattern, url, Reading::Wide), "{url}");
+        assert!(!matches(pattern, url, Reading::Narrow), "{url}");
+    }
+}
+
+#[test]
+fn sec_13_an_allowed_path_cannot_be_left_by_escaped_dots() {
+    let pattern = "https://a.example/safe/*";
+    for url in [
+        "https://a.example/safe/..%2fadmin",
+        "https://a.example/safe/%2e%2e%2Fadmin",
+        "https://a.example/safe/..%5cadmin",
+    ] {
+        assert!(!matches(pattern, url, Reading::Narrow), "{url}");
+    }
+    assert!(matches(
+        pattern,
+        "https://a.example/safe/a..b",
+        Reading::Narrow
+    ));
+}

@@ -53,7 +53,10 @@ pub(crate) fn with_host<T>(
 pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
-        project_root: Some(context.environment.project_root().to_owned()),
+        // No roots: a server that is told of one may drop the directories its own command line
+        // names (server-filesystem does, whenever the answer happens to arrive). What a person
+        // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
+        project_root: None,
         http: client_options(context),
         ..HostOptions::default()
     }

@@ -6,11 +6,13 @@
 mod answer;
 mod arguments;
 mod target;
+mod usage;
 
 use std::time::Duration;
 
 use clap::Args;
-use toolway::{CallOptions, Consent, Host, ToolRequest, ToolTarget};
+use serde_json::Value;
+use toolway::{CallError, CallOptions, Consent, Host, ToolRequest, ToolTarget};
 use toolway_config::{Plan, Verdict};
 use toolway_types::{Diagnosis, Origin, ServerName};
 
@@ -21,6 +23,7 @@ use crate::report::{Outcome, Report};
 
 pub(crate) use answer::as_text;
 use target::{Server, Target};
+use usage::Place;
 
 /// Call a tool
 ///
@@ -79,40 +82,80 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
     let wanted = Wanted::Only(server.clone());
+    let place = match (&typed, args.words.first()) {
+        (Some(_), _) if !args.command.is_empty() => Place::Command(&args.command),
+        (Some(_), Some(url)) => Place::Server(url),
+        _ => Place::Server(server.as_str()),
+    };
+    let wish = Wish {
+        tool: target.tool(&server),
+        words,
+        place,
+        json: args.json,
+        timeout,
+    };
     connect::with_host(context, plan, wanted, async |host| {
         host.ready(server.as_str()).await;
-        call(context, host, &server, &target, words, args.json, timeout).await
+        call(context, host, wish).await
     })
 }
 
-async fn call(
-    context: &Context,
-    host: &Host,
-    server: &ServerName,
-    target: &Target<'_>,
+/// What was typed, as far as it can be understood before the server is asked.
+struct Wish<'a> {
+    tool: ToolTarget,
     words: arguments::Words,
+    place: Place<'a>,
     json: bool,
     timeout: Option<Duration>,
-) -> Outcome {
+}
+
+async fn call(context: &Context, host: &Host, wish: Wish<'_>) -> Outcome {
     let snapshot = host.snapshot();
     crate::commands::list::say_warnings(context, &snapshot);
-    let tool_target = target.tool(server);
-    let schema = snapshot
-        .catalog
-        .find(&tool_target)
-        .ok()
-        .map(|tool| &*tool.input_schema);
-    let arguments = words.resolve(schema, &context.output)?;
+    let tool = snapshot.catalog.find(&wish.tool).ok();
+    let schema: Value = tool
+        .and_then(|tool| serde_json::from_str(tool.input_schema.get()).ok())
+        .unwrap_or(Value::Null);
+    let name = tool.map_or("", |tool| tool.key.tool.as_str());
+    let arguments = wish.words.resolve(&schema, &context.output)?;
+    for warning in usage::unknown(name, &schema, &arguments) {
+        context.output.say(&format!("warning: {warning}"));
+    }
+    let usage = usage::line(&wish.place, name, &schema);
     let request = ToolRequest {
-        target: tool_target,
+        target: wish.tool,
         arguments,
     };
     let options = CallOptions {
-        timeout,
+        timeout: wish.timeout,
         ..CallOptions::new(Consent::Typed)
     };
-    let outcome = host.call(request, options).await.map_err(Report::from)?;
-    answer::print(context, &outcome, json)?;
+    let outcome = host.call(request, options).await.map_err(|error| {
+        let better = match &error {
+            CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
+            // Suggested the way it was typed.
+            CallError::Unknown {
+                target: ToolTarget::Key(_),
+                suggestion: Some(near),
+            } => snapshot
+                .catalog
+                .tools
+                .iter()
+                .find(|tool| tool.name == *near)
+                .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
+                .map(|line| format!("did you mean `{line}`?")),
+            _ => None,
+        };
+        match better {
+            Some(hint) => Report::from(error).hint(hint),
+            None => Report::from(error),
+        }
+    })?;
+    let takes_some = schema["properties"]
+        .as_object()
+        .is_some_and(|known| !known.is_empty());
+    let usage = takes_some.then_some(usage.as_str());
+    answer::print(context, &outcome, wish.json, usage)?;
     Ok(if outcome.is_error {
         Exit::ToolError
     } else {

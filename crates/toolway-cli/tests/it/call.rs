@@ -115,16 +115,16 @@ fn wrong_arguments_are_named_before_anything_is_sent() {
     ----- stdout
     ----- stderr
     error: the arguments do not fit `echo` of server `chaos`
-      /text: value is not of type "string"
-    hint: see its schema with `toolway tools chaos --json`
+      `text`: value is not of type "string"
+    hint: it is called as `toolway call chaos echo text=<string>`
     "#);
     assert_snapshot!(toolway(&home, &["call", "chaos", "huge", "bytes=many"]), @r#"
     exit: 2
     ----- stdout
     ----- stderr
     error: the arguments do not fit `huge` of server `chaos`
-      /bytes: value is not of type "integer"
-    hint: see its schema with `toolway tools chaos --json`
+      `bytes`: value is not of type "integer"
+    hint: it is called as `toolway call chaos huge bytes=<integer>`
     "#);
     assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "oops"]), @"
     exit: 2
@@ -157,7 +157,7 @@ fn unknown_names_get_a_suggestion() {
     ----- stdout
     ----- stderr
     error: no tool `chaos.ehco`
-    hint: did you mean `mcp__chaos__echo`?
+    hint: did you mean `toolway call chaos echo`?
     ");
     assert_snapshot!(toolway(&home, &["call", "chaso", "echo", "text=x"]), @"
     exit: 3
@@ -172,6 +172,26 @@ fn unknown_names_get_a_suggestion() {
     ----- stderr
     error: which tool of `chaos`?
     hint: see its tools with `toolway tools chaos`
+    ");
+    for unsaid in ["chaos.", "mcp__chaos", "mcp__chaos__"] {
+        let output = toolway(&home, &["call", unsaid]).expect_code(2);
+        assert!(output.stderr.contains("which tool of `chaos`?"), "{output}");
+    }
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "txt=x"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    warning: `echo` has no argument `txt`; did you mean `text`?
+    error: the arguments do not fit `echo` of server `chaos`
+      `text` is missing
+    hint: it is called as `toolway call chaos echo text=<string>`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=x", "extra=1"]), @"
+    exit: 0
+    ----- stdout
+    x
+    ----- stderr
+    warning: `echo` has no argument `extra`
     ");
     assert_snapshot!(toolway(&home, &["call", "mcp__chaos__ehco"]), @"
     exit: 2
@@ -198,7 +218,7 @@ fn a_tools_own_error_is_a_result_with_its_own_exit_code() {
     failed as asked
     ----- stderr
     error: tool `fail` of server `chaos` answered an error
-    hint: see what it expects with `toolway tools chaos --json`
+    hint: see what it does with `toolway tools chaos`
     ");
     let json = toolway(&home, &["call", "chaos", "fail", "--json"]);
     assert_eq!(json.code, Some(7));

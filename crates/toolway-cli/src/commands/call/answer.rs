@@ -10,7 +10,12 @@ use crate::context::Context;
 use crate::report::Report;
 
 /// Prints an answer to stdout.
-pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Result<(), Report> {
+pub(super) fn print(
+    context: &Context,
+    outcome: &ToolOutcome,
+    json: bool,
+    usage: Option<&str>,
+) -> Result<(), Report> {
     if json {
         context.output.json(&outcome.raw)?;
         return Ok(());
@@ -32,10 +37,13 @@ pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Res
             "error: tool `{}` of server `{}` answered an error",
             outcome.tool, outcome.server
         ));
-        context.output.say(&format!(
-            "hint: see what it expects with `toolway tools {} --json`",
-            outcome.server
-        ));
+        context.output.say(&match usage {
+            Some(usage) => format!("hint: it is called as `{usage}`"),
+            None => format!(
+                "hint: see what it does with `toolway tools {}`",
+                outcome.server
+            ),
+        });
     }
     Ok(())
 }

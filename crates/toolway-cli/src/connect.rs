@@ -8,11 +8,12 @@ use std::io;
 use toolway::{Host, HostOptions};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
-use toolway_types::ServerName;
+use toolway_types::{ConnectionState, FailureKind, ServerName};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::output::shell_word;
 use crate::report::Report;
 
 /// Which servers a command needs.
@@ -125,11 +126,51 @@ async fn interrupted() {
 pub(crate) struct Typed {
     /// The name it goes by in this run.
     pub(crate) name: String,
+    /// The URL or the command, as typed.
+    what: What,
     /// Flags under which the plan holds nothing else.
     pub(crate) flags: Flags,
 }
 
+enum What {
+    Url(String),
+    Command(String),
+}
+
 impl Typed {
+    /// What to do about a failure: there is no entry to look at, only what was typed.
+    pub(crate) fn hint(&self, state: &ConnectionState) -> Option<String> {
+        let ConnectionState::Failed(failure) = state else {
+            return match (state, &self.what) {
+                (ConnectionState::NeedsAuth { .. }, What::Url(url)) => Some(format!(
+                    "add it with a token: \
+                     `toolway add <name> {url} -H \"Authorization: Bearer ${{TOKEN}}\"`"
+                )),
+                _ => None,
+            };
+        };
+        let hint = match (&self.what, failure.kind) {
+            (_, FailureKind::TimedOut) => return None,
+            // A secret may stand in it.
+            (What::Url(url), _) if url.contains(['@', '?']) => {
+                "check that an MCP server answers at that address".to_owned()
+            }
+            (What::Url(url), FailureKind::Protocol) if !url.contains("/mcp") => {
+                format!(
+                    "check the address; many servers answer at `{}/mcp`",
+                    url.trim_end_matches('/')
+                )
+            }
+            (What::Url(_), FailureKind::Unsupported) => "use an `https://` address".to_owned(),
+            (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
+            (What::Command(_), FailureKind::Spawn) => {
+                "check the program's name, or write its full path".to_owned()
+            }
+            (What::Command(line), _) => format!("run it by hand to see what it does: `{line}`"),
+        };
+        Some(hint)
+    }
+
     /// From a URL.
     pub(crate) fn url(context: &Context, url: &str) -> Self {
         let host = url
@@ -145,6 +186,7 @@ impl Typed {
         Self::new(
             context,
             name,
+            What::Url(url.to_owned()),
             &serde_json::json!({ "type": kind, "url": url }),
         )
     }
@@ -158,9 +200,11 @@ impl Typed {
             .filter(|name| !name.is_empty())
             .unwrap_or("command");
         let args = words.get(1..).unwrap_or_default();
+        let line: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
         Self::new(
             context,
             name,
+            What::Command(line.join(" ")),
             &serde_json::json!({ "command": program, "args": args }),
         )
     }
@@ -178,11 +222,20 @@ impl Typed {
         }
     }
 
-    fn new(context: &Context, name: &str, definition: &serde_json::Value) -> Self {
+    fn new(context: &Context, name: &str, what: What, definition: &serde_json::Value) -> Self {
+        // Other characters would give every tool a digest in its exposed name.
+        let name: String = name
+            .chars()
+            .map(|character| match character {
+                'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
+                _ => '-',
+            })
+            .collect();
         // A literal `$` in what was typed was already the shell's business.
-        let file = serde_json::json!({ "mcpServers": { name: definition } });
+        let file = serde_json::json!({ "mcpServers": { &name: definition } });
         Self {
-            name: name.to_owned(),
+            name,
+            what,
             flags: Flags {
                 mcp_config: vec![file.to_string()],
                 mcp_server: Vec::new(),

@@ -8,7 +8,7 @@ mod arguments;
 mod target;
 mod usage;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::Value;
@@ -50,8 +50,8 @@ pub(crate) struct CallArgs {
     #[arg(long)]
     json: bool,
 
-    /// The longest it may take, in seconds
-    #[arg(long, value_name = "SECONDS")]
+    /// The longest it may take in all, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
 
     /// A command to run as the server
@@ -93,10 +93,18 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         place,
         json: args.json,
         timeout,
+        typed: typed.as_ref(),
     };
     connect::with_host(context, plan, wanted, async |host| {
-        host.ready(server.as_str()).await;
-        call(context, host, wish).await
+        let start = Instant::now();
+        let ready = host.ready(server.as_str());
+        match timeout {
+            None => ready.await,
+            Some(limit) => tokio::time::timeout(limit, ready)
+                .await
+                .map_err(|_| not_connected(&server, limit))?,
+        }
+        call(context, host, wish, start).await
     })
 }
 
@@ -107,9 +115,18 @@ struct Wish<'a> {
     place: Place<'a>,
     json: bool,
     timeout: Option<Duration>,
+    typed: Option<&'a Typed>,
 }
 
-async fn call(context: &Context, host: &Host, wish: Wish<'_>) -> Outcome {
+fn not_connected(server: &ServerName, limit: Duration) -> Report {
+    Report::new(
+        Exit::TimedOut,
+        format!("server `{server}` is not connected after {limit:?}"),
+    )
+    .hint("give it longer with `--timeout <seconds>`")
+}
+
+async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) -> Outcome {
     let snapshot = host.snapshot();
     crate::commands::list::say_warnings(context, &snapshot);
     let tool = snapshot.catalog.find(&wish.tool).ok();
@@ -127,7 +144,9 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>) -> Outcome {
         arguments,
     };
     let options = CallOptions {
-        timeout: wish.timeout,
+        timeout: wish
+            .timeout
+            .map(|limit| limit.saturating_sub(start.elapsed())),
         ..CallOptions::new(Consent::Typed)
     };
     let outcome = host.call(request, options).await.map_err(|error| {
@@ -144,11 +163,21 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>) -> Outcome {
                 .find(|tool| tool.name == *near)
                 .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
                 .map(|line| format!("did you mean `{line}`?")),
+            CallError::Unavailable { state, .. } => wish.typed.and_then(|typed| typed.hint(state)),
             _ => None,
         };
+        let report = Report::from(match (error, wish.timeout) {
+            // The whole time counts, not what was left of it.
+            (CallError::TimedOut { server, tool, .. }, Some(after)) => CallError::TimedOut {
+                server,
+                tool,
+                after,
+            },
+            (error, _) => error,
+        });
         match better {
-            Some(hint) => Report::from(error).hint(hint),
-            None => Report::from(error),
+            Some(hint) => report.hint(hint),
+            None => report,
         }
     })?;
     let takes_some = schema["properties"]
@@ -164,7 +193,11 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>) -> Outcome {
 }
 
 /// The server by its name, if the plan lets it connect; otherwise why not.
-fn require_admitted(context: &Context, plan: &Plan, name: &str) -> Result<ServerName, Report> {
+pub(crate) fn require_admitted(
+    context: &Context,
+    plan: &Plan,
+    name: &str,
+) -> Result<ServerName, Report> {
     let Some(server) = plan.winner(name) else {
         context.say_diagnoses(plan);
         return Err(crate::context::unknown_server(plan, name));

@@ -6,6 +6,34 @@ use toolway_testkit::{Script, ScriptedServer, TempHome};
 
 use crate::support::{servers, toolway};
 
+/// Asked for one server, `tools` says what `call` says, and nothing about the others.
+#[test]
+fn tools_of_one_server_says_why_it_cannot_be_used() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        servers(&[
+            ("waiting", json!({ "command": "true" })),
+            ("wrong", json!({ "type": "http" })),
+            ("other", json!({ "args": 7 })),
+        ]),
+    );
+    assert_snapshot!(toolway(&home, &["tools", "waiting"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `waiting` cannot be used: `waiting` comes from the project's `.mcp.json` and is not approved
+    hint: toolway approve waiting
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "wrong"]), @r#"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `wrong` cannot be used: `type` is `http`, but `url` is missing
+    hint: add `"url": "https://…"`
+    "#);
+}
+
 #[test]
 fn broken_json_is_located_and_other_files_still_load() {
     let home = TempHome::new();

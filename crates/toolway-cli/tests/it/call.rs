@@ -264,6 +264,84 @@ fn a_server_that_cannot_start_or_be_reached() {
 }
 
 #[test]
+fn the_time_limit_counts_for_connecting_too() {
+    let home = TempHome::new();
+    assert_snapshot!(toolway(&home, &["call", "x", "--timeout", "1", "--", "sleep", "60"]), @"
+    exit: 8
+    ----- stdout
+    ----- stderr
+    error: server `sleep` is not connected after 1s
+    hint: give it longer with `--timeout <seconds>`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "a", "b", "--timeout", "0"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: invalid value '0' for '--timeout <SECONDS>': 0 is not in 1..18446744073709551615
+
+    For more information, try '--help'.
+    hint: see `toolway --help`
+    ");
+}
+
+/// There is no entry behind what is typed, so no hint may lead to one.
+#[test]
+fn a_typed_server_that_fails_leads_to_no_entry() {
+    let home = TempHome::new();
+    assert_snapshot!(toolway(&home, &["call", "x", "--", "/nonexistent/server"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `server` failed: cannot start `/nonexistent/server`: No such file or directory (os error 2)
+    hint: check the program's name, or write its full path
+    ");
+    assert_snapshot!(toolway(&home, &["call", "x", "--", "sh", "-c", "echo no key >&2; exit 3"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `sh` failed: `initialize`: the server process ended (exit status: 3)
+      | no key
+    hint: run it by hand to see what it does: `sh -c 'echo no key >&2; exit 3'`
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "--", "false"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `false` failed: `initialize`: the server process ended (exit status: 1)
+    hint: run it by hand to see what it does: `false`
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "http://127.0.0.1:9/mcp"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `127-0-0-1` failed: `server/discover`: cannot reach the server: Connection refused (os error 111)
+    hint: check that an MCP server answers at `http://127.0.0.1:9/mcp`
+    ");
+    let locked = ScriptedServer::new(Script {
+        http_status: Some(401),
+        ..Script::default()
+    })
+    .serve_http();
+    let output = toolway(&home, &["tools", locked.url()]).expect_code(5);
+    let hint = format!(
+        "hint: add it with a token: `toolway add <name> {} -H",
+        locked.url()
+    );
+    assert!(output.stderr.contains(&hint), "{output}");
+}
+
+#[test]
+fn a_typed_servers_tools_have_plain_names() {
+    let home = TempHome::new();
+    let peer = ScriptedServer::new(Script::default()).serve_http();
+    let output = toolway(&home, &["tools", peer.url()]).expect_code(0);
+    assert!(
+        output.stdout.contains("\nmcp__127-0-0-1__echo "),
+        "{output}"
+    );
+}
+
+#[test]
 fn a_server_that_wants_a_login_says_so() {
     let home = TempHome::new();
     let locked = ScriptedServer::new(Script {
@@ -314,7 +392,7 @@ fn a_policy_refuses_a_typed_url_too() {
     exit: 6
     ----- stdout
     ----- stderr
-    error: server `127.0.0.1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
+    error: server `127-0-0-1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
     hint: ask the administrator of this machine to allow it
     "#);
 }

@@ -5,6 +5,8 @@
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
 
+use crate::output::shell_word as word;
+
 /// More optional arguments than this make a line that nobody reads.
 const MAX_OPTIONAL: usize = 6;
 
@@ -115,16 +117,6 @@ fn pair(key: &str, kind: &Value) -> String {
         Some("boolean") => format!("{key}=true|false"),
         Some(kind) => format!("{key}=<{kind}>"),
         None => format!("{key}=<value>"),
-    }
-}
-
-/// A word as a shell takes it.
-fn word(text: &str) -> String {
-    let plain = |character: char| character.is_alphanumeric() || "_-./:@%+,=~".contains(character);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

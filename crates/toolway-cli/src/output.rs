@@ -2,6 +2,7 @@
 //!
 //! Owns terminal detection, colour, width and tables. Holds no state of the product.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
@@ -78,7 +79,12 @@ impl Output {
     /// Says something that is not a result. A closed stderr is nobody's problem.
     pub(crate) fn say(&self, text: &str) {
         let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(text.as_bytes());
+        let painted = if self.stderr_is_terminal && self.colour {
+            paint(text)
+        } else {
+            Cow::Borrowed(text)
+        };
+        let _ = stderr.write_all(painted.as_bytes());
         if !text.ends_with('\n') {
             let _ = stderr.write_all(b"\n");
         }
@@ -101,6 +107,28 @@ impl Output {
     pub(crate) fn table(&self, head: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
         self.result(&render_table(head, rows, self.width))
     }
+}
+
+/// Gives the word that a line begins with its colour, so that the eye finds it.
+fn paint(text: &str) -> Cow<'_, str> {
+    const COLOURS: [(&str, &str); 3] = [
+        ("error:", "\x1b[1;31m"),
+        ("warning:", "\x1b[1;33m"),
+        ("hint:", "\x1b[1;36m"),
+    ];
+    let mut painted = String::new();
+    for line in text.split_inclusive('\n') {
+        let start = COLOURS
+            .iter()
+            .find_map(|(word, colour)| Some((word, colour, line.strip_prefix(word)?)));
+        match start {
+            Some((word, colour, rest)) => {
+                painted.extend([colour, *word, "\x1b[0m", rest]);
+            }
+            None => painted.push_str(line),
+        }
+    }
+    Cow::Owned(painted)
 }
 
 /// A table of plain columns, two spaces apart. With a width, the last column is cut to fit.

@@ -16,6 +16,7 @@ use toolway::{CallError, CallOptions, Consent, Host, ToolRequest, ToolTarget};
 use toolway_config::{Plan, Verdict};
 use toolway_types::{Diagnosis, Origin, ServerName};
 
+use crate::commands::add::require_known_scheme;
 use crate::connect::{self, Typed, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -39,7 +40,7 @@ use usage::Place;
   toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct CallArgs {
     /// The server and the tool, then the arguments
-    #[arg(required = true, value_name = "SERVER TOOL [KEY=VALUE]…")]
+    #[arg(required = true, num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]
     words: Vec<String>,
 
     /// All arguments as one JSON object; `@file` reads a file, `-` reads stdin
@@ -199,6 +200,7 @@ pub(crate) fn require_admitted(
     name: &str,
 ) -> Result<ServerName, Report> {
     let Some(server) = plan.winner(name) else {
+        require_known_scheme(name)?;
         context.say_diagnoses(plan);
         return Err(crate::context::unknown_server(plan, name));
     };

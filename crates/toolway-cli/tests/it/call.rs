@@ -278,9 +278,7 @@ fn the_time_limit_counts_for_connecting_too() {
     ----- stdout
     ----- stderr
     error: invalid value '0' for '--timeout <SECONDS>': 0 is not in 1..18446744073709551615
-
-    For more information, try '--help'.
-    hint: see `toolway --help`
+    hint: see `toolway call --help`
     ");
 }
 

@@ -3,6 +3,7 @@
 
 use toolway_config::Plan;
 
+use crate::commands::add::require_known_scheme;
 use crate::connect::Typed;
 use crate::context::unknown_server;
 use crate::exit::Exit;
@@ -74,10 +75,9 @@ pub(super) fn parse<'a>(
     match dotted {
         Some((server, "")) => Err(missing_tool(server)),
         Some((server, tool)) => Ok(named(server, tool, &words[1..])),
-        None => Err(unknown_server(
-            plan,
-            first.split('.').next().unwrap_or(first),
-        )),
+        None => Err(require_known_scheme(first)
+            .err()
+            .unwrap_or_else(|| unknown_server(plan, first.split('.').next().unwrap_or(first)))),
     }
 }
 

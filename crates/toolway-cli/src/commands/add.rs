@@ -220,7 +220,7 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
                 Exit::Usage,
                 format!("`{extra}` follows the URL, but a URL takes no arguments"),
             )
-            .hint(format!("toolway add {} {first}", args.name)));
+            .hint(format!("leave it out: `toolway add {} {first}`", args.name)));
         }
         entry.insert("url".to_owned(), json!(first));
         if !args.header.is_empty() {

@@ -206,12 +206,18 @@ pub(crate) fn require_admitted(
     };
     let (exit, hint) = match &server.verdict {
         Verdict::Admitted(_) => return Ok(server.name.clone()),
-        Verdict::PendingApproval { .. } => (Exit::Refused, format!("toolway approve {name}")),
+        Verdict::PendingApproval { .. } => (
+            Exit::Refused,
+            format!("look at it with `toolway approve {name}`"),
+        ),
         Verdict::Rejected { .. } => (
             Exit::Refused,
             format!("to change your mind: `toolway approve {name}`"),
         ),
-        Verdict::Disabled { .. } => (Exit::Refused, format!("toolway enable {name}")),
+        Verdict::Disabled { .. } => (
+            Exit::Refused,
+            format!("switch it on with `toolway enable {name}`"),
+        ),
         Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
         Verdict::Invalid { .. } => (
             Exit::Configuration,

@@ -7,7 +7,7 @@ use std::io;
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolway::{Catalog, CatalogTool, HostSnapshot};
+use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
 use crate::commands::call::require_admitted;
@@ -97,8 +97,27 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         require_connected(&snapshot, name, typed.as_ref())?;
     } else {
         say_missing(context, &snapshot);
+        if snapshot.catalog.tools.is_empty() && !args.json {
+            say_none(context, &snapshot);
+            return Ok(Exit::Success);
+        }
     }
     show(context, args, &snapshot.catalog)
+}
+
+/// No tools at all: the next step depends on why.
+fn say_none(context: &Context, snapshot: &HostSnapshot) {
+    context.output.say("no tools");
+    let connected = |server: &ServerSnapshot| matches!(server.state, ConnectionState::Connected(_));
+    if snapshot.servers.is_empty() {
+        context
+            .output
+            .say("hint: add a server with `toolway add <name> <command or url>`");
+    } else if !snapshot.servers.iter().any(connected) {
+        context
+            .output
+            .say("hint: no server is connected; see why with `toolway list`");
+    }
 }
 
 fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
@@ -167,7 +186,7 @@ fn require_connected(
             Exit::Configuration,
             format!("server `{name}` is not in the plan"),
         )
-        .hint(format!("toolway explain {name}"))),
+        .hint(format!("see why with `toolway explain {name}`"))),
     }
 }
 
@@ -178,6 +197,9 @@ fn say_missing(context: &Context, snapshot: &HostSnapshot) {
             ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } => {
                 let report = Report::unavailable(server.name.as_str(), &server.state);
                 context.output.say(&format!("warning: {}", report.message));
+                if let Some(hint) = report.hint {
+                    context.output.say(&format!("hint: {hint}"));
+                }
             }
             _ => {}
         }

@@ -6,6 +6,32 @@ use toolway_testkit::{Script, ScriptedServer, TempHome};
 
 use crate::support::{servers, toolway};
 
+#[test]
+fn a_fault_in_a_typed_server_ends_the_command() {
+    let home = TempHome::new();
+    assert_snapshot!(toolway(&home, &["list", "--mcp-server", "npx"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: `--mcp-server` needs a name before `=`
+    hint: write `--mcp-server name=command` or `--mcp-server name=https://…`
+    ");
+    assert_snapshot!(toolway(&home, &["list", "--mcp-server", "=npx"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: `--mcp-server` needs a name before `=`
+    hint: write `--mcp-server name=command` or `--mcp-server name=https://…`
+    ");
+    assert_snapshot!(toolway(&home, &["list", "--mcp-server", "a='npx"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: `--mcp-server a=…` cannot be split into words: a quote is not closed
+    hint: write `--mcp-server name=command` or `--mcp-server name=https://…`
+    ");
+}
+
 /// Asked for one server, `tools` says what `call` says, and nothing about the others.
 #[test]
 fn tools_of_one_server_says_why_it_cannot_be_used() {
@@ -16,14 +42,28 @@ fn tools_of_one_server_says_why_it_cannot_be_used() {
             ("waiting", json!({ "command": "true" })),
             ("wrong", json!({ "type": "http" })),
             ("other", json!({ "args": 7 })),
+            ("slip", json!({ "comand": "true" })),
         ]),
+    );
+    assert_snapshot!(toolway(&home, &["tools", "slip"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `slip` cannot be used: neither `command` nor `url` is given
+    hint: rename `comand` to `command`
+    ");
+    let doctor = toolway(&home, &["doctor"]).expect_code(3);
+    assert_eq!(
+        doctor.stdout.matches("server `slip`").count(),
+        1,
+        "{doctor}"
     );
     assert_snapshot!(toolway(&home, &["tools", "waiting"]), @"
     exit: 6
     ----- stdout
     ----- stderr
     error: server `waiting` cannot be used: `waiting` comes from the project's `.mcp.json` and is not approved
-    hint: toolway approve waiting
+    hint: look at it with `toolway approve waiting`
     ");
     assert_snapshot!(toolway(&home, &["tools", "wrong"]), @r#"
     exit: 3

@@ -251,7 +251,7 @@ fn a_server_that_cannot_start_or_be_reached() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `missing` failed: cannot start `/nonexistent/server`: No such file or directory (os error 2)
+    error: server `missing` failed: cannot start `/nonexistent/server`: no such program, or its interpreter is missing
     hint: check the program with `toolway get missing` and `toolway doctor`
     ");
     assert_snapshot!(toolway(&home, &["call", "nobody", "x"]), @"
@@ -290,7 +290,7 @@ fn a_typed_server_that_fails_leads_to_no_entry() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `server` failed: cannot start `/nonexistent/server`: No such file or directory (os error 2)
+    error: server `server` failed: cannot start `/nonexistent/server`: no such program, or its interpreter is missing
     hint: check the program's name, or write its full path
     ");
     assert_snapshot!(toolway(&home, &["call", "x", "--", "sh", "-c", "echo no key >&2; exit 3"]), @"

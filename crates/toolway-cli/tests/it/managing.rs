@@ -258,7 +258,7 @@ fn flags_that_do_not_fit_the_transport_are_refused() {
     ----- stdout
     ----- stderr
     error: `extra` follows the URL, but a URL takes no arguments
-    hint: toolway add docs https://x.example/
+    hint: leave it out: `toolway add docs https://x.example/`
     ");
     assert_snapshot!(toolway(&home, &["add", "docs", "ftp://x.example/", "-t", "http"]), @"
     exit: 2
@@ -290,7 +290,7 @@ fn add_json_takes_an_entry() {
     ----- stdout
     ----- stderr
     error: the entry of `k` is not a JSON object: EOF while parsing an object at line 1 column 1
-    hint: toolway add-json k '{"command": "…", "args": ["…"]}'
+    hint: write e.g. `toolway add-json k '{"command": "…", "args": ["…"]}'`
     "#);
     assert_snapshot!(toolway(&home, &["add-json", "k", r#"{"mcpServers": {"k": {}}}"#]), @"
     exit: 2
@@ -500,7 +500,7 @@ fn explain_tells_who_won_and_why() {
         {
           "command": "user"
         }
-    next: toolway approve one
+    next: look at it with `toolway approve one`
     ----- stderr
     "#);
 }

@@ -61,7 +61,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = "Configuration")]
     approve_project_servers: bool,
 
-    /// Say more on stderr; twice for the protocol's messages
+    /// Say more on stderr; twice for still more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 }

@@ -27,17 +27,15 @@ pub(crate) enum Wanted {
 /// Starts a host on a plan, runs `work` on it, and stops it.
 pub(crate) fn with_host<T>(
     context: &Context,
-    plan: Plan,
+    mut plan: Plan,
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    let options = HostOptions {
-        only: match wanted {
-            Wanted::All => None,
-            Wanted::Only(name) => Some(vec![name]),
-        },
-        ..host_options(context)
-    };
+    if let Wanted::Only(name) = wanted {
+        // The others have no part in this run, so the live view does not speak of them either.
+        plan.servers.retain(|server| server.name == name);
+    }
+    let options = host_options(context);
     block_on(async {
         let host = Host::start(plan, options);
         let outcome = tokio::select! {

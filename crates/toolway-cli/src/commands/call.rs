@@ -72,7 +72,12 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         None => context.plan().clone(),
     };
     let target = target::parse(&plan, &args.words, typed.as_ref(), !args.command.is_empty())
-        .inspect_err(|_| context.say_diagnoses(&plan))?;
+        .inspect_err(|report| {
+            // A server that is not known may stand in a file that could not be read.
+            if report.exit == Exit::Configuration {
+                context.say_diagnoses(&plan);
+            }
+        })?;
     if typed.is_none() {
         crate::context::require_flags_only(&plan)?;
     }
@@ -98,7 +103,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     };
     connect::with_host(context, plan, wanted, async |host| {
         let start = Instant::now();
-        let ready = host.ready(server.as_str());
+        let ready = connect::settle(context, host);
         match timeout {
             None => ready.await,
             Some(limit) => tokio::time::timeout(limit, ready)

@@ -45,6 +45,13 @@ fn tools_of_one_server_says_why_it_cannot_be_used() {
             ("slip", json!({ "comand": "true" })),
         ]),
     );
+    assert_snapshot!(toolway(&home, &["call", "waiting"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: which tool of `waiting`?
+    hint: see its tools with `toolway tools waiting`
+    ");
     assert_snapshot!(toolway(&home, &["tools", "slip"]), @"
     exit: 3
     ----- stdout

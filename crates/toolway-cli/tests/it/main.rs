@@ -18,3 +18,4 @@ mod peers;
 mod reliability;
 mod security;
 mod support;
+mod usage;

@@ -42,6 +42,7 @@ pub(crate) fn is_shown(command: &clap::Command) -> bool {
 pub(crate) fn pages() -> Result<Vec<(String, String)>, Report> {
     let mut root = Cli::command();
     root.build();
+    let root = root.mut_subcommand("help", |help| help.hide(true));
     let mut pages = vec![("toolway".to_owned(), render(root.clone())?)];
     for command in root.get_subcommands().filter(|command| is_shown(command)) {
         let name = format!("toolway-{}", command.get_name());

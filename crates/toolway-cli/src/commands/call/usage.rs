@@ -59,8 +59,9 @@ pub(super) fn unknown(tool: &str, schema: &Value, arguments: &Map<String, Value>
         .map(|key| {
             let near = properties
                 .keys()
+                .filter(|known| !arguments.contains_key(*known))
                 .map(|known| (strsim::osa_distance(key, known), known))
-                .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
+                .filter(|(distance, known)| *distance <= known.len() / 3)
                 .min_by_key(|(distance, _)| *distance);
             let text = match near {
                 Some((_, known)) => {
@@ -174,6 +175,14 @@ mod tests {
         assert_eq!(
             unknown("echo", &json!({ "properties": properties }), &given),
             ["`echo` has no argument `mesage`; did you mean `message`?"]
+        );
+        let Value::Object(given) = json!({"a": 1, "c": 2, "path": "x", "paths": "y"}) else {
+            unreachable!()
+        };
+        let properties = json!({"a": {}, "b": {}, "path": {}});
+        assert_eq!(
+            unknown("sum", &json!({ "properties": properties }), &given),
+            ["`sum` has no argument `c`", "`sum` has no argument `paths`"]
         );
         for open in [
             json!({}),

@@ -22,8 +22,7 @@ use crate::exit;
     version,
     after_help = exit::TABLE,
     max_term_width = 100,
-    propagate_version = true,
-    disable_help_subcommand = true
+    propagate_version = true
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -62,8 +61,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = "Configuration")]
     approve_project_servers: bool,
 
-    /// Say more on stderr; twice for the protocol's messages
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    /// Say more on stderr; twice for still more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 }
 

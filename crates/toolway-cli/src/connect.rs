@@ -9,11 +9,12 @@ use std::path::Path;
 use toolway::{Host, HostOptions, Protected, Protection, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
-use toolway_types::{Scope, ServerName};
+use toolway_types::{ConnectionState, FailureKind, Scope, ServerName};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::output::shell_word;
 use crate::report::Report;
 
 /// Which servers a command needs.
@@ -27,17 +28,15 @@ pub(crate) enum Wanted {
 /// Starts a host on a plan, runs `work` on it, and stops it.
 pub(crate) fn with_host<T>(
     context: &Context,
-    plan: Plan,
+    mut plan: Plan,
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    let options = HostOptions {
-        only: match wanted {
-            Wanted::All => None,
-            Wanted::Only(name) => Some(vec![name]),
-        },
-        ..host_options(context)
-    };
+    if let Wanted::Only(name) = wanted {
+        // The others have no part in this run, so the live view does not speak of them either.
+        plan.servers.retain(|server| server.name == name);
+    }
+    let options = host_options(context);
     block_on(async {
         let host = Host::start(plan, options);
         let outcome = tokio::select! {
@@ -54,7 +53,10 @@ pub(crate) fn with_host<T>(
 pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
-        project_root: Some(context.environment.project_root().to_owned()),
+        // No roots: a server that is told of one may drop the directories its own command line
+        // names (server-filesystem does, whenever the answer happens to arrive). What a person
+        // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
+        project_root: None,
         http: client_options(context),
         shield: shield(context),
         ..HostOptions::default()
@@ -145,11 +147,51 @@ async fn interrupted() {
 pub(crate) struct Typed {
     /// The name it goes by in this run.
     pub(crate) name: String,
+    /// The URL or the command, as typed.
+    what: What,
     /// Flags under which the plan holds nothing else.
     pub(crate) flags: Flags,
 }
 
+enum What {
+    Url(String),
+    Command(String),
+}
+
 impl Typed {
+    /// What to do about a failure: there is no entry to look at, only what was typed.
+    pub(crate) fn hint(&self, state: &ConnectionState) -> Option<String> {
+        let ConnectionState::Failed(failure) = state else {
+            return match (state, &self.what) {
+                (ConnectionState::NeedsAuth { .. }, What::Url(url)) => Some(format!(
+                    "add it with a token: \
+                     `toolway add <name> {url} -H \"Authorization: Bearer ${{TOKEN}}\"`"
+                )),
+                _ => None,
+            };
+        };
+        let hint = match (&self.what, failure.kind) {
+            (_, FailureKind::TimedOut) => return None,
+            // A secret may stand in it.
+            (What::Url(url), _) if url.contains(['@', '?']) => {
+                "check that an MCP server answers at that address".to_owned()
+            }
+            (What::Url(url), FailureKind::Protocol) if !url.contains("/mcp") => {
+                format!(
+                    "check the address; many servers answer at `{}/mcp`",
+                    url.trim_end_matches('/')
+                )
+            }
+            (What::Url(_), FailureKind::Unsupported) => "use an `https://` address".to_owned(),
+            (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
+            (What::Command(_), FailureKind::Spawn) => {
+                "check the program's name, or write its full path".to_owned()
+            }
+            (What::Command(line), _) => format!("run it by hand to see what it does: `{line}`"),
+        };
+        Some(hint)
+    }
+
     /// From a URL.
     pub(crate) fn url(context: &Context, url: &str) -> Self {
         let host = url
@@ -168,6 +210,7 @@ impl Typed {
         Self::new(
             context,
             name,
+            What::Url(url.to_owned()),
             &serde_json::json!({ "type": kind, "url": url }),
         )
     }
@@ -181,9 +224,11 @@ impl Typed {
             .filter(|name| !name.is_empty())
             .unwrap_or("command");
         let args = words.get(1..).unwrap_or_default();
+        let line: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
         Self::new(
             context,
             name,
+            What::Command(line.join(" ")),
             &serde_json::json!({ "command": program, "args": args }),
         )
     }
@@ -201,11 +246,20 @@ impl Typed {
         }
     }
 
-    fn new(context: &Context, name: &str, definition: &serde_json::Value) -> Self {
+    fn new(context: &Context, name: &str, what: What, definition: &serde_json::Value) -> Self {
+        // Other characters would give every tool a digest in its exposed name.
+        let name: String = name
+            .chars()
+            .map(|character| match character {
+                'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
+                _ => '-',
+            })
+            .collect();
         // A literal `$` in what was typed was already the shell's business.
-        let file = serde_json::json!({ "mcpServers": { name: definition } });
+        let file = serde_json::json!({ "mcpServers": { &name: definition } });
         Self {
-            name: name.to_owned(),
+            name,
+            what,
             flags: Flags {
                 mcp_config: vec![file.to_string()],
                 mcp_server: Vec::new(),

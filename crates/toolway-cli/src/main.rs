@@ -12,15 +12,17 @@ mod exit;
 mod output;
 mod report;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory as _, Parser as _};
+use toolway_config::Environment;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::output::Output;
 use crate::report::{Outcome, Report};
 
 fn main() -> ExitCode {
@@ -33,8 +35,7 @@ fn main() -> ExitCode {
     let exit = match run(&context, cli.command) {
         Ok(exit) => exit,
         Err(report) => {
-            let mut stderr = io::stderr().lock();
-            let _ = stderr.write_all(report.render().as_bytes());
+            context.output.say(&report.render());
             report.exit
         }
     };
@@ -78,22 +79,62 @@ fn forgive_closed_stdout(report: Report) -> Outcome {
     }
 }
 
-/// clap's own message, with the hint people need most: `--` before a server's own flags.
+/// clap's message and usage line, with one hint of ours in place of its advice.
 fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
     if !error.use_stderr() {
+        let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    let mut stderr = io::stderr().lock();
-    let _ = match error.kind() {
-        ErrorKind::UnknownArgument => writeln!(
-            stderr,
-            "hint: flags of a server's own command go behind `--`: \
-             `toolway add <name> -- <command> <flags>`"
-        ),
-        _ => writeln!(stderr, "hint: see `toolway --help`"),
-    };
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // All there is to say has been said by the help itself.
+        let _ = error.print();
+        return ExitCode::from(Exit::Usage.code());
+    }
+    let text = error.render().to_string();
+    let message = text.split("\n\n").next().unwrap_or(&text).trim_end();
+    let output = Output::new(&Environment::capture());
+    output.say(message);
+    if let Some(usage) = error.get(ContextKind::Usage) {
+        output.say(&format!("\n{usage}\n"));
+    }
+    output.say(&format!("hint: {}", usage_hint(error)));
     ExitCode::from(Exit::Usage.code())
+}
+
+fn usage_hint(error: &clap::Error) -> String {
+    let cli = Cli::command();
+    let command = std::env::args()
+        .skip(1)
+        .find(|word| cli.find_subcommand(word).is_some());
+    let near = [
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedValue,
+    ]
+    .iter()
+    .find_map(|kind| match error.get(*kind) {
+        Some(ContextValue::String(near)) => Some(near.clone()),
+        Some(ContextValue::Strings(several)) => several.last().cloned(),
+        _ => None,
+    });
+    match (near, command.as_deref(), error.kind()) {
+        (Some(near), None, ErrorKind::InvalidSubcommand) => {
+            format!("did you mean `toolway {near}`?")
+        }
+        (Some(near), ..) => format!("did you mean `{near}`?"),
+        (None, Some("call"), ErrorKind::UnknownArgument) => {
+            "a tool's arguments are written `key=value`: \
+             `toolway call <server> <tool> key=value`"
+                .to_owned()
+        }
+        (None, Some("add"), ErrorKind::UnknownArgument) => {
+            "flags of a server's own command go behind `--`: \
+             `toolway add <name> -- <command> <flags>`"
+                .to_owned()
+        }
+        (None, Some(command), _) => format!("see `toolway {command} --help`"),
+        (None, None, _) => "see `toolway --help`".to_owned(),
+    }
 }
 
 /// Logs go to stderr, and only when asked for.

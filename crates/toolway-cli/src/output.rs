@@ -87,7 +87,12 @@ impl Output {
     pub(crate) fn say(&self, text: &str) {
         let text = clean(text);
         let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(text.as_bytes());
+        let painted = if self.stderr_is_terminal && self.colour {
+            paint(&text)
+        } else {
+            Cow::Borrowed(&*text)
+        };
+        let _ = stderr.write_all(painted.as_bytes());
         if !text.ends_with('\n') {
             let _ = stderr.write_all(b"\n");
         }
@@ -130,6 +135,28 @@ fn escape_hidden(json: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(escaped)
+}
+
+/// Gives the word that a line begins with its colour, so that the eye finds it.
+fn paint(text: &str) -> Cow<'_, str> {
+    const COLOURS: [(&str, &str); 3] = [
+        ("error:", "\x1b[1;31m"),
+        ("warning:", "\x1b[1;33m"),
+        ("hint:", "\x1b[1;36m"),
+    ];
+    let mut painted = String::new();
+    for line in text.split_inclusive('\n') {
+        let start = COLOURS
+            .iter()
+            .find_map(|(word, colour)| Some((word, colour, line.strip_prefix(word)?)));
+        match start {
+            Some((word, colour, rest)) => {
+                painted.extend([colour, *word, "\x1b[0m", rest]);
+            }
+            None => painted.push_str(line),
+        }
+    }
+    Cow::Owned(painted)
 }
 
 /// A table of plain columns, two spaces apart. With a width, the last column is cut to fit.
@@ -179,6 +206,16 @@ fn fit(text: &str, width: usize) -> String {
     }
     cut.push('…');
     cut
+}
+
+/// A word as a shell takes it, for commands that a hint shows.
+pub(crate) fn shell_word(text: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "_-./:@%+,=~".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 fn terminal_width() -> Option<usize> {

@@ -217,22 +217,22 @@ impl From<CallError> for Report {
                 server,
                 tool,
                 problems,
-            } => Report::new(
-                Exit::Usage,
-                format!("the arguments do not fit `{tool}` of server `{server}`"),
-            )
-            .details(problems.iter().map(|problem| {
-                let path = if problem.path.is_empty() {
-                    "arguments"
-                } else {
-                    &problem.path
-                };
-                format!("{path}: {}", problem.message)
-            }))
-            .hint(format!(
-                "see its schema with `toolway tools {} --json`",
-                as_word(server.as_str())
-            )),
+            } => {
+                Report::new(
+                    Exit::Usage,
+                    format!("the arguments do not fit `{tool}` of server `{server}`"),
+                )
+                .details(problems.iter().map(
+                    |problem| match problem.path.trim_start_matches('/') {
+                        "" => problem.message.clone(),
+                        path => format!("`{path}`: {}", problem.message),
+                    },
+                ))
+                .hint(format!(
+                    "see its schema with `toolway tools {} --json`",
+                    as_word(server.as_str())
+                ))
+            }
             CallError::Refused { by, .. } => {
                 Report::new(Exit::Refused, message).hint(refused_hint(&by))
             }

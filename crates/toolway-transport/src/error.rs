@@ -6,7 +6,7 @@ use toolway_types::Untrusted;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The program could not be started.
-    #[error("cannot start `{command}`: {source}")]
+    #[error("cannot start `{command}`: {}", spawn_failure(source))]
     Spawn {
         /// The program as configured.
         command: String,
@@ -30,6 +30,15 @@ pub enum OpenError {
     /// This transport cannot be opened by this build.
     #[error("transport `{0}` is not supported yet")]
     Unsupported(&'static str),
+}
+
+/// The system's words for a missing program name no file; a script whose interpreter is gone
+/// gets the same ones.
+fn spawn_failure(source: &std::io::Error) -> String {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => "no such program, or its interpreter is missing".to_owned(),
+        _ => source.to_string(),
+    }
 }
 
 /// Why a channel ended.

@@ -57,8 +57,12 @@ fn status(server: &ServerSnapshot) -> Status {
         ConnectionState::NeedsAuth { .. } => Status::NeedsAuth,
         ConnectionState::Disabled { reason } => {
             // The plan's own words are the more exact ones.
-            Status::Disabled {
-                reason: clean(server.reason.as_deref().unwrap_or(reason)),
+            let reason = clean(server.reason.as_deref().unwrap_or(reason));
+            // A broken entry is a failure, as it is in the table of `list`.
+            if server.verdict_word == "invalid" {
+                Status::Failed { reason }
+            } else {
+                Status::Disabled { reason }
             }
         }
     }

@@ -141,10 +141,36 @@ pub(crate) fn is_url(word: &str) -> bool {
         })
 }
 
+/// Refuses an address that is neither a URL we know nor a command: mostly a slip.
+pub(crate) fn require_known_scheme(word: &str) -> Result<(), Report> {
+    match word.split_once(":/") {
+        Some((scheme, rest))
+            if !is_url(word)
+                // One letter is a drive.
+                && scheme.len() > 1
+                && scheme
+                    .chars()
+                    .all(|character| character.is_ascii_alphanumeric()) =>
+        {
+            let rest = rest.trim_start_matches('/');
+            // What stands behind it may hold a secret.
+            let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let host = host.rsplit('@').next().unwrap_or_default();
+            Err(Report::new(
+                Exit::Usage,
+                format!("`{scheme}:/…` is not an address that Toolway can reach"),
+            )
+            .hint(format!("did you mean `https://{host}…`?")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
     let Some((first, rest)) = args.target.split_first() else {
         return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
     };
+    require_known_scheme(first)?;
     let transport = args.transport.unwrap_or_else(|| {
         let start = first.to_ascii_lowercase();
         match () {
@@ -194,7 +220,7 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
                 Exit::Usage,
                 format!("`{extra}` follows the URL, but a URL takes no arguments"),
             )
-            .hint(format!("toolway add {} {first}", args.name)));
+            .hint(format!("leave it out: `toolway add {} {first}`", args.name)));
         }
         entry.insert("url".to_owned(), json!(first));
         if !args.header.is_empty() {

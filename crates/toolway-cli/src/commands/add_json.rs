@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &AddJsonArgs) -> Outcome {
             format!("the entry of `{}` is not a JSON object: {error}", args.name),
         )
         .hint(format!(
-            "toolway add-json {} '{{\"command\": \"…\", \"args\": [\"…\"]}}'",
+            "write e.g. `toolway add-json {} '{{\"command\": \"…\", \"args\": [\"…\"]}}'`",
             args.name
         ))
     })?;

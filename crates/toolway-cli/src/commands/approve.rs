@@ -13,7 +13,7 @@ use toolway_types::text::spelled_out;
 use crate::commands::add::say_written;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, render_diagnosis};
 
 /// Approve a server that came with the repository
 ///
@@ -67,18 +67,45 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
         context.output.say("no server waits for approval");
         return Ok(Exit::Success);
     }
+    let several = servers.len() > 1;
+    let mut exit = Exit::Success;
     for server in servers {
         context.output.say(&describe(server));
-        ask(
+        let answer = ask(
             context,
             args.yes,
             &format!("Start `{}` from now on?", server.name),
-            || format!("toolway approve {} --yes", as_word(server.name.as_str())),
-        )?;
+            || format!("toolway approve {}", as_word(server.name.as_str())),
+        );
+        match answer {
+            Ok(()) => {}
+            // A no to one is no answer about the others.
+            Err(no) if several && context.output.can_ask() => {
+                context.output.say(&no.render());
+                exit = no.exit;
+                continue;
+            }
+            Err(no) => return Err(no),
+        }
         let edited = toolway_config::approve(&context.environment, server, &args.allow_env)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
+        say_what_is_missing(context, server);
     }
-    Ok(Exit::Success)
+    Ok(exit)
+}
+
+/// An approval alone may not be enough: it may read a variable that was not allowed.
+fn say_what_is_missing(context: &Context, server: &PlannedServer) {
+    let plan = context.plan_with(&context.flags);
+    let still = plan.winner(server.name.as_str()).filter(|server| {
+        matches!(
+            server.verdict,
+            Verdict::Refused { .. } | Verdict::Invalid { .. }
+        )
+    });
+    for finding in still.iter().flat_map(|server| &server.diagnoses) {
+        context.output.say(&render_diagnosis(finding));
+    }
 }
 
 /// Runs `reject`.
@@ -114,7 +141,7 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
         .output
         .say(&format!("{}:\n{}", path.display(), lines.join("\n")));
     ask(context, args.yes, "Let these settings count?", || {
-        "toolway approve --local-settings --yes".to_owned()
+        "toolway approve --local-settings".to_owned()
     })?;
     let edited = toolway_config::trust_local_text(&context.environment, &text)?;
     say_written(context, "trusted the local settings", &edited);
@@ -134,16 +161,16 @@ fn ask(
     if !context.output.can_ask() {
         return Err(
             Report::new(Exit::Refused, "nobody is there to confirm this")
-                .hint(format!("read the above, then run `{}`", command())),
+                .hint(format!("read the above, then run `{} --yes`", command())),
         );
     }
     if context.output.confirm(question)? {
         Ok(())
     } else {
-        Err(Report::new(Exit::Refused, "not approved").hint(format!(
-            "nothing was changed; to approve later: `{}`",
-            command()
-        )))
+        Err(
+            Report::new(Exit::Refused, "not approved, nothing was changed")
+                .hint(format!("to look at it again: `{}`", command())),
+        )
     }
 }
 

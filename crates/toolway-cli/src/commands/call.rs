@@ -6,15 +6,18 @@
 mod answer;
 mod arguments;
 mod target;
+mod usage;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use toolway::{CallOptions, Consent, Host, ToolRequest, ToolTarget};
+use serde_json::Value;
+use toolway::{CallError, CallOptions, Consent, Host, ToolRequest, ToolTarget};
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
 
+use crate::commands::add::require_known_scheme;
 use crate::connect::{self, Typed, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -22,6 +25,7 @@ use crate::report::{Outcome, Report};
 
 pub(crate) use answer::as_text;
 use target::{Server, Target};
+use usage::Place;
 
 /// Call a tool
 ///
@@ -37,7 +41,7 @@ use target::{Server, Target};
   toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct CallArgs {
     /// The server and the tool, then the arguments
-    #[arg(required = true, value_name = "SERVER TOOL [KEY=VALUE]…")]
+    #[arg(required = true, num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]
     words: Vec<String>,
 
     /// All arguments as one JSON object; `@file` reads a file, `-` reads stdin
@@ -48,8 +52,8 @@ pub(crate) struct CallArgs {
     #[arg(long)]
     json: bool,
 
-    /// The longest it may take, in seconds
-    #[arg(long, value_name = "SECONDS")]
+    /// The longest it may take in all, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
 
     /// A command to run as the server
@@ -69,7 +73,12 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         None => context.plan().clone(),
     };
     let target = target::parse(&plan, &args.words, typed.as_ref(), !args.command.is_empty())
-        .inspect_err(|_| context.say_diagnoses(&plan))?;
+        .inspect_err(|report| {
+            // A server that is not known may stand in a file that could not be read.
+            if report.exit == Exit::Configuration {
+                context.say_diagnoses(&plan);
+            }
+        })?;
     if typed.is_none() {
         crate::context::require_flags_only(&plan)?;
     }
@@ -80,40 +89,109 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
     let wanted = Wanted::Only(server.clone());
+    let place = match (&typed, args.words.first()) {
+        (Some(_), _) if !args.command.is_empty() => Place::Command(&args.command),
+        (Some(_), Some(url)) => Place::Server(url),
+        _ => Place::Server(server.as_str()),
+    };
+    let wish = Wish {
+        tool: target.tool(&server),
+        words,
+        place,
+        json: args.json,
+        timeout,
+        typed: typed.as_ref(),
+    };
     connect::with_host(context, plan, wanted, async |host| {
-        host.ready(server.as_str()).await;
-        call(context, host, &server, &target, words, args.json, timeout).await
+        let start = Instant::now();
+        let ready = connect::settle(context, host);
+        match timeout {
+            None => ready.await,
+            Some(limit) => tokio::time::timeout(limit, ready)
+                .await
+                .map_err(|_| not_connected(&server, limit))?,
+        }
+        call(context, host, wish, start).await
     })
 }
 
-async fn call(
-    context: &Context,
-    host: &Host,
-    server: &ServerName,
-    target: &Target<'_>,
+/// What was typed, as far as it can be understood before the server is asked.
+struct Wish<'a> {
+    tool: ToolTarget,
     words: arguments::Words,
+    place: Place<'a>,
     json: bool,
     timeout: Option<Duration>,
-) -> Outcome {
+    typed: Option<&'a Typed>,
+}
+
+fn not_connected(server: &ServerName, limit: Duration) -> Report {
+    Report::new(
+        Exit::TimedOut,
+        format!("server `{server}` is not connected after {limit:?}"),
+    )
+    .hint("give it longer with `--timeout <seconds>`")
+}
+
+async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) -> Outcome {
     let snapshot = host.snapshot();
     crate::commands::list::say_warnings(context, &snapshot);
-    let tool_target = target.tool(server);
-    let schema = snapshot
-        .catalog
-        .find(&tool_target)
-        .ok()
-        .map(|tool| &*tool.input_schema);
-    let arguments = words.resolve(schema, &context.output)?;
+    let tool = snapshot.catalog.find(&wish.tool).ok();
+    let schema: Value = tool
+        .and_then(|tool| serde_json::from_str(tool.input_schema.get()).ok())
+        .unwrap_or(Value::Null);
+    let name = tool.map_or("", |tool| tool.key.tool.as_str());
+    let arguments = wish.words.resolve(&schema, &context.output)?;
+    for warning in usage::unknown(name, &schema, &arguments) {
+        context.output.say(&format!("warning: {warning}"));
+    }
+    let usage = usage::line(&wish.place, name, &schema);
     let request = ToolRequest {
-        target: tool_target,
+        target: wish.tool,
         arguments,
     };
     let options = CallOptions {
-        timeout,
+        timeout: wish
+            .timeout
+            .map(|limit| limit.saturating_sub(start.elapsed())),
         ..CallOptions::new(Consent::Typed)
     };
-    let outcome = host.call(request, options).await.map_err(Report::from)?;
-    answer::print(context, &outcome, json)?;
+    let outcome = host.call(request, options).await.map_err(|error| {
+        let better = match &error {
+            CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
+            // Suggested the way it was typed.
+            CallError::Unknown {
+                target: ToolTarget::Key(_),
+                suggestion: Some(near),
+            } => snapshot
+                .catalog
+                .tools
+                .iter()
+                .find(|tool| tool.name == *near)
+                .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
+                .map(|line| format!("did you mean `{line}`?")),
+            CallError::Unavailable { state, .. } => wish.typed.and_then(|typed| typed.hint(state)),
+            _ => None,
+        };
+        let report = Report::from(match (error, wish.timeout) {
+            // The whole time counts, not what was left of it.
+            (CallError::TimedOut { server, tool, .. }, Some(after)) => CallError::TimedOut {
+                server,
+                tool,
+                after,
+            },
+            (error, _) => error,
+        });
+        match better {
+            Some(hint) => report.hint(hint),
+            None => report,
+        }
+    })?;
+    let takes_some = schema["properties"]
+        .as_object()
+        .is_some_and(|known| !known.is_empty());
+    let usage = takes_some.then_some(usage.as_str());
+    answer::print(context, &outcome, wish.json, usage)?;
     Ok(if outcome.is_error {
         Exit::ToolError
     } else {
@@ -122,20 +200,31 @@ async fn call(
 }
 
 /// The server by its name, if the plan lets it connect; otherwise why not.
-fn require_admitted(context: &Context, plan: &Plan, name: &str) -> Result<ServerName, Report> {
+pub(crate) fn require_admitted(
+    context: &Context,
+    plan: &Plan,
+    name: &str,
+) -> Result<ServerName, Report> {
     let Some(server) = plan.winner(name) else {
+        require_known_scheme(name)?;
         context.say_diagnoses(plan);
         return Err(crate::context::unknown_server(plan, name));
     };
     let word = as_word(name);
     let (exit, hint) = match &server.verdict {
         Verdict::Admitted(_) => return Ok(server.name.clone()),
-        Verdict::PendingApproval { .. } => (Exit::Refused, format!("toolway approve {word}")),
+        Verdict::PendingApproval { .. } => (
+            Exit::Refused,
+            format!("look at it with `toolway approve {word}`"),
+        ),
         Verdict::Rejected { .. } => (
             Exit::Refused,
             format!("to change your mind: `toolway approve {word}`"),
         ),
-        Verdict::Disabled { .. } => (Exit::Refused, format!("toolway enable {word}")),
+        Verdict::Disabled { .. } => (
+            Exit::Refused,
+            format!("switch it on with `toolway enable {word}`"),
+        ),
         Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
         Verdict::Invalid { .. } => (
             Exit::Configuration,

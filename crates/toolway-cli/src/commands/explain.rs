@@ -94,9 +94,11 @@ fn next_step(winner: &PlannedServer) -> Option<String> {
     let name = as_word(winner.name.as_str());
     match &winner.verdict {
         Verdict::Admitted(_) => Some(format!("see its tools with `toolway tools {name}`")),
-        Verdict::PendingApproval { .. } => Some(format!("toolway approve {name}")),
+        Verdict::PendingApproval { .. } => {
+            Some(format!("look at it with `toolway approve {name}`"))
+        }
         Verdict::Rejected { .. } => Some(format!("to change your mind: `toolway approve {name}`")),
-        Verdict::Disabled { .. } => Some(format!("toolway enable {name}")),
+        Verdict::Disabled { .. } => Some(format!("switch it on with `toolway enable {name}`")),
         Verdict::Invalid { .. } => Some(format!("mend the entry at {}", winner.origin)),
         Verdict::Refused { .. } | Verdict::Shadowed { .. } => None,
     }

@@ -40,7 +40,7 @@ fn reference() -> String {
     section(&mut text, "toolway", &mut root.clone());
     for command in root
         .get_subcommands()
-        .filter(|command| !command.is_hide_set())
+        .filter(|command| super::man::is_shown(command))
     {
         section(
             &mut text,

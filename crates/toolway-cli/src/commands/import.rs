@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use toolway_config::import::{self, Client, Found, Imported, Places};
 use toolway_config::{Existing, Plan, signature};
 use toolway_types::{Scope, ServerName, Severity};
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::commands::add::{WritableScope, say_written};
 use crate::commands::get::{redacted, redacted_url};
@@ -29,7 +31,7 @@ use crate::report::{Outcome, Report, render_diagnosis};
   toolway import claude-desktop --from ./claude_desktop_config.json")]
 pub(crate) struct ImportArgs {
     /// The clients to read; all that are found when absent
-    #[arg(value_parser = client)]
+    #[arg(value_parser = clients())]
     clients: Vec<Client>,
 
     /// Read this file in the client's format instead of the client's own files
@@ -53,14 +55,14 @@ pub(crate) struct ImportArgs {
     json: bool,
 }
 
-fn client(word: &str) -> Result<Client, String> {
-    Client::ALL
-        .into_iter()
-        .find(|client| client.id() == word)
-        .ok_or_else(|| {
-            let known: Vec<&str> = Client::ALL.iter().map(Client::id).collect();
-            format!("one of {}", known.join(", "))
-        })
+/// Clients by their ids, so that help, completion and near misses know them all.
+fn clients() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.iter().map(Client::id)).try_map(|word| {
+        Client::ALL
+            .into_iter()
+            .find(|client| client.id() == word)
+            .ok_or("no such client")
+    })
 }
 
 /// One server on its way in.
@@ -105,7 +107,9 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         .filter(|candidate| candidate.fate == Fate::Add)
         .count();
     if adding == 0 {
-        context.output.say("nothing to import");
+        if !found.is_empty() {
+            context.output.say("nothing to import");
+        }
         return Ok(done);
     }
     let scope = args.scope.scope();
@@ -148,7 +152,8 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
                 "`--from` reads one file in one client's format",
             )
             .hint(format!(
-                "toolway import claude-desktop --from {}",
+                "name one client: `toolway import {} --from {}`",
+                args.clients.first().map_or("claude-desktop", Client::id),
                 path.display()
             )));
         };
@@ -165,6 +170,9 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
         .collect();
     if found.is_empty() {
         context.output.say("no file of these clients was found");
+        context
+            .output
+            .say("hint: name one yourself: `toolway import <client> --from <file>`");
     }
     Ok(found)
 }
@@ -191,6 +199,11 @@ fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
             });
             let fate = match (same, ServerName::new(server.name.as_str())) {
                 (_, Err(error)) => Fate::Skip(error.to_string()),
+                (Some((name, signature, place)), _)
+                    if *name == server.name && own.is_some() && *signature == own =>
+                {
+                    Fate::Skip(format!("already there: {place}"))
+                }
                 (Some((name, _, place)), _) if *name == server.name => {
                     Fate::Skip(format!("the name is taken by {place}"))
                 }
@@ -238,9 +251,12 @@ fn leave_out_repository(context: &Context, candidates: &mut [Candidate<'_>]) {
 fn preview(candidates: &[Candidate<'_>]) -> String {
     let mut text = String::new();
     let mut file: Option<&Found> = None;
+    let mut width = 0;
     for candidate in candidates {
         if file.is_none_or(|file| !std::ptr::eq(file, candidate.found)) {
             file = Some(candidate.found);
+            let names = candidate.found.servers.iter();
+            width = names.map(|server| server.name.width()).max().unwrap_or(0);
             let _ = writeln!(
                 text,
                 "{} ({})",
@@ -249,21 +265,21 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
             );
         }
         let target = summary(candidate.server);
+        let name = &candidate.server.name;
+        let name = format!("{name}{}", " ".repeat(width.saturating_sub(name.width())));
         let _ = match &candidate.fate {
-            Fate::Add => writeln!(text, "  + {}  {target}", candidate.server.name),
-            Fate::Skip(reason) => {
-                writeln!(text, "  = {}  skipped: {reason}", candidate.server.name)
-            }
+            Fate::Add => writeln!(text, "  + {name}  {target}"),
+            Fate::Skip(reason) => writeln!(text, "  = {name}  skipped: {reason}"),
         };
         if candidate.fate == Fate::Add {
             if !candidate.server.enabled {
                 let _ = writeln!(text, "      switched off there, so switched off here");
             }
             for note in &candidate.server.notes {
-                let _ = writeln!(text, "      ~ {note}");
+                let _ = writeln!(text, "      ~ {}", note.trim_end_matches('.'));
             }
             for loss in &candidate.server.dropped {
-                let _ = writeln!(text, "      ! {loss}");
+                let _ = writeln!(text, "      ! {}", loss.trim_end_matches('.'));
             }
         }
     }

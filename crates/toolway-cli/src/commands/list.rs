@@ -85,20 +85,50 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     } else {
         table(context, &rows)?;
         say_waiting(context, plan);
+        say_failed(context, plan, &rows);
     }
     Ok(Exit::Success)
 }
 
 /// What a person can do about servers that wait for one.
 fn say_waiting(context: &Context, plan: &Plan) {
-    for server in &plan.servers {
-        if matches!(server.verdict, Verdict::PendingApproval { .. }) {
-            let name = &server.name;
-            context.output.say(&format!(
-                "hint: look at `{name}` with `toolway approve {}`",
-                as_word(name.as_str())
-            ));
-        }
+    let waiting: Vec<&PlannedServer> = plan
+        .servers
+        .iter()
+        .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
+        .collect();
+    match waiting.as_slice() {
+        [] => {}
+        [one] => context.output.say(&format!(
+            "hint: look at `{}` with `toolway approve {}`",
+            one.name,
+            as_word(one.name.as_str())
+        )),
+        several => context.output.say(&format!(
+            "hint: {} servers wait for your word; look at each with `toolway approve --all`",
+            several.len()
+        )),
+    }
+}
+
+/// Where to read more than a cell can hold. What is wrong with an entry was said before.
+fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
+    let failed: Vec<&Row> = rows
+        .iter()
+        .zip(&plan.servers)
+        .filter(|(row, server)| {
+            matches!(server.verdict, Verdict::Admitted(_))
+                && matches!(row.state, "failed" | "needs-auth")
+        })
+        .map(|(row, _)| row)
+        .collect();
+    match failed.as_slice() {
+        [] => {}
+        [one, ..] => context.output.say(&format!(
+            "hint: see more about `{}` with `toolway tools {}`",
+            one.name,
+            as_word(&one.name)
+        )),
     }
 }
 
@@ -209,7 +239,7 @@ fn cells(row: &Row) -> Vec<String> {
     let detail = match (&row.error, &row.reason, &row.protocol_version) {
         (Some(error), _, _) => error.lines().next().unwrap_or_default().to_owned(),
         (None, Some(reason), _) => reason.clone(),
-        (None, None, Some(version)) => version.clone(),
+        (None, None, Some(version)) => format!("protocol {version}"),
         (None, None, None) => String::new(),
     };
     vec![

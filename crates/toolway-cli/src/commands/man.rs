@@ -33,15 +33,18 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
+/// Whether a command has a page: `help` only repeats the others.
+pub(crate) fn is_shown(command: &clap::Command) -> bool {
+    !command.is_hide_set() && command.get_name() != "help"
+}
+
 /// Every page: its name without the section, and its text.
 pub(crate) fn pages() -> Result<Vec<(String, String)>, Report> {
     let mut root = Cli::command();
     root.build();
+    let root = root.mut_subcommand("help", |help| help.hide(true));
     let mut pages = vec![("toolway".to_owned(), render(root.clone())?)];
-    for command in root
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-    {
+    for command in root.get_subcommands().filter(|command| is_shown(command)) {
         let name = format!("toolway-{}", command.get_name());
         pages.push((name.clone(), render(command.clone().name(name.clone()))?));
     }

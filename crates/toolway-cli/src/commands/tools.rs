@@ -7,12 +7,13 @@ use std::io;
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolway::{Catalog, CatalogTool, HostSnapshot};
+use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
+use crate::commands::call::require_admitted;
 use crate::commands::list::say_warnings;
 use crate::connect::{self, Typed, Wanted};
-use crate::context::Context;
+use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
@@ -67,13 +68,18 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         Some(typed) => (context.plan_with(&typed.flags), Wanted::All),
         None => match &args.server {
             Some(name) => {
-                let server = context.server(name)?;
-                (context.plan().clone(), Wanted::Only(server.name.clone()))
+                let plan = context.plan();
+                require_flags_only(plan)?;
+                let name = require_admitted(context, plan, name)?;
+                (plan.clone(), Wanted::Only(name))
             }
             None => (context.plan().clone(), Wanted::All),
         },
     };
-    context.require_flags(&plan)?;
+    // Asked for one server, what is wrong with others is beside the point.
+    if !matches!(wanted, Wanted::Only(_)) {
+        context.require_flags(&plan)?;
+    }
     let only = match (&typed, &wanted) {
         (Some(typed), _) => Some(typed.name.clone()),
         (None, Wanted::Only(name)) => Some(name.to_string()),
@@ -88,11 +94,30 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     })?;
     say_warnings(context, &snapshot);
     if let Some(name) = &only {
-        require_connected(&snapshot, name)?;
+        require_connected(&snapshot, name, typed.as_ref())?;
     } else {
         say_missing(context, &snapshot);
+        if snapshot.catalog.tools.is_empty() && !args.json {
+            say_none(context, &snapshot);
+            return Ok(Exit::Success);
+        }
     }
     show(context, args, &snapshot.catalog)
+}
+
+/// No tools at all: the next step depends on why.
+fn say_none(context: &Context, snapshot: &HostSnapshot) {
+    context.output.say("no tools");
+    let connected = |server: &ServerSnapshot| matches!(server.state, ConnectionState::Connected(_));
+    if snapshot.servers.is_empty() {
+        context
+            .output
+            .say("hint: add a server with `toolway add <name> <command or url>`");
+    } else if !snapshot.servers.iter().any(connected) {
+        context
+            .output
+            .say("hint: no server is connected; see why with `toolway list`");
+    }
 }
 
 fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
@@ -137,7 +162,11 @@ fn cells(tool: &CatalogTool) -> Vec<String> {
 }
 
 /// Asked for one server: its failure is the command's failure.
-fn require_connected(snapshot: &HostSnapshot, name: &str) -> Result<(), Report> {
+fn require_connected(
+    snapshot: &HostSnapshot,
+    name: &str,
+    typed: Option<&Typed>,
+) -> Result<(), Report> {
     match snapshot
         .servers
         .iter()
@@ -145,14 +174,20 @@ fn require_connected(snapshot: &HostSnapshot, name: &str) -> Result<(), Report> 
     {
         Some(server) => match &server.state {
             ConnectionState::Connected(_) => Ok(()),
-            state => Err(Report::unavailable(name, state)),
+            state => {
+                let report = Report::unavailable(name, state);
+                Err(match typed.and_then(|typed| typed.hint(state)) {
+                    Some(hint) => report.hint(hint),
+                    None => report,
+                })
+            }
         },
         None => Err(Report::new(
             Exit::Configuration,
             format!("server `{name}` is not in the plan"),
         )
         .hint(format!(
-            "toolway explain {}",
+            "see why with `toolway explain {}`",
             toolway_types::name::as_word(name)
         ))),
     }
@@ -165,6 +200,9 @@ fn say_missing(context: &Context, snapshot: &HostSnapshot) {
             ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } => {
                 let report = Report::unavailable(server.name.as_str(), &server.state);
                 context.output.say(&format!("warning: {}", report.message));
+                if let Some(hint) = report.hint {
+                    context.output.say(&format!("hint: {hint}"));
+                }
             }
             _ => {}
         }

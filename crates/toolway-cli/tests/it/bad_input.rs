@@ -7,6 +7,81 @@ use toolway_testkit::{Script, ScriptedServer, TempHome};
 use crate::support::{command, servers, toolway};
 
 #[test]
+fn a_fault_in_a_typed_server_ends_the_command() {
+    let home = TempHome::new();
+    assert_snapshot!(toolway(&home, &["list", "--mcp-server", "npx"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: `--mcp-server` needs a name before `=`
+    hint: write `--mcp-server name=command` or `--mcp-server name=https://…`
+    ");
+    assert_snapshot!(toolway(&home, &["list", "--mcp-server", "=npx"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: `--mcp-server` needs a name before `=`
+    hint: write `--mcp-server name=command` or `--mcp-server name=https://…`
+    ");
+    assert_snapshot!(toolway(&home, &["list", "--mcp-server", "a='npx"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: `--mcp-server a=…` cannot be split into words: a quote is not closed
+    hint: write `--mcp-server name=command` or `--mcp-server name=https://…`
+    ");
+}
+
+/// Asked for one server, `tools` says what `call` says, and nothing about the others.
+#[test]
+fn tools_of_one_server_says_why_it_cannot_be_used() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        servers(&[
+            ("waiting", json!({ "command": "true" })),
+            ("wrong", json!({ "type": "http" })),
+            ("other", json!({ "args": 7 })),
+            ("slip", json!({ "comand": "true" })),
+        ]),
+    );
+    assert_snapshot!(toolway(&home, &["call", "waiting"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: which tool of `waiting`?
+    hint: see its tools with `toolway tools waiting`
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "slip"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `slip` cannot be used: neither `command` nor `url` is given
+    hint: rename `comand` to `command`
+    ");
+    let doctor = toolway(&home, &["doctor"]).expect_code(3);
+    assert_eq!(
+        doctor.stdout.matches("server `slip`").count(),
+        1,
+        "{doctor}"
+    );
+    assert_snapshot!(toolway(&home, &["tools", "waiting"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `waiting` cannot be used: `waiting` comes from the project's `.mcp.json` and is not approved
+    hint: look at it with `toolway approve waiting`
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "wrong"]), @r#"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `wrong` cannot be used: `type` is `http`, but `url` is missing
+    hint: add `"url": "https://…"`
+    "#);
+}
+
+#[test]
 fn broken_json_is_located_and_other_files_still_load() {
     let home = TempHome::new();
     home.write_settings(servers(&[(

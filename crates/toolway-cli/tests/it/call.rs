@@ -115,16 +115,16 @@ fn wrong_arguments_are_named_before_anything_is_sent() {
     ----- stdout
     ----- stderr
     error: the arguments do not fit `echo` of server `chaos`
-      /text: value is not of type "string"
-    hint: see its schema with `toolway tools chaos --json`
+      `text`: value is not of type "string"
+    hint: it is called as `toolway call chaos echo text=<string>`
     "#);
     assert_snapshot!(toolway(&home, &["call", "chaos", "huge", "bytes=many"]), @r#"
     exit: 2
     ----- stdout
     ----- stderr
     error: the arguments do not fit `huge` of server `chaos`
-      /bytes: value is not of type "integer"
-    hint: see its schema with `toolway tools chaos --json`
+      `bytes`: value is not of type "integer"
+    hint: it is called as `toolway call chaos huge bytes=<integer>`
     "#);
     assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "oops"]), @"
     exit: 2
@@ -157,7 +157,7 @@ fn unknown_names_get_a_suggestion() {
     ----- stdout
     ----- stderr
     error: no tool `chaos.ehco`
-    hint: did you mean `mcp__chaos__echo`?
+    hint: did you mean `toolway call chaos echo`?
     ");
     assert_snapshot!(toolway(&home, &["call", "chaso", "echo", "text=x"]), @"
     exit: 3
@@ -172,6 +172,26 @@ fn unknown_names_get_a_suggestion() {
     ----- stderr
     error: which tool of `chaos`?
     hint: see its tools with `toolway tools chaos`
+    ");
+    for unsaid in ["chaos.", "mcp__chaos", "mcp__chaos__"] {
+        let output = toolway(&home, &["call", unsaid]).expect_code(2);
+        assert!(output.stderr.contains("which tool of `chaos`?"), "{output}");
+    }
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "txt=x"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    warning: `echo` has no argument `txt`; did you mean `text`?
+    error: the arguments do not fit `echo` of server `chaos`
+      `text` is missing
+    hint: it is called as `toolway call chaos echo text=<string>`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=x", "extra=1"]), @"
+    exit: 0
+    ----- stdout
+    x
+    ----- stderr
+    warning: `echo` has no argument `extra`
     ");
     assert_snapshot!(toolway(&home, &["call", "mcp__chaos__ehco"]), @"
     exit: 2
@@ -198,7 +218,7 @@ fn a_tools_own_error_is_a_result_with_its_own_exit_code() {
     failed as asked
     ----- stderr
     error: tool `fail` of server `chaos` answered an error
-    hint: see what it expects with `toolway tools chaos --json`
+    hint: see what it does with `toolway tools chaos`
     ");
     let json = toolway(&home, &["call", "chaos", "fail", "--json"]);
     assert_eq!(json.code, Some(7));
@@ -231,7 +251,7 @@ fn a_server_that_cannot_start_or_be_reached() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `missing` failed: cannot start `/nonexistent/server`: No such file or directory (os error 2)
+    error: server `missing` failed: cannot start `/nonexistent/server`: no such program, or its interpreter is missing
     hint: check the program with `toolway get missing` and `toolway doctor`
     ");
     assert_snapshot!(toolway(&home, &["call", "nobody", "x"]), @"
@@ -241,6 +261,82 @@ fn a_server_that_cannot_start_or_be_reached() {
     error: server `nobody` failed: `server/discover`: cannot reach the server: Connection refused (os error 111)
     hint: check the address with `toolway get nobody`
     ");
+}
+
+#[test]
+fn the_time_limit_counts_for_connecting_too() {
+    let home = TempHome::new();
+    assert_snapshot!(toolway(&home, &["call", "x", "--timeout", "1", "--", "sleep", "60"]), @"
+    exit: 8
+    ----- stdout
+    ----- stderr
+    error: server `sleep` is not connected after 1s
+    hint: give it longer with `--timeout <seconds>`
+    ");
+    assert_snapshot!(toolway(&home, &["call", "a", "b", "--timeout", "0"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: invalid value '0' for '--timeout <SECONDS>': 0 is not in 1..18446744073709551615
+    hint: see `toolway call --help`
+    ");
+}
+
+/// There is no entry behind what is typed, so no hint may lead to one.
+#[test]
+fn a_typed_server_that_fails_leads_to_no_entry() {
+    let home = TempHome::new();
+    assert_snapshot!(toolway(&home, &["call", "x", "--", "/nonexistent/server"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `server` failed: cannot start `/nonexistent/server`: no such program, or its interpreter is missing
+    hint: check the program's name, or write its full path
+    ");
+    assert_snapshot!(toolway(&home, &["call", "x", "--", "sh", "-c", "echo no key >&2; exit 3"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `sh` failed: `initialize`: the server process ended (exit status: 3)
+      | no key
+    hint: run it by hand to see what it does: `sh -c 'echo no key >&2; exit 3'`
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "--", "false"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `false` failed: `initialize`: the server process ended (exit status: 1)
+    hint: run it by hand to see what it does: `false`
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "http://127.0.0.1:9/mcp"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `127-0-0-1` failed: `server/discover`: cannot reach the server: Connection refused (os error 111)
+    hint: check that an MCP server answers at `http://127.0.0.1:9/mcp`
+    ");
+    let locked = ScriptedServer::new(Script {
+        http_status: Some(401),
+        ..Script::default()
+    })
+    .serve_http();
+    let output = toolway(&home, &["tools", locked.url()]).expect_code(5);
+    let hint = format!(
+        "hint: add it with a token: `toolway add <name> {} -H",
+        locked.url()
+    );
+    assert!(output.stderr.contains(&hint), "{output}");
+}
+
+#[test]
+fn a_typed_servers_tools_have_plain_names() {
+    let home = TempHome::new();
+    let peer = ScriptedServer::new(Script::default()).serve_http();
+    let output = toolway(&home, &["tools", peer.url()]).expect_code(0);
+    assert!(
+        output.stdout.contains("\nmcp__127-0-0-1__echo "),
+        "{output}"
+    );
 }
 
 #[test]
@@ -294,7 +390,7 @@ fn a_policy_refuses_a_typed_url_too() {
     exit: 6
     ----- stdout
     ----- stderr
-    error: server `127.0.0.1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
+    error: server `127-0-0-1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
     hint: ask the administrator of this machine to allow it
     "#);
 }

@@ -33,11 +33,11 @@ fn a_preview_changes_nothing() {
     ----- stdout
     Cursor ([HOME]/.cursor/mcp.json)
       + files  npx -y server-files
-      + docs  https://docs.example/mcp
-          ~ no transport was named; `http` was taken from the URL.
+      + docs   https://docs.example/mcp
+          ~ no transport was named; `http` was taken from the URL
     Codex ([HOME]/.codex/config.toml)
       + tracker  https://tracker.example/mcp
-          ! `startup_timeout_sec` was left out: the time to connect is set for all servers by `MCP_TIMEOUT`.
+          ! `startup_timeout_sec` was left out: the time to connect is set for all servers by `MCP_TIMEOUT`
     ----- stderr
     nothing was changed: nobody is there to confirm this
     hint: run it again with `--yes` to add them
@@ -57,10 +57,10 @@ fn yes_adds_and_a_second_time_finds_nothing_new() {
     ----- stdout
     Cursor ([HOME]/.cursor/mcp.json)
       + files  npx -y server-files
-      = docs  skipped: the same as `mine` of [HOME]/.config/toolway/settings.json:3
+      = docs   skipped: the same as `mine` of [HOME]/.config/toolway/settings.json:3
     Codex ([HOME]/.codex/config.toml)
       + tracker  https://tracker.example/mcp
-          ! `startup_timeout_sec` was left out: the time to connect is set for all servers by `MCP_TIMEOUT`.
+          ! `startup_timeout_sec` was left out: the time to connect is set for all servers by `MCP_TIMEOUT`
     ----- stderr
     added `files` to the user scope: [HOME]/.config/toolway/settings.json:7
     added `tracker` to the user scope: [HOME]/.config/toolway/settings.json:11
@@ -90,8 +90,8 @@ fn yes_adds_and_a_second_time_finds_nothing_new() {
     exit: 0
     ----- stdout
     Cursor ([HOME]/.cursor/mcp.json)
-      = files  skipped: the name is taken by [HOME]/.config/toolway/settings.json:7
-      = docs  skipped: the same as `mine` of [HOME]/.config/toolway/settings.json:3
+      = files  skipped: already there: [HOME]/.config/toolway/settings.json:7
+      = docs   skipped: the same as `mine` of [HOME]/.config/toolway/settings.json:3
     ----- stderr
     nothing to import
     ");
@@ -105,10 +105,9 @@ fn an_unknown_client_or_a_broken_file_is_named() {
     exit: 2
     ----- stdout
     ----- stderr
-    error: invalid value 'cursr' for '[CLIENTS]...': one of claude-desktop, claude-code, cursor, vscode, codex, gemini, windsurf, zed, opencode, goose
-
-    For more information, try '--help'.
-    hint: see `toolway --help`
+    error: invalid value 'cursr' for '[CLIENTS]...'
+      [possible values: claude-desktop, claude-code, cursor, vscode, codex, gemini, windsurf, zed, opencode, goose]
+    hint: did you mean `cursor`?
     ");
     assert_snapshot!(toolway(&home, &["import", "cursor"]), @"
     exit: 3

@@ -62,13 +62,13 @@ fn every_server_is_listed_with_its_state() {
     child    project  stdio  ⊘ disabled    -      `child` comes from the project's `.mcp.json` and is not approved
     child    user     stdio  ⊘ disabled    -      shadowed by precedence: [PROJECT]/.mcp.json:6 (project scope)
     locked   user     http   ! needs-auth  -      wants a login first
-    missing  user     stdio  ✘ failed      -      cannot start `/nonexistent/server`: No such file or directory (os error 2)
+    missing  user     stdio  ✘ failed      -      cannot start `/nonexistent/server`: no such program, or its interpreter is missing
     off      user     stdio  ⊘ disabled    -      its entry says `"disabled": true` ([HOME]/.config/toolway/settings.json:21)
-    remote   user     http   ✔ connected   8      2026-07-28
+    remote   user     http   ✔ connected   8      protocol 2026-07-28
     repo     project  stdio  ⊘ disabled    -      `repo` comes from the project's `.mcp.json` and is not approved
     ----- stderr
-    hint: look at `child` with `toolway approve child`
-    hint: look at `repo` with `toolway approve repo`
+    hint: 2 servers wait for your word; look at each with `toolway approve --all`
+    hint: see more about `locked` with `toolway tools locked`
     "#);
     let mut listing = toolway(&home, &["list", "--json"]).expect_code(0).json();
     for server in listing["servers"].as_array_mut().unwrap() {

@@ -20,3 +20,4 @@ mod reliability;
 mod security;
 mod shield;
 mod support;
+mod usage;

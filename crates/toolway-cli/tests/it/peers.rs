@@ -94,6 +94,30 @@ fn filesystem_over_stdio() {
     assert_eq!(outside.code, Some(7), "{outside}");
 }
 
+/// `server-filesystem` gives up the directories of its command line for a client's roots, at
+/// whatever moment it hears of them.
+#[test]
+fn the_filesystem_server_keeps_to_the_directories_it_was_given() {
+    let home = TempHome::new();
+    let file = home.write(home.home().join("notes/a.txt"), "mine\n");
+    let inside = home.write("private.txt", "the project's\n");
+    let directory = home.home().join("notes").canonicalize().unwrap();
+    home.write_settings(servers(&[
+        (
+            "files",
+            node("server-filesystem", &[directory.to_str().unwrap()]),
+        ),
+        ("everything", node("server-everything", &["stdio"])),
+    ]));
+    let path = |file: &std::path::Path| format!("path={}", file.canonicalize().unwrap().display());
+    let named = call(&home, &["files", "read_text_file", &path(&file)]);
+    assert_eq!(named.stdout, "mine\n");
+    let other = toolway(&home, &["call", "files", "read_text_file", &path(&inside)]);
+    assert_eq!(other.code, Some(7), "{other}");
+    // This tool is there only for clients that declare roots.
+    assert!(!tool_names(&home).contains(&"mcp__everything__get-roots-list".to_owned()));
+}
+
 #[test]
 fn memory_over_stdio_keeps_what_it_was_told() {
     let home = TempHome::new();

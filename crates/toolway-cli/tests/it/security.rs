@@ -226,10 +226,7 @@ fn sec_06_a_headless_run_in_a_fresh_repository_starts_nothing_and_says_so() {
     let canary = home.home().join("canary");
     home.write(".mcp.json", servers(&[("evil", canary_entry(&canary))]));
     let output = toolway(&home, &["call", "evil", "run"]).expect_code(6);
-    assert!(
-        output.stderr.contains("hint: toolway approve evil"),
-        "{output}"
-    );
+    assert!(output.stderr.contains("`toolway approve evil`"), "{output}");
     assert!(!canary.exists());
     // The person who starts the run may say otherwise, for this run only.
     toolway(&home, &["--approve-project-servers", "tools"]);

@@ -59,7 +59,7 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
         // Every installation has some of these; one line for all does not bury what matters.
         found.diagnoses.push(
             Diagnosis::warning(format!(
-                "{} run inside Goose and stay there",
+                "{} cannot be taken over: built into Goose",
                 built_in.join(", ")
             ))
             .at(Origin::File {

@@ -41,7 +41,8 @@ pub(super) struct Json<'a> {
 /// Reads a file as text.
 pub(super) fn read(path: &Path) -> Result<String, Diagnosis> {
     let bytes = fs::read(path).map_err(|error| {
-        Diagnosis::error(format!("cannot read the file: {error}")).at(origin(path, 1))
+        Diagnosis::error(format!("cannot read `{}`: {error}", path.display()))
+            .hint("give the path of a file that you can read")
     })?;
     let text = syntax::decode(&bytes).map_err(|error| broken(path, &error))?;
     Ok(text.strip_prefix('\u{FEFF}').unwrap_or(text).to_owned())

@@ -375,8 +375,8 @@ impl Draft {
 
     fn check_url(&mut self, url: &str, name: &ServerName) -> Result<(), Diagnosis> {
         if let Some((scheme @ ("unix" | "pipe"), _)) = url.split_once("://") {
-            return Err(Diagnosis::error(format!(
-                "`{name}` is reached over `{scheme}://`, which Toolway cannot connect to"
+            return Err(Diagnosis::warning(format!(
+                "cannot be taken over: Toolway does not connect to `{scheme}://`"
             ))
             .of(name));
         }

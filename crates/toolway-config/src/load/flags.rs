@@ -59,10 +59,20 @@ impl Loader<'_> {
 
     fn server_flag(&mut self, value: &str, order: u32) {
         let usage = "write `--mcp-server name=command` or `--mcp-server name=https://…`";
-        let Some((name, target)) = value.split_once('=') else {
+        let typed = |message| {
+            Diagnosis::error(message)
+                .at(Origin::Flag {
+                    flag: SERVER,
+                    line: 1,
+                })
+                .hint(usage)
+        };
+        let Some((name, target)) = value
+            .split_once('=')
+            .filter(|(name, _)| !name.trim().is_empty())
+        else {
             let message = format!("`{SERVER}` needs a name before `=`");
-            let fault = Diagnosis::error(message).at(Source::Flag(SERVER).origin(1));
-            self.diagnoses.push(fault.hint(usage));
+            self.diagnoses.push(typed(message));
             return;
         };
         match definition(target) {
@@ -72,8 +82,7 @@ impl Loader<'_> {
             }
             Err(error) => {
                 let message = format!("`{SERVER} {name}=…` cannot be split into words: {error}");
-                let fault = Diagnosis::error(message).at(Source::Flag(SERVER).origin(1));
-                self.diagnoses.push(fault.hint(usage));
+                self.diagnoses.push(typed(message));
             }
         }
     }

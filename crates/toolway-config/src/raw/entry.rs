@@ -110,6 +110,12 @@ impl Checker<'_> {
             let message = format!("the key `{}` has hidden characters", keys::spelled_out(key));
             self.error(key, message, Some(format!("write it as `{seen}`")));
         } else if let Some(meant) = keys::meant(key, known()) {
+            let given = |key| self.definition.contains_key(key);
+            if ["command", "url"].contains(&meant)
+                && !["type", "command", "url"].into_iter().any(given)
+            {
+                return; // That nothing is given is said once, and names this key.
+            }
             let message = format!("`{key}` is not a key Toolway reads");
             self.warning(key, message, format!("did you mean `{meant}`?"));
         }

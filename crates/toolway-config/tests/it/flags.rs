@@ -32,7 +32,6 @@ fn files_texts_and_single_servers_can_be_given() {
     };
     let plan = stage.plan_with(&flags);
     assert_snapshot!(table(&stage, &plan), @"
-    (unnamed) [dynamic] invalid: a server name must not be empty
     cmd [dynamic] admitted
     file [dynamic] admitted
     sock [dynamic] admitted
@@ -46,7 +45,7 @@ fn files_texts_and_single_servers_can_be_given() {
     --mcp-config:1 (column 2) the value of `--mcp-config`: not valid JSON: expected string for object property | mend the JSON given to `--mcp-config`
     --mcp-server:1 `--mcp-server` needs a name before `=` | write `--mcp-server name=command` or `--mcp-server name=https://…`
     --mcp-server:1 `--mcp-server open=…` cannot be split into words: a quote is not closed | write `--mcp-server name=command` or `--mcp-server name=https://…`
-    --mcp-server:1 a server name must not be empty
+    --mcp-server:1 `--mcp-server` needs a name before `=` | write `--mcp-server name=command` or `--mcp-server name=https://…`
     ");
     assert!(matches!(&spec(&plan, "cmd").transport,
         TransportSpec::Stdio(stdio) if stdio.command == "npx" && stdio.args == ["-y", "a b"]));

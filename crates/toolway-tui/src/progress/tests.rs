@@ -247,3 +247,34 @@ async fn more_servers_than_lines_fit_the_screen() {
     assert!(tape.text().contains("and 96 more: 96 pending"));
     assert_eq!(tape.screen(), [""]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_entry_has_failed_as_the_table_says() {
+    let disabled = || ConnectionState::Disabled {
+        reason: "not connected".to_owned(),
+    };
+    let (sender, receiver) = watch::channel(snapshot(vec![
+        ServerSnapshot {
+            verdict_word: "invalid",
+            reason: Some("neither `command` nor `url` is given".to_owned()),
+            ..server("broken", disabled(), None)
+        },
+        ServerSnapshot {
+            verdict_word: "disabled",
+            ..server("off", disabled(), None)
+        },
+        server("slow", pending(), None),
+    ]));
+    let tape = Tape::default();
+    let talk = async {
+        pass(160).await;
+        insta::assert_snapshot!(tape.screen().join("\n"), @"
+        ✘ failed      broken    0.0s  neither `command` nor `url` …
+        ⊘ disabled    off             not connected
+        … pending     slow      0.1s  ⠙ connecting
+        ");
+        drop(sender);
+    };
+    let (shown, ()) = tokio::join!(show(receiver, tape.clone(), options()), talk);
+    shown.unwrap();
+}

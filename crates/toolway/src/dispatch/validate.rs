@@ -178,7 +178,13 @@ fn compile(schema: &RawValue) -> Result<(Validator, weight::Weight), String> {
 fn explain(error: &ValidationError<'_>) -> Problem {
     let path = error.instance_path().to_string();
     let message = match error.kind() {
-        ValidationErrorKind::Required { property } => format!("{property} is missing"),
+        ValidationErrorKind::Required { property } => match property.as_str() {
+            Some(property) => format!("`{property}` is missing"),
+            None => format!("{property} is missing"),
+        },
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            format!("`{}` does not belong here", unexpected.join("`, `"))
+        }
         // The library quotes the whole value; what was expected says more than what was given.
         _ => error.masked().to_string(),
     };

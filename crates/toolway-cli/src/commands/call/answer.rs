@@ -9,7 +9,12 @@ use crate::context::Context;
 use crate::report::Report;
 
 /// Prints an answer to stdout.
-pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Result<(), Report> {
+pub(super) fn print(
+    context: &Context,
+    outcome: &ToolOutcome,
+    json: bool,
+    usage: Option<&str>,
+) -> Result<(), Report> {
     if json {
         context.output.json(&outcome.raw)?;
         return Ok(());
@@ -31,10 +36,13 @@ pub(super) fn print(context: &Context, outcome: &ToolOutcome, json: bool) -> Res
             "error: tool `{}` of server `{}` answered an error",
             outcome.tool, outcome.server
         ));
-        context.output.say(&format!(
-            "hint: see what it expects with `toolway tools {} --json`",
-            toolway_types::name::as_word(outcome.server.as_str())
-        ));
+        context.output.say(&match usage {
+            Some(usage) => format!("hint: it is called as `{usage}`"),
+            None => format!(
+                "hint: see what it does with `toolway tools {}`",
+                toolway_types::name::as_word(outcome.server.as_str())
+            ),
+        });
     }
     Ok(())
 }

@@ -6,7 +6,6 @@
 use std::io::{self, Read as _};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::exit::Exit;
@@ -63,15 +62,12 @@ impl Words {
     /// The arguments, now that the schema is known.
     pub(super) fn resolve(
         self,
-        schema: Option<&RawValue>,
+        schema: &Value,
         output: &Output,
     ) -> Result<Map<String, Value>, Report> {
-        let schema: Value = schema
-            .and_then(|schema| serde_json::from_str(schema.get()).ok())
-            .unwrap_or(Value::Null);
         let mut arguments = match self.base {
             Base::Given(object) => object,
-            Base::Unsaid if self.pairs.is_empty() => implicit_stdin(&schema, output)?,
+            Base::Unsaid if self.pairs.is_empty() => implicit_stdin(schema, output)?,
             Base::Unsaid => Map::new(),
         };
         let mut seen: Vec<&str> = Vec::new();

@@ -3,6 +3,7 @@
 
 use toolway_config::Plan;
 
+use crate::commands::add::require_known_scheme;
 use crate::connect::Typed;
 use crate::context::unknown_server;
 use crate::exit::Exit;
@@ -49,6 +50,9 @@ pub(super) fn parse<'a>(
         None => {}
     }
     if first.starts_with("mcp__") && plan.winner(first).is_none() {
+        if let Some(server) = only_server(plan, first) {
+            return Err(missing_tool(&server));
+        }
         return Ok(Target {
             server: Server::FromExposed(first.to_owned()),
             tool: String::new(),
@@ -67,14 +71,24 @@ pub(super) fn parse<'a>(
         .rev()
         .filter(|(_, character)| *character == '.')
         .map(|(at, _)| (&first[..at], &first[at + 1..]))
-        .find(|(server, tool)| !tool.is_empty() && plan.winner(server).is_some());
+        .find(|(server, _)| plan.winner(server).is_some());
     match dotted {
+        Some((server, "")) => Err(missing_tool(server)),
         Some((server, tool)) => Ok(named(server, tool, &words[1..])),
-        None => Err(unknown_server(
-            plan,
-            first.split('.').next().unwrap_or(first),
-        )),
+        None => Err(require_known_scheme(first)
+            .err()
+            .unwrap_or_else(|| unknown_server(plan, first.split('.').next().unwrap_or(first)))),
     }
+}
+
+/// The server whose exposed prefix this is, with no tool behind it.
+fn only_server(plan: &Plan, exposed: &str) -> Option<String> {
+    let bare = exposed.strip_prefix("mcp__")?.trim_end_matches("__");
+    plan.servers
+        .iter()
+        .map(|server| &server.name)
+        .find(|name| name.normalized().as_str() == bare)
+        .map(ToString::to_string)
 }
 
 /// Whether a word is an argument rather than a tool's name.

@@ -192,7 +192,7 @@ fn vscode() {
           }
         ],
         "diagnoses": [
-          "Error ~/work/project/.vscode/mcp.json:25: `socket` is reached over `unix://`, which Toolway cannot connect to"
+          "Warning ~/work/project/.vscode/mcp.json:25: cannot be taken over: Toolway does not connect to `unix://`"
         ]
       }
     ]

@@ -193,11 +193,7 @@ fn a_file_that_cannot_be_read_is_a_diagnosis() {
     let home = Home::new();
     let found = read_file(&home.places(), Client::Cursor, &home.path("missing.json"));
     assert!(found.servers.is_empty());
-    assert!(
-        found.diagnoses[0]
-            .message
-            .starts_with("cannot read the file")
-    );
+    assert!(found.diagnoses[0].message.starts_with("cannot read `"));
     let path = home.path("latin.json");
     fs::write(&path, b"{\n \"\xe9\": 1}").unwrap();
     let found = read_file(&home.places(), Client::Cursor, &path);

@@ -479,7 +479,7 @@ extensions:
           }
         ],
         "diagnoses": [
-          "Warning ~/.config/goose/config.yaml:1: `developer` run inside Goose and stay there"
+          "Warning ~/.config/goose/config.yaml:1: `developer` cannot be taken over: built into Goose"
         ]
       }
     ]

@@ -117,6 +117,8 @@ fn python(manifests: &Path, home: &Path) -> Result<()> {
         read(&requirements)?,
         read(&manifests.join("constraints.txt"))?,
         version,
+        // Its scripts name the interpreter by its full path: a copied folder must be made anew.
+        venv.display().to_string(),
     ];
     let programs = ["python", "mcp-server-time", "mcp-server-git", "fastmcp"]
         .map(|name| venv.join("bin").join(name));

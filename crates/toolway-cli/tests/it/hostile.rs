@@ -148,19 +148,17 @@ fn sec_01_a_servers_name_cannot_smuggle_a_command_into_a_hint() {
     let home = TempHome::new();
     let entry = json!({ "command": "x" });
     let names = ["x; touch evil", "$(evil)", "--all", "it's"];
-    home.write(
-        ".mcp.json",
-        servers(&names.map(|name| (name, entry.clone()))),
-    );
-    let output = toolway(&home, &["list"]);
-    for hint in [
+    for (name, hint) in names.into_iter().zip([
         "`toolway approve 'x; touch evil'`",
         "`toolway approve '$(evil)'`",
         "`toolway approve -- '--all'`",
         r"`toolway approve 'it'\''s'`",
-    ] {
+    ]) {
+        home.write(".mcp.json", servers(&[(name, entry.clone())]));
+        let output = toolway(&home, &["list"]);
         assert!(output.stderr.contains(hint), "{hint}:\n{output}");
     }
+    home.write(".mcp.json", servers(&[(names[0], entry)]));
     let output = toolway(&home, &["call", names[0], "tool"]).expect_code(6);
     assert!(
         output.stderr.contains("toolway approve 'x; touch evil'"),

@@ -150,7 +150,7 @@ fn sec_39_only_harmless_variables_are_inherited() {
     let inherited = environment(&pairs, &repo).inherited();
     assert_eq!(
         inherited.into_keys().collect::<Vec<_>>(),
-        ["HOME", "LC_ALL"]
+        ["HOME", "LC_ALL", "TOOLWAY_PROJECT_DIR"]
     );
 }
 

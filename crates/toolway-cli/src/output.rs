@@ -113,7 +113,7 @@ impl Output {
 
     /// Writes rows as a table with a head; the last column takes what is left of the width.
     pub(crate) fn table(&self, head: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-        self.result(&render_table(head, rows, self.width))
+        self.verbatim(&render_table(head, rows, self.width))
     }
 }
 
@@ -160,32 +160,53 @@ fn paint(text: &str) -> Cow<'_, str> {
 }
 
 /// A table of plain columns, two spaces apart. With a width, the last column is cut to fit.
+/// Cells are cleaned one by one: nearly all are plain, and then that costs nothing.
 pub(crate) fn render_table(head: &[&str], rows: &[Vec<String>], width: Option<usize>) -> String {
-    let mut widths: Vec<usize> = head.iter().map(|cell| cell.width()).collect();
+    let mut widths: Vec<usize> = head.iter().map(|cell| columns(cell)).collect();
     for row in rows {
         for (column, cell) in row.iter().enumerate() {
-            widths[column] = widths[column].max(cell.width());
+            widths[column] = widths[column].max(columns(cell));
         }
     }
-    let mut text = String::new();
-    let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
-    for row in std::iter::once(&head).chain(rows) {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            if column + 1 == row.len() {
-                match width {
-                    Some(width) => line.push_str(&fit(cell, width.saturating_sub(line.width()))),
-                    None => line.push_str(cell),
-                }
-            } else {
-                line.push_str(cell);
-                line.extend(std::iter::repeat_n(' ', widths[column] - cell.width() + 2));
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+    let mut text = String::with_capacity((rows.len() + 1) * 96);
+    render_row(&mut text, head.iter().copied(), &widths, width);
+    for row in rows {
+        render_row(&mut text, row.iter().map(String::as_str), &widths, width);
     }
     text
+}
+
+fn render_row<'a>(
+    text: &mut String,
+    cells: impl ExactSizeIterator<Item = &'a str>,
+    widths: &[usize],
+    width: Option<usize>,
+) {
+    let last = cells.len().saturating_sub(1);
+    let mut used = 0;
+    for (column, cell) in cells.enumerate() {
+        let cell = clean(cell);
+        match width {
+            Some(width) if column == last => text.push_str(&fit(&cell, width.saturating_sub(used))),
+            _ => text.push_str(&cell),
+        }
+        if column < last {
+            let gap = widths[column].saturating_sub(columns(&cell)) + 2;
+            text.extend(std::iter::repeat_n(' ', gap));
+            used += widths[column] + 2;
+        }
+    }
+    text.truncate(text.trim_end_matches(' ').len());
+    text.push('\n');
+}
+
+/// How many columns a text takes.
+fn columns(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.width()
+    }
 }
 
 /// Cuts text to a width, with an ellipsis where something is missing. Never below ten columns:

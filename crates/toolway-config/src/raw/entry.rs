@@ -137,7 +137,8 @@ impl Checker<'_> {
             }
             (Shape::TextMap, Value::Object(map)) => {
                 for (name, item) in map {
-                    if !is_plain(item) || key == "headers" {
+                    let unfit = |text| key == "headers" && header_value(text).is_err();
+                    if !is_plain(item) || item.as_str().is_some_and(unfit) {
                         self.item(&format!("{key}.{name}"), &format!("{key}.{name}"), item);
                     }
                     self.member_name(key, name);

@@ -49,6 +49,9 @@ pub(crate) struct SystemDirectory {
     pub(crate) owner: u32,
 }
 
+/// Stands for a directory that is not known: nothing lies below it.
+const NOWHERE: &str = "/nonexistent";
+
 impl Environment {
     /// Reads the process: its variables, working directory and home.
     #[expect(
@@ -60,7 +63,7 @@ impl Environment {
         let vars = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from(NOWHERE));
         Self::derive(vars, &cwd, std::env::home_dir())
     }
 
@@ -102,6 +105,12 @@ impl Environment {
             diagnoses.push(
                 Diagnosis::warning("`HOME` is not set, so user settings are not read")
                     .hint("set `HOME` or `TOOLWAY_HOME`"),
+            );
+        }
+        if cwd == Path::new(NOWHERE) {
+            diagnoses.push(
+                Diagnosis::error("the working directory is gone, so there is no project")
+                    .hint("change to a directory that exists, e.g. `cd ~`"),
             );
         }
         let shield = shield_mode(&vars, &mut diagnoses);
@@ -165,7 +174,9 @@ impl Environment {
 
     /// The file a person edits for a scope, where that scope has one.
     pub fn settings_file(&self, scope: Scope) -> Option<PathBuf> {
+        let nowhere = self.project_root() == Path::new(NOWHERE);
         match scope {
+            Scope::Project | Scope::Local if nowhere => None,
             Scope::User => Some(self.config_home().join("settings.json")),
             Scope::Project => Some(self.project_root().join(PROJECT_FILE)),
             Scope::Local => Some(
@@ -239,7 +250,7 @@ impl From<&Environment> for Places {
         let config_dir = directory("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         let config_dir = config_dir.or_else(|| home.as_ref().map(|home| home.join(".config")));
         Self {
-            config_dir: config_dir.unwrap_or_else(|| PathBuf::from("/nonexistent")),
+            config_dir: config_dir.unwrap_or_else(|| PathBuf::from(NOWHERE)),
             cwd: environment.cwd().to_path_buf(),
             claude_config_dir: directory("CLAUDE_CONFIG_DIR"),
             codex_home: directory("CODEX_HOME"),
@@ -305,7 +316,7 @@ fn homes(
         return (own, state);
     }
     // Without a home there is no place of one's own; nothing can lie below this path.
-    let base = workspace.home.unwrap_or(Path::new("/nonexistent"));
+    let base = workspace.home.unwrap_or(Path::new(NOWHERE));
     let config = chosen(("XDG_CONFIG_HOME", "toolway"));
     let state = chosen(("XDG_STATE_HOME", "toolway"));
     (

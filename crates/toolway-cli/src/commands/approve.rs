@@ -63,6 +63,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
         Some(name) => vec![decidable(context, name)?],
         None => waiting(plan),
     };
+    require_used(&servers, &args.allow_env)?;
     if servers.is_empty() {
         context.output.say("no server waits for approval");
         return Ok(Exit::Success);
@@ -92,6 +93,25 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
         say_what_is_missing(context, server);
     }
     Ok(exit)
+}
+
+/// A variable that no definition reads is a slip, and would be allowed to nobody.
+fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Report> {
+    let read: Vec<&String> = servers
+        .iter()
+        .flat_map(|server| &server.variables)
+        .collect();
+    match allowed.iter().find(|name| !read.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let words: Vec<String> = read.iter().map(|name| format!("`{name}`")).collect();
+            let hint = match words.as_slice() {
+                [] => "leave `--allow-env` out: no variable is read".to_owned(),
+                words => format!("what is read: {}", words.join(", ")),
+            };
+            Err(Report::new(Exit::Usage, format!("no variable `{name}` is read")).hint(hint))
+        }
+    }
 }
 
 /// An approval alone may not be enough: it may read a variable that was not allowed.

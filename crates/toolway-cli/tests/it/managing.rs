@@ -419,3 +419,39 @@ fn explain_tells_who_won_and_why() {
     ----- stderr
     "#);
 }
+
+#[test]
+fn only_a_variable_that_is_read_can_be_allowed() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        servers(&[("repo", json!({ "command": "true", "args": ["${TOKEN}"] }))]),
+    );
+    assert_snapshot!(toolway(&home, &["approve", "repo", "--yes", "--allow-env", "TOKN"]), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: no variable `TOKN` is read
+    hint: what is read: `TOKEN`
+    ");
+}
+
+#[test]
+fn a_working_directory_that_is_gone_is_no_project() {
+    let home = TempHome::new();
+    let gone = home.project().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let mut sh = home.command("/bin/sh");
+    sh.args([
+        "-c",
+        "cd gone && rmdir ../gone && exec \"$0\" add -s project z true",
+    ]);
+    sh.arg(crate::support::program());
+    assert_snapshot!(home.run(&mut sh), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: there is no project scope to write to: the working directory is gone
+    hint: nothing was written
+    ");
+}

@@ -146,9 +146,11 @@ pub fn check_definition(
 }
 
 fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf, EditError> {
-    environment
-        .settings_file(scope)
-        .ok_or_else(|| EditError::Refused(format!("there is no {scope} scope to write to: the working directory is gone")))
+    environment.settings_file(scope).ok_or_else(|| {
+        EditError::Refused(format!(
+            "there is no {scope} scope to write to: the working directory is gone"
+        ))
+    })
 }
 
 fn names_in(document: &Document, key: &str) -> Vec<String> {

@@ -303,34 +303,6 @@ fn not_here(key: &str, source: &Origin, scope: Scope) -> Diagnosis {
         .hint(format!("move `{key}` to the user's `settings.json`"))
 }
 
-/// The word for a JSON value's kind, with its article.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
-
-/// The known word that a person most likely meant.
-fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
-    let word = word.to_lowercase();
-    known
-        .iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&word, &name.to_lowercase()),
-                *name,
-            )
-        })
-        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-}
-
 fn listed(words: &[&str]) -> String {
     words
         .iter()

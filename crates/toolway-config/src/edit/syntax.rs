@@ -70,22 +70,24 @@ impl Node {
     }
 }
 
+/// JSON with comments and trailing commas. Looser spellings are refused because other readers of
+/// the same file would choke on them.
+pub(crate) const STRICT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
 /// Parses a text; `None` when it holds nothing but white space and comments.
 pub(crate) fn parse(text: &str) -> Result<Option<Node>, SyntaxError> {
-    // Looser spellings are refused because other readers of the same file would choke on them.
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    match parse_to_ast(text, &CollectOptions::default(), &options) {
+    match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
         Ok(parsed) => Ok(parsed.value.map(convert)),
         Err(error) => Err(SyntaxError {
             line: number(error.line_display()),

@@ -6,7 +6,9 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
 use super::rule::{Broken, Rule, Stance};
-use super::{Mode, Permissions, kind, listed, nearest};
+use super::{Mode, Permissions, listed};
+use crate::raw::json::kind_of;
+use crate::raw::keys::nearest;
 
 pub(super) fn permissions(
     value: &Value,
@@ -43,7 +45,7 @@ impl Reader<'_> {
     fn object(&mut self, value: &Value) {
         let Value::Object(members) = value else {
             self.report(
-                &format!("`permissions` must be an object, not {}", kind(value)),
+                &format!("`permissions` must be an object, not {}", kind_of(value)),
                 "write `\"permissions\": {\"allow\": [], \"ask\": [], \"deny\": []}`",
             );
             return;
@@ -72,14 +74,14 @@ impl Reader<'_> {
                 std::slice::from_ref(value)
             }
             other => {
-                self.broken(key, value, list, &Broken::not_a_list(kind(other)));
+                self.broken(key, value, list, &Broken::not_a_list(kind_of(other)));
                 return;
             }
         };
         for entry in entries {
             let parsed = match entry {
                 Value::String(text) => Rule::parse(text, list.stance(), self.source, self.scope),
-                other => Err(Broken::not_text(kind(other))),
+                other => Err(Broken::not_text(kind_of(other))),
             };
             match parsed {
                 Ok(rule) => self.keep(list, rule),
@@ -129,7 +131,7 @@ impl Reader<'_> {
             None => self.report(
                 &format!(
                     "`permissions.defaultMode` must be a string, not {}",
-                    kind(value)
+                    kind_of(value)
                 ),
                 "use `default`, `auto` or `bypass`",
             ),
@@ -157,7 +159,7 @@ impl Reader<'_> {
     fn unknown(&mut self, key: &str) {
         let key = text::clean_line(key);
         let message = format!("`permissions` has no key `{key}`");
-        match nearest(&key, &KEYS) {
+        match nearest(&key, KEYS) {
             Some(near) => self.report(&message, format!("did you mean `{near}`?")),
             None => self.found.push(
                 Diagnosis::warning(message)

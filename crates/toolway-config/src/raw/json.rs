@@ -7,25 +7,13 @@ use std::collections::HashMap;
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use toolway_types::Diagnosis;
 
 use super::Source;
-
-const OPTIONS: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
+use crate::edit::syntax::STRICT;
 
 /// Where a value stands: the line of its key (or of itself, in an array), and the same for what
 /// it holds, in order.
@@ -118,7 +106,7 @@ impl RootMember {
 /// Parses a text. The error has its line and column.
 pub(crate) fn parse(text: &str, source: &Source) -> Result<Root, Diagnosis> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).map_err(|error| {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
         let line = u32::try_from(error.line_display()).unwrap_or(u32::MAX);
         let column = u32::try_from(error.column_display()).unwrap_or(u32::MAX);
         let kind = error.kind().to_string();

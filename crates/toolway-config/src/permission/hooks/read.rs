@@ -7,8 +7,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
-use super::super::{kind, listed, nearest};
+use super::super::listed;
 use super::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Matcher};
+use crate::raw::json::kind_of;
+use crate::raw::keys::nearest;
 
 /// The longest time a hook may ask for.
 const MAX_HOOK_TIMEOUT: Duration = Duration::from_hours(1);
@@ -35,7 +37,7 @@ impl Reader<'_> {
     fn events(&mut self, value: &Value) {
         let Value::Object(events) = value else {
             self.report(
-                format!("`hooks` must be an object, not {}", kind(value)),
+                format!("`hooks` must be an object, not {}", kind_of(value)),
                 "write `\"hooks\": {\"PreToolUse\": []}`",
             );
             return;
@@ -46,7 +48,7 @@ impl Reader<'_> {
                 continue;
             };
             let Value::Array(groups) = groups else {
-                let reason = format!("`hooks.{name}` must be an array, not {}", kind(groups));
+                let reason = format!("`hooks.{name}` must be an array, not {}", kind_of(groups));
                 self.broken(event, Matcher::all(), &reason, SHAPE);
                 continue;
             };
@@ -59,7 +61,7 @@ impl Reader<'_> {
     fn unknown_event(&mut self, name: &str) {
         let known = HookEvent::ALL.map(HookEvent::as_str);
         let message = format!("there is no hook event `{}`", text::clean_line(name));
-        match nearest(name, &known) {
+        match nearest(name, known) {
             Some(near) => self.report(message, &format!("did you mean `{near}`?")),
             // Other hosts have many more events in the same file; theirs do no harm here.
             None => self.found.push(
@@ -87,7 +89,7 @@ impl Reader<'_> {
                 }
             },
             Some(other) => {
-                let reason = format!("`matcher` must be a string, not {}", kind(other));
+                let reason = format!("`matcher` must be a string, not {}", kind_of(other));
                 self.broken(event, Matcher::all(), &reason, MATCHER);
                 return;
             }
@@ -167,7 +169,7 @@ const MATCHER: &str = "write a tool name, names joined by `|`, or a regular expr
 
 fn action(hook: &Value) -> Result<HookAction, String> {
     let Value::Object(hook) = hook else {
-        return Err(format!("a hook must be an object, not {}", kind(hook)));
+        return Err(format!("a hook must be an object, not {}", kind_of(hook)));
     };
     match hook.get("type").and_then(Value::as_str) {
         Some("command") => Ok(HookAction::Command {
@@ -183,7 +185,7 @@ fn action(hook: &Value) -> Result<HookAction, String> {
                 Some(other) => {
                     return Err(format!(
                         "`input` of a hook must be an object, not {}",
-                        kind(other)
+                        kind_of(other)
                     ));
                 }
             },
@@ -201,7 +203,7 @@ fn string(hook: &Map<String, Value>, key: &str) -> Result<String, String> {
         Some(Value::String(_)) => Err(format!("`{key}` of a hook is empty")),
         Some(other) => Err(format!(
             "`{key}` of a hook must be a string, not {}",
-            kind(other)
+            kind_of(other)
         )),
         None => Err(format!("a hook has no `{key}`")),
     }

@@ -272,6 +272,9 @@ fn refused_hint(by: &RefusedBy) -> String {
         RefusedBy::Rule { origin, .. } => {
             format!("if it should run, take the rule out of `permissions.deny` at {origin}")
         }
+        RefusedBy::Unreadable { origin } => {
+            format!("mend the file at {origin}; `toolway doctor` says what is wrong there")
+        }
         RefusedBy::Hook { origin } => format!("take the hook out at {origin}"),
         RefusedBy::Person => "nothing was sent".to_owned(),
         RefusedBy::NobodyToAsk { .. } => "allow it with a rule in `permissions.allow`".to_owned(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Scope};
+use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::Environment;
 use crate::approval::{self, Approvals};
@@ -157,16 +157,38 @@ impl Loader<'_> {
                 let diagnosis = Diagnosis::error(format!("the file {error}"));
                 self.diagnoses
                     .push(diagnosis.at(source.origin(error.line())));
+                self.unreadable(kind, source.origin(error.line()));
                 return None;
             }
         };
         match raw::read(&text, &source, kind) {
             Ok(file) => Some(file),
             Err(diagnosis) => {
+                let line = diagnosis.origin.as_ref().and_then(Origin::line);
                 self.diagnoses.push(diagnosis);
+                self.unreadable(kind, source.origin(line.unwrap_or(1)));
                 None
             }
         }
+    }
+
+    /// The other files still count, but the rules that stand in this one are not known.
+    fn unreadable(&mut self, kind: FileKind, origin: Origin) {
+        let scope = match kind {
+            FileKind::User => Scope::User,
+            FileKind::Local => Scope::Local,
+            _ => return,
+        };
+        self.layers.push(Layer {
+            scope,
+            order: 0,
+            place: Arc::default(),
+            servers: Vec::new(),
+            settings: Settings {
+                unreadable: Some(origin),
+                ..Settings::default()
+            },
+        });
     }
 
     fn user(&mut self) {

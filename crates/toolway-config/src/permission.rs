@@ -38,6 +38,11 @@ pub enum Decision {
         /// Where it stands.
         origin: Origin,
     },
+    /// It must not run: a settings file cannot be read, and a deny rule may stand in it.
+    Unreadable {
+        /// Where it cannot be read.
+        origin: Origin,
+    },
     /// A person must be asked.
     Ask {
         /// The rule that says so; none when the mode does.
@@ -162,12 +167,21 @@ pub struct Permissions {
     allow: Vec<Rule>,
     mode: Option<(Scope, Mode)>,
     bypass_forbidden: Option<Origin>,
+    unreadable: Option<Origin>,
 }
 
 impl Permissions {
     /// No rules, default mode.
     pub fn empty() -> Self {
         Self::default()
+    }
+
+    /// The rules of a settings file that cannot be read: whatever they forbid, so nothing runs.
+    pub fn unreadable(file: Origin) -> Self {
+        Self {
+            unreadable: Some(file),
+            ..Self::default()
+        }
     }
 
     /// Reads the value of `permissions` in a settings file. `source` is where the key stands.
@@ -200,6 +214,7 @@ impl Permissions {
                 all.mode = layer.mode;
             }
             all.bypass_forbidden = all.bypass_forbidden.or(layer.bypass_forbidden);
+            all.unreadable = all.unreadable.or(layer.unreadable);
         }
         // The highest scope is named first when several rules say the same: a person can change
         // a user rule, but not the managed one behind it.
@@ -249,6 +264,11 @@ impl Permissions {
     /// A deny rule whose predicate cannot be decided makes the call ask; an allow rule in the
     /// same place does not match.
     pub fn decide<'a>(&self, subject: impl Into<Subject<'a>>) -> Decision {
+        if let Some(origin) = &self.unreadable {
+            return Decision::Unreadable {
+                origin: origin.clone(),
+            };
+        }
         let subject = subject.into();
         let mut ask = None;
         if !(self.deny.is_empty() && self.ask.is_empty()) {

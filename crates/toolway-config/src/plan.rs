@@ -350,6 +350,9 @@ pub(crate) fn call_settings(
 ) -> (Permissions, Hooks) {
     let (mut permissions, mut hooks) = (Vec::new(), Vec::new());
     for (scope, settings) in settings {
+        if let Some(origin) = &settings.unreadable {
+            permissions.push(Permissions::unreadable(origin.clone()));
+        }
         if let Some(placed) = &settings.permissions {
             let (parsed, found) = Permissions::parse(&placed.value, &placed.origin, *scope);
             diagnoses.extend(found);

@@ -273,3 +273,28 @@ fn a_missing_config_file_on_the_command_line_is_an_error() {
     hint: give a file's path, or JSON that starts with `{`
     ");
 }
+
+#[test]
+fn sec_14_rules_that_cannot_be_read_let_no_call_run() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        servers(&[("chaos", ScriptedServer::new(Script::default()).entry())]),
+    );
+    toolway(&home, &["approve", "chaos", "--yes"]).expect_code(0);
+    home.write_settings("{\n  \"permissions\": { \"deny\": [\"mcp__chaos__echo\"] }\n  oops\n}\n");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=x"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: `echo` of server `chaos` was refused because [HOME]/.config/toolway/settings.json:2 cannot be read, and a deny rule may stand in it
+    hint: mend the file at [HOME]/.config/toolway/settings.json:2; `toolway doctor` says what is wrong there
+    ");
+    // Looking is not calling.
+    let listed = toolway(&home, &["list", "--json"]).expect_code(0);
+    assert_eq!(
+        listed.json()["servers"][0]["state"],
+        "connected",
+        "{listed}"
+    );
+}

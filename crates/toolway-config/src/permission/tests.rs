@@ -29,6 +29,7 @@ fn rules(value: &Value) -> Permissions {
 fn verdict<'a>(permissions: &Permissions, subject: impl Into<Subject<'a>>) -> (char, String) {
     match permissions.decide(subject) {
         Decision::Deny { rule, .. } => ('d', rule),
+        Decision::Unreadable { .. } => ('u', String::new()),
         Decision::Ask { rule } => ('?', rule.map(|(rule, _)| rule).unwrap_or_default()),
         Decision::Allow { rule } => ('a', rule.map(|(rule, _)| rule).unwrap_or_default()),
     }

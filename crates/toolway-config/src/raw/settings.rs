@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     /// The keys that widen what may happen, as written; what `localSettings` vouches for.
     pub(crate) widening: Map<String, Value>,
     pub(crate) trust: Trust,
+    /// Where the file cannot be read: what it forbids is not known.
+    pub(crate) unreadable: Option<Origin>,
 }
 
 /// How far a file is believed.

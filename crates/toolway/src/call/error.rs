@@ -172,6 +172,11 @@ pub enum RefusedBy {
         /// Where it stands.
         origin: Origin,
     },
+    /// A settings file cannot be read, and a deny rule may stand in it.
+    Unreadable {
+        /// Where it cannot be read.
+        origin: Origin,
+    },
     /// A hook is configured for this tool, and this build does not run hooks. It might have
     /// said no, so nothing runs without it.
     Hook {
@@ -193,6 +198,10 @@ impl fmt::Display for RefusedBy {
             RefusedBy::Rule { rule, origin } => {
                 write!(formatter, "by the rule `{rule}` in {origin}")
             }
+            RefusedBy::Unreadable { origin } => write!(
+                formatter,
+                "because {origin} cannot be read, and a deny rule may stand in it"
+            ),
             RefusedBy::Hook { origin } => write!(
                 formatter,
                 "because of the hook in {origin}, which this version cannot run"

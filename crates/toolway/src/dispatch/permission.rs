@@ -84,6 +84,7 @@ pub async fn permit(
         .with_hints(tool.hints);
     let decided = match permissions.decide(subject) {
         Decision::Deny { rule, origin } => Err(RefusedBy::Rule { rule, origin }),
+        Decision::Unreadable { origin } => Err(RefusedBy::Unreadable { origin }),
         Decision::Allow {
             rule: Some((rule, origin)),
         } => Ok(Grant::Rule { rule, origin }),

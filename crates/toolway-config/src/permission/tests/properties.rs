@@ -217,6 +217,7 @@ proptest! {
             Decision::Allow { .. } => 0,
             Decision::Ask { .. } => 1,
             Decision::Deny { .. } => 2,
+            Decision::Unreadable { .. } => 3,
         };
         prop_assert!(strictness(&after) >= strictness(&before));
     }

@@ -14,6 +14,7 @@ use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind};
 pub(crate) mod entry;
 pub(crate) mod json;
 pub(crate) mod keys;
+pub(crate) mod remote;
 pub(crate) mod settings;
 
 use json::{Content, Member, Root, RootMember, Spot};

@@ -21,8 +21,8 @@ use crate::Environment;
 use crate::env::Variables;
 use crate::load::Place;
 use crate::raw::Source;
-use crate::raw::entry::{header_value, parse_url, schemes};
 use crate::raw::json::Spot;
+use crate::raw::remote::{header_value, parse_url, schemes};
 
 /// What building a definition needs.
 pub(crate) struct Builder<'a> {

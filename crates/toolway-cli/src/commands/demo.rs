@@ -122,7 +122,9 @@ fn configure(context: &Context, environment: &Environment, url: &str) -> Result<
         };
         let name = server_name(name)?;
         toolway_config::add_server(environment, Scope::User, &name, &entry, Existing::Keep)?;
-        context.output.result(&format!("  {name:<8} {words}\n"))?;
+        context
+            .output
+            .result(&format!("  {:<8} {words}\n", name.as_str()))?;
     }
     Ok(())
 }

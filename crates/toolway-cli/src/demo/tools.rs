@@ -177,7 +177,12 @@ fn word_count(arguments: &Map<String, Value>) -> Outcome {
         .max_by_key(|word| word.chars().count())
         .unwrap_or_default();
     Ok(structured(
-        &format!("{words} words, {lines} lines, {characters} characters; longest: {longest}"),
+        &format!(
+            "{}, {}, {}; longest: {longest}",
+            plural(words, "word"),
+            plural(lines, "line"),
+            plural(characters, "character")
+        ),
         json!({ "words": words, "lines": lines, "characters": characters, "longest": longest }),
     ))
 }
@@ -299,4 +304,8 @@ fn structured(shown: &str, value: Value) -> Value {
     let mut result = json!({ "content": [text(shown)] });
     result["structuredContent"] = value;
     result
+}
+
+fn plural(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

@@ -6,10 +6,10 @@
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind};
-use url::Url;
 
 use super::json::{Spot, kind_of};
 use super::keys::{self, Shape};
+use super::remote::{header_value, is_header_name, parse_url, schemes};
 use super::{ENOUGH, Source};
 use crate::env;
 
@@ -458,57 +458,4 @@ impl Checker<'_> {
 /// A string that needs no second look.
 fn is_plain(item: &Value) -> bool {
     item.as_str().is_some_and(|text| !text.contains('\0'))
-}
-
-/// The URL schemes a transport speaks.
-pub(crate) fn schemes(kind: TransportKind) -> &'static [&'static str] {
-    match kind {
-        TransportKind::Ws | TransportKind::WsIde => &["wss", "ws"],
-        _ => &["https", "http"],
-    }
-}
-
-/// Reads a URL. The reason never repeats the text, which may hold a secret.
-pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, String> {
-    let wanted = || {
-        schemes
-            .iter()
-            .rev()
-            .map(|scheme| format!("`{scheme}://`"))
-            .collect::<Vec<_>>()
-            .join(" or ")
-    };
-    let url = match Url::parse(text) {
-        Ok(url) => url,
-        Err(url::ParseError::RelativeUrlWithoutBase) => {
-            return Err(format!("must begin with {}", wanted()));
-        }
-        Err(error) => return Err(format!("is not a URL: {error}")),
-    };
-    if !schemes.contains(&url.scheme()) {
-        return Err(format!(
-            "must begin with {}, not `{}:`",
-            wanted(),
-            url.scheme()
-        ));
-    }
-    Ok(url)
-}
-
-/// Whether a header value can be sent without becoming two headers.
-pub(crate) fn header_value(text: &str) -> Result<(), &'static str> {
-    if text.contains(['\r', '\n']) {
-        Err("has a line break, which would start another header")
-    } else if text.chars().any(|c| c.is_control() && c != '\t') {
-        Err("has a control character")
-    } else {
-        Ok(())
-    }
-}
-
-fn is_header_name(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

@@ -3,6 +3,31 @@
 //! Start with [`Host`]. A call is carried by `dispatch`, a server by `connection`, the protocol
 //! by `session`; what is on offer is the [`Catalog`], and what is going on is the
 //! [`HostSnapshot`].
+//!
+//! ```no_run
+//! use serde_json::json;
+//! use toolway::config::{Environment, Flags, plan};
+//! use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! // What this person, project and organisation have configured…
+//! let plan = plan(&Environment::capture(), &Flags::default());
+//! // …connected, each server on its own.
+//! let host = Host::start(plan, HostOptions::default());
+//! host.settled().await;
+//! for tool in &host.snapshot().catalog.tools {
+//!     println!("{}: {}", tool.name, tool.description);
+//! }
+//! let request = ToolRequest {
+//!     target: ToolTarget::Exposed("mcp__time__get_current_time".to_owned()),
+//!     arguments: json!({ "timezone": "UTC" }).as_object().cloned().unwrap_or_default(),
+//! };
+//! let outcome = host.call(request, CallOptions::new(Consent::Typed)).await?;
+//! println!("{}", outcome.raw);
+//! host.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod call;
 pub mod catalog;
@@ -24,11 +49,15 @@ pub use connection::InProcessServer;
 pub use error::{ConnectError, RequestError};
 pub use host::{Host, HostOptions};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
+/// Where plans come from: files, environment and flags.
+pub use toolway_config as config;
 /// How remote servers are reached: proxies and certificates.
 pub use toolway_transport::client::ClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
 /// What servers that are processes are kept from writing.
 pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldState};
+/// The words both sides speak: names, scopes, states, diagnoses.
+pub use toolway_types as types;
 /// What results, tools, resources and prompts look like, read.
 pub use toolway_wire::view;

@@ -9,12 +9,12 @@ use std::path::Path;
 use toolway::{Host, HostOptions, Protected, Protection, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
+use toolway_types::name::shell_word;
 use toolway_types::{ConnectionState, FailureKind, Scope, ServerName};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::shell_word;
 use crate::report::Report;
 
 /// Which servers a command needs.
@@ -224,7 +224,7 @@ impl Typed {
             .filter(|name| !name.is_empty())
             .unwrap_or("command");
         let args = words.get(1..).unwrap_or_default();
-        let line: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+        let line: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
         Self::new(
             context,
             name,

@@ -229,16 +229,6 @@ fn fit(text: &str, width: usize) -> String {
     cut
 }
 
-/// A word as a shell takes it, for commands that a hint shows.
-pub(crate) fn shell_word(text: &str) -> String {
-    let plain = |character: char| character.is_alphanumeric() || "_-./:@%+,=~".contains(character);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))

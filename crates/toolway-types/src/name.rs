@@ -87,15 +87,24 @@ impl From<ServerName> for String {
 /// A name as a word that can be pasted into a shell: quoted where it needs to be, and never taken
 /// for a flag. People paste hints, and a repository chooses its servers' names.
 pub fn as_word(name: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@/+".contains(c);
-    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
-        return Cow::Borrowed(name);
-    }
-    let quoted = format!("'{}'", name.replace('\'', r"'\''"));
     if name.starts_with('-') {
-        return Cow::Owned(format!("-- {quoted}"));
+        return Cow::Owned(format!("-- {}", in_quotes(name)));
     }
-    Cow::Owned(quoted)
+    shell_word(name)
+}
+
+/// A word of a command line as a shell takes it.
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@/+%,=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(in_quotes(text))
+    }
+}
+
+fn in_quotes(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Replaces every character outside `[A-Za-z0-9_-]` by `_`.

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
 
-use crate::output::shell_word as word;
+use toolway_types::name::shell_word;
 
 /// More optional arguments than this make a line that nobody reads.
 const MAX_OPTIONAL: usize = 6;
@@ -119,6 +119,11 @@ fn pair(key: &str, kind: &Value) -> String {
         Some(kind) => format!("{key}=<{kind}>"),
         None => format!("{key}=<value>"),
     }
+}
+
+/// A word as it is typed.
+fn word(text: &str) -> String {
+    shell_word(text).into_owned()
 }
 
 #[cfg(test)]

@@ -272,7 +272,13 @@ fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report
                         .hint("see `toolway add --help`")
                 },
             )?;
-        object.insert(key.trim().to_owned(), json!(value.trim()));
+        // A header's value has no white space at its edge; a variable's may.
+        let value = if separator == ":" {
+            value.trim()
+        } else {
+            value
+        };
+        object.insert(key.trim().to_owned(), json!(value));
     }
     Ok(Value::Object(object))
 }

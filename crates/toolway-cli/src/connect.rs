@@ -167,6 +167,9 @@ impl Typed {
                     "add it with a token: \
                      `toolway add <name> {url} -H \"Authorization: Bearer ${{TOKEN}}\"`"
                 )),
+                (ConnectionState::Disabled { .. }, _) => {
+                    Some("ask the administrator of this machine to allow it".to_owned())
+                }
                 _ => None,
             };
         };

@@ -393,4 +393,11 @@ fn a_policy_refuses_a_typed_url_too() {
     error: server `127-0-0-1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
     hint: ask the administrator of this machine to allow it
     "#);
+    assert_snapshot!(toolway(&home, &["tools", "http://127.0.0.1:9/mcp"]), @r#"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `127-0-0-1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
+    hint: ask the administrator of this machine to allow it
+    "#);
 }

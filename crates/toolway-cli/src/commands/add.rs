@@ -344,8 +344,16 @@ fn check(
     {
         None => Ok(()),
         Some(finding) => {
+            let valid = toolway_config::validate(name, definition)
+                .iter()
+                .all(|fault| fault.severity != Severity::Error);
             let report = Report::new(
-                Exit::Configuration,
+                // What is right in itself can only have been refused.
+                if valid {
+                    Exit::Refused
+                } else {
+                    Exit::Configuration
+                },
                 format!("server `{name}` is not added: {}", finding.message),
             );
             Err(match finding.hint {

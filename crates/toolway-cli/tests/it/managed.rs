@@ -7,6 +7,36 @@ use toolway_testkit::TempHome;
 use crate::support::toolway;
 
 #[test]
+fn what_the_organisation_adds_cannot_be_switched_off() {
+    let home = TempHome::new();
+    home.write(
+        home.system().join("managed-settings.json"),
+        r#"{"mcpServers": {"corp": {"command": "true"}}}"#,
+    );
+    assert_snapshot!(toolway(&home, &["disable", "corp"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `corp` comes from the managed scope, which you cannot switch on or off
+    hint: ask the administrator of this machine
+    ");
+    assert_snapshot!(toolway(&home, &["remove", "corp"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `corp` comes from the managed scope, which `remove` cannot change
+    hint: ask the administrator of this machine
+    ");
+    toolway(&home, &["add", "mine", "true"]).expect_code(0);
+    assert_snapshot!(toolway(&home, &["disable", "all"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    disabled `mine` in the local scope: [PROJECT]/.toolway/settings.local.json:8
+    ");
+}
+
+#[test]
 fn a_server_that_policy_refuses_is_not_added() {
     let home = TempHome::new();
     home.write(

@@ -1,10 +1,10 @@
-//! What an organisation's files leave to the commands that edit a person's own.
+//! What commands that change something say when other settings overrule them.
 
 use insta::assert_snapshot;
 use serde_json::json;
 use toolway_testkit::TempHome;
 
-use crate::support::toolway;
+use crate::support::{servers, toolway};
 
 #[test]
 fn what_the_organisation_adds_cannot_be_switched_off() {
@@ -50,4 +50,24 @@ fn a_server_that_policy_refuses_is_not_added() {
     error: server `bad` is not added: denied by `{"serverName":"bad"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
     hint: ask the administrator of this machine to allow it
     "#);
+}
+
+#[test]
+fn an_approval_that_settings_overrule_says_so() {
+    let home = TempHome::new();
+    home.write(
+        ".mcp.json",
+        servers(&[("repo", json!({ "command": "true" }))]),
+    );
+    home.write_settings(json!({ "disabledMcpjsonServers": ["repo"] }).to_string());
+    assert_snapshot!(toolway(&home, &["approve", "repo", "--yes"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    server `repo` from [PROJECT]/.mcp.json:3
+      command: true
+    This runs the program above on this machine, with your rights.
+    approved `repo`: [HOME]/.config/toolway/approvals.json:6
+    warning: `repo` still does not start: `repo` is in `disabledMcpjsonServers` ([HOME]/.config/toolway/settings.json:1)
+    ");
 }

@@ -20,7 +20,7 @@ use crate::report::{Outcome, Report, render_diagnosis};
 #[command(after_help = "Examples:
   toolway add docs https://mcp.example.com/mcp
   toolway add files -s user -- npx -y @modelcontextprotocol/server-filesystem ~/notes
-  toolway add tracker https://mcp.example.com/mcp -H \"Authorization: Bearer ${TRACKER_TOKEN}\"")]
+  toolway add tracker https://mcp.example.com/mcp -H 'Authorization: Bearer ${TRACKER_TOKEN}'")]
 pub(crate) struct AddArgs {
     /// What to call it
     name: String,

@@ -353,7 +353,7 @@ fn a_server_that_wants_a_login_says_so() {
     ----- stdout
     ----- stderr
     error: server `locked` wants a login first
-    hint: give it a token: `toolway add locked <url> --force -H "Authorization: Bearer ${TOKEN}"`
+    hint: give it a token: `toolway add locked <url> --force -H 'Authorization: Bearer ${TOKEN}'`
     "#);
 }
 

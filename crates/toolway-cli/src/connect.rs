@@ -165,8 +165,11 @@ impl Typed {
             return match (state, &self.what) {
                 (ConnectionState::NeedsAuth { .. }, What::Url(url)) => Some(format!(
                     "add it with a token: \
-                     `toolway add <name> {url} -H \"Authorization: Bearer ${{TOKEN}}\"`"
+                     `toolway add <name> {url} -H 'Authorization: Bearer ${{TOKEN}}'`"
                 )),
+                (ConnectionState::Disabled { .. }, _) => {
+                    Some("ask the administrator of this machine to allow it".to_owned())
+                }
                 _ => None,
             };
         };

@@ -167,7 +167,7 @@ impl Report {
     fn needs_login(server: &str) -> Self {
         let word = as_word(server);
         Report::new(Exit::NeedsLogin, format!("server `{server}` wants a login first")).hint(format!(
-            "give it a token: `toolway add {word} <url> --force -H \"Authorization: Bearer ${{TOKEN}}\"`"
+            "give it a token: `toolway add {word} <url> --force -H 'Authorization: Bearer ${{TOKEN}}'`"
         ))
     }
 }

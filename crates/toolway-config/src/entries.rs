@@ -138,7 +138,15 @@ pub fn check_definition(
         },
     );
     match trial.winner(name.as_str()).map(|server| &server.verdict) {
-        Some(Verdict::Refused { reason }) => findings.push(Diagnosis::error(reason.clone())),
+        Some(Verdict::Refused { reason }) => {
+            let mend = trial
+                .blocked
+                .as_ref()
+                .and_then(|blocked| blocked.hint.clone());
+            let hint = mend
+                .unwrap_or_else(|| "ask the administrator of this machine to allow it".to_owned());
+            findings.push(Diagnosis::error(reason.clone()).hint(hint));
+        }
         Some(Verdict::Invalid { reason }) => findings.push(Diagnosis::warning(reason.clone())),
         _ => {}
     }

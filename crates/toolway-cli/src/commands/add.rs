@@ -20,7 +20,7 @@ use crate::report::{Outcome, Report, render_diagnosis};
 #[command(after_help = "Examples:
   toolway add docs https://mcp.example.com/mcp
   toolway add files -s user -- npx -y @modelcontextprotocol/server-filesystem ~/notes
-  toolway add tracker https://mcp.example.com/mcp -H \"Authorization: Bearer ${TRACKER_TOKEN}\"")]
+  toolway add tracker https://mcp.example.com/mcp -H 'Authorization: Bearer ${TRACKER_TOKEN}'")]
 pub(crate) struct AddArgs {
     /// What to call it
     name: String,
@@ -272,7 +272,13 @@ fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report
                         .hint("see `toolway add --help`")
                 },
             )?;
-        object.insert(key.trim().to_owned(), json!(value.trim()));
+        // A header's value has no white space at its edge; a variable's may.
+        let value = if separator == ":" {
+            value.trim()
+        } else {
+            value
+        };
+        object.insert(key.trim().to_owned(), json!(value));
     }
     Ok(Value::Object(object))
 }
@@ -338,8 +344,16 @@ fn check(
     {
         None => Ok(()),
         Some(finding) => {
+            let valid = toolway_config::validate(name, definition)
+                .iter()
+                .all(|fault| fault.severity != Severity::Error);
             let report = Report::new(
-                Exit::Configuration,
+                // What is right in itself can only have been refused.
+                if valid {
+                    Exit::Refused
+                } else {
+                    Exit::Configuration
+                },
                 format!("server `{name}` is not added: {}", finding.message),
             );
             Err(match finding.hint {

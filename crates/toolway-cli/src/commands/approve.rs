@@ -114,9 +114,18 @@ fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Re
     }
 }
 
-/// An approval alone may not be enough: it may read a variable that was not allowed.
+/// An approval alone may not be enough: it may read a variable that was not allowed, or other
+/// settings may keep the server off.
 fn say_what_is_missing(context: &Context, server: &PlannedServer) {
     let plan = context.plan_with(&context.flags);
+    if let Some(Verdict::Rejected { reason } | Verdict::Disabled { reason }) =
+        plan.winner(server.name.as_str()).map(|now| &now.verdict)
+    {
+        context.output.say(&format!(
+            "warning: `{}` still does not start: {reason}",
+            server.name
+        ));
+    }
     let still = plan.winner(server.name.as_str()).filter(|server| {
         matches!(
             server.verdict,

@@ -121,9 +121,16 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
             context
                 .output
                 .say("nothing was changed: nobody is there to confirm this");
+            leave_out_repository(context, &mut candidates);
+            let mut adding = candidates.iter();
             context
                 .output
-                .say("hint: run it again with `--yes` to add them");
+                .say(if adding.any(|candidate| candidate.fate == Fate::Add) {
+                    "hint: run it again with `--yes` to add them"
+                } else {
+                    "hint: these files came with this repository; look at them, then name one: \
+                     `toolway import <client> --from <file> --yes`"
+                });
             return Ok(done);
         }
         if !context

@@ -4,6 +4,7 @@ use clap::Args;
 use toolway_types::Scope;
 
 use crate::commands::add::{WritableScope, say_written};
+use crate::commands::switch::is_the_organisations;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -58,10 +59,11 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
                     args.name, holders[0]
                 ),
             )
-            .hint(format!(
-                "switch it off here with `toolway disable {}`",
-                args.name
-            )));
+            .hint(if is_the_organisations(holders[0]) {
+                "ask the administrator of this machine".to_owned()
+            } else {
+                format!("switch it off here with `toolway disable {}`", args.name)
+            }));
         }
         (None, several) => {
             let commands: Vec<String> = several

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use toolway_config::Switch;
-use toolway_types::ServerName;
+use toolway_types::{Scope, ServerName};
 
 use crate::commands::add::{WritableScope, say_written};
 use crate::context::Context;
@@ -29,6 +29,11 @@ pub(crate) fn disable(context: &Context, args: &SwitchArgs) -> Outcome {
     switch(context, args, Switch::Off)
 }
 
+/// Whether the organisation alone decides about a scope's servers.
+pub(crate) fn is_the_organisations(scope: Scope) -> bool {
+    matches!(scope, Scope::Managed | Scope::Enterprise)
+}
+
 fn switch(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
     if args.scope == WritableScope::Project {
         return Err(Report::new(
@@ -38,16 +43,31 @@ fn switch(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
         .hint("use `-s local` for this project or `-s user` for every project"));
     }
     let names: Vec<ServerName> = if args.name == "all" {
-        let mut names: Vec<_> = context
-            .plan()
+        let plan = context.plan();
+        let mut names: Vec<_> = plan
             .servers
             .iter()
             .map(|server| server.name.clone())
             .collect();
         names.dedup();
+        names.retain(|name| {
+            plan.winner(name.as_str())
+                .is_some_and(|server| !is_the_organisations(server.scope))
+        });
         names
     } else {
-        vec![context.server(&args.name)?.name.clone()]
+        let server = context.server(&args.name)?;
+        if is_the_organisations(server.scope) {
+            return Err(Report::new(
+                Exit::Refused,
+                format!(
+                    "server `{}` comes from the {} scope, which you cannot switch on or off",
+                    server.name, server.scope
+                ),
+            )
+            .hint("ask the administrator of this machine"));
+        }
+        vec![server.name.clone()]
     };
     if names.is_empty() {
         return Err(Report::new(Exit::Configuration, "no server is configured")

@@ -353,7 +353,7 @@ fn a_server_that_wants_a_login_says_so() {
     ----- stdout
     ----- stderr
     error: server `locked` wants a login first
-    hint: give it a token: `toolway add locked <url> --force -H "Authorization: Bearer ${TOKEN}"`
+    hint: give it a token: `toolway add locked <url> --force -H 'Authorization: Bearer ${TOKEN}'`
     "#);
 }
 
@@ -387,6 +387,13 @@ fn a_policy_refuses_a_typed_url_too() {
         json!({ "deniedMcpServers": [{ "serverUrl": "http://127.0.0.1*/*" }] }).to_string(),
     );
     assert_snapshot!(toolway(&home, &["call", "http://127.0.0.1:9/mcp", "x"]), @r#"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: server `127-0-0-1` cannot be used: denied by `{"serverUrl":"http://127.0.0.1*/*"}` in `deniedMcpServers` ([SYSTEM]/managed-settings.json:1)
+    hint: ask the administrator of this machine to allow it
+    "#);
+    assert_snapshot!(toolway(&home, &["tools", "http://127.0.0.1:9/mcp"]), @r#"
     exit: 6
     ----- stdout
     ----- stderr

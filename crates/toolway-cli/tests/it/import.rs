@@ -118,3 +118,21 @@ fn an_unknown_client_or_a_broken_file_is_named() {
     nothing to import
     ");
 }
+
+#[test]
+fn nobody_is_sent_to_a_yes_that_would_not_do() {
+    let home = TempHome::new();
+    home.write(
+        ".cursor/mcp.json",
+        servers(&[("repo", json!({ "command": "true" }))]),
+    );
+    assert_snapshot!(toolway(&home, &["import", "cursor"]), @"
+    exit: 0
+    ----- stdout
+    Cursor ([PROJECT]/.cursor/mcp.json)
+      + repo  true
+    ----- stderr
+    nothing was changed: nobody is there to confirm this
+    hint: these files came with this repository; look at them, then name one: `toolway import <client> --from <file> --yes`
+    ");
+}

@@ -14,6 +14,7 @@ mod demo;
 mod hostile;
 mod import;
 mod listing;
+mod managed;
 mod managing;
 mod peers;
 mod reliability;

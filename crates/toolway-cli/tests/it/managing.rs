@@ -45,6 +45,15 @@ fn a_command_is_added_to_the_local_scope() {
 }
 
 #[test]
+fn the_value_of_a_variable_is_kept_as_it_was_typed() {
+    let home = TempHome::new();
+    toolway(&home, &["add", "p", "true", "-e", "PROMPT= > "]).expect_code(0);
+    let written: serde_json::Value =
+        serde_json::from_str(&home.read(".toolway/settings.local.json")).unwrap();
+    assert_eq!(written["mcpServers"]["p"]["env"]["PROMPT"], " > ");
+}
+
+#[test]
 fn a_url_is_added_as_http() {
     let home = TempHome::new();
     assert_snapshot!(toolway(&home, &["add", "docs", "https://mcp.example.com/mcp", "-s", "user", "-H", "Authorization: Bearer ${TOKEN:-x}", "--client-id", "abc", "--callback-port", "7777", "--xaa"]), @"

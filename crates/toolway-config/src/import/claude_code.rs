@@ -45,6 +45,7 @@ pub(super) fn read(found: &mut Found, text: &str, places: &Places) -> Result<(),
             );
         }
     }
+    say_other_projects(found, &json, project);
     let general = match json.get(&["projects"]) {
         // Such a file may hold no servers at all; its other keys are no entries to guess at.
         Some(_) => json.entries(&["mcpServers"]),
@@ -73,6 +74,29 @@ pub(super) fn read(found: &mut Found, text: &str, places: &Places) -> Result<(),
         });
     }
     Ok(())
+}
+
+/// What belongs to other directories is wanted there, not here.
+fn say_other_projects(found: &mut Found, json: &Json<'_>, own: Option<&str>) {
+    let Some(Value::Object(projects)) = json.get(&["projects"]) else {
+        return;
+    };
+    for directory in projects.keys().filter(|name| Some(name.as_str()) != own) {
+        let entries = json.entries(&["projects", directory.as_str(), "mcpServers"]);
+        let names: Vec<_> = entries
+            .iter()
+            .map(|own| format!("`{}`", own.name))
+            .collect();
+        if let Some(first) = entries.first() {
+            let names = names.join(", ");
+            let message = format!("left out: {names} of the project `{directory}`");
+            let diagnosis = Diagnosis::warning(message)
+                .hint("run `toolway import claude-code -s local` in that directory");
+            found
+                .diagnoses
+                .push(source::at(found, first.line, diagnosis));
+        }
+    }
 }
 
 fn own_shape(draft: &mut Draft) {

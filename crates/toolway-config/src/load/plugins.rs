@@ -35,13 +35,18 @@ impl Loader<'_> {
         let mut plugins: Vec<(String, PathBuf)> = listing
             .filter_map(Result::ok)
             .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
-            .filter(|(name, path)| !name.starts_with('.') && path.is_dir() && !off.contains(name))
+            .filter(|(name, path)| !name.starts_with('.') && path.is_dir())
             .collect();
         plugins.sort();
         let count = u32::try_from(plugins.len()).unwrap_or(u32::MAX);
         for (position, (name, root)) in (0..count).zip(plugins) {
             // The first loaded wins, so it has the highest order.
+            let known = self.diagnoses.len();
             self.plugin(&name, root, count - position);
+            // Its servers are still shown, but nobody has to mend what is switched off.
+            if off.contains(&name) {
+                self.diagnoses.truncate(known);
+            }
         }
     }
 

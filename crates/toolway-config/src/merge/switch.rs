@@ -1,5 +1,7 @@
 //! Whether a server is switched off by its entry or by a person's settings.
 
+use std::path::Path;
+
 use serde_json::Value;
 use toolway_types::Scope;
 
@@ -8,6 +10,10 @@ use super::{Basis, Candidate};
 /// Why a server is switched off, when it is.
 pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<String> {
     let name = candidate.raw.name.as_str();
+    let plugin = plugin_off(basis, candidate);
+    if let Some((Scope::Managed, reason)) = plugin {
+        return Some(reason);
+    }
     // What the organisation adds, people cannot take away.
     if !matches!(candidate.scope, Scope::Managed | Scope::Enterprise) {
         // The file nearest to the project decides; within one file, off beats on.
@@ -23,6 +29,9 @@ pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<Strin
             }
         }
     }
+    if let Some((_, reason)) = plugin {
+        return Some(reason);
+    }
     let definition = &candidate.raw.definition;
     if definition.get("disabled") == Some(&Value::Bool(true)) {
         return Some(format!(
@@ -37,4 +46,18 @@ pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<Strin
         ));
     }
     None
+}
+
+/// Who switched a server's whole plugin off: the strongest word, and the reason to show.
+fn plugin_off(basis: &Basis, candidate: &Candidate) -> Option<(Scope, String)> {
+    let plugin = Path::new(candidate.place.plugin_root.as_ref()?).file_name()?;
+    basis.settings.iter().rev().find_map(|(scope, settings)| {
+        let mut off = settings.plugins_off.iter();
+        let said = off.find(|said| *said.name == *plugin)?;
+        let reason = format!(
+            "the plugin `{}` is switched off in `enabledPlugins` ({})",
+            said.name, said.origin
+        );
+        Some((*scope, reason))
+    })
 }

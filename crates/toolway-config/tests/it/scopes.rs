@@ -120,6 +120,7 @@ fn plugins_bring_servers_under_their_own_names() {
     plugin:a:bare [plugin] admitted
     plugin:b:same [plugin] admitted
     plugin:c:again [plugin] shadowed: duplicate of `plugin:b:same`
+    plugin:off:x [plugin] disabled: the plugin `off` is switched off in `enabledPlugins` (home/.config/toolway/settings.json:1)
     ");
     assert_snapshot!(findings(&stage, &plan), @"");
     let toolway_types::TransportSpec::Stdio(stdio) = &spec(&plan, "plugin:a:bare").transport else {

@@ -163,6 +163,7 @@ fn claude_code_has_servers_for_everywhere_and_for_a_project() {
           }
         ],
         "diagnoses": [
+          "Warning ~/.claude.json:12: left out: `hidden` of the project `/elsewhere`",
           "Warning ~/.claude.json:15: `shared` of this project stands before the general one"
         ]
       }

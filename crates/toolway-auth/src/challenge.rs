@@ -12,8 +12,6 @@ mod grammar;
 #[cfg(test)]
 mod tests;
 
-use http::header::WWW_AUTHENTICATE;
-use http::{HeaderMap, StatusCode};
 use toolway_types::Untrusted;
 use url::Url;
 
@@ -84,17 +82,13 @@ pub fn bearer(header: &str) -> Option<BearerChallenge> {
     best(parse(header))
 }
 
-/// Tells a server that wants a login, or a wider one, from a server that failed (`None`).
-pub fn need(status: StatusCode, headers: &HeaderMap) -> Option<Need> {
-    let challenges = headers
-        .get_all(WWW_AUTHENTICATE)
-        .iter()
-        // Not `to_str`: one stray byte in a description must not lose the whole challenge.
-        .flat_map(|value| parse(&String::from_utf8_lossy(value.as_bytes())));
-    let bearer = best(challenges);
+/// Tells a server that wants a login, or a wider one, from a server that failed (`None`), by the
+/// HTTP status and the `WWW-Authenticate` header of its answer.
+pub fn need(status: u16, header: Option<&str>) -> Option<Need> {
+    let bearer = header.and_then(bearer);
     match status {
-        StatusCode::UNAUTHORIZED => Some(Need::Login(bearer)),
-        StatusCode::FORBIDDEN => bearer
+        401 => Some(Need::Login(bearer)),
+        403 => bearer
             .filter(|bearer| {
                 bearer.error == Some(BearerError::InsufficientScope)
                     || (bearer.error.is_none() && !bearer.scopes.is_empty())

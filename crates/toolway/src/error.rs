@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use toolway_auth::challenge;
 use toolway_transport::{CloseReason, OpenError, SendFailure};
 use toolway_types::{Failure, FailureKind, Untrusted};
 use toolway_wire::RpcError;
@@ -74,16 +75,31 @@ pub enum ConnectError {
     Stopped,
 }
 
+/// Whether an answer asks for a login, or for one that reaches further. The one place that
+/// decides it; what the challenge says is read by `toolway-auth`.
+pub(crate) fn wants_login(failure: &SendFailure) -> bool {
+    let SendFailure::Status {
+        status,
+        www_authenticate,
+        ..
+    } = failure
+    else {
+        return false;
+    };
+    challenge::need(*status, www_authenticate.as_deref()).is_some()
+}
+
 impl ConnectError {
     /// A step of the handshake that failed.
     pub(crate) fn request(method: &'static str, source: RequestError) -> Self {
         match source {
-            RequestError::Send(SendFailure::Status {
-                status: 401,
-                www_authenticate,
-                ..
-            }) => Self::NeedsAuth {
-                challenge: www_authenticate.map(Untrusted::new),
+            RequestError::Send(failure) if wants_login(&failure) => Self::NeedsAuth {
+                challenge: match failure {
+                    SendFailure::Status {
+                        www_authenticate, ..
+                    } => www_authenticate.map(Untrusted::new),
+                    _ => None,
+                },
             },
             source => Self::Request { method, source },
         }

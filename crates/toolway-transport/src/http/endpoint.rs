@@ -186,9 +186,12 @@ fn configured(spec: &RemoteSpec) -> Result<HeaderMap, OpenError> {
 /// An answer that is no success.
 async fn refused(response: Response) -> SendFailure {
     let status = response.status().as_u16();
-    let challenge = response.headers().get(WWW_AUTHENTICATE);
-    let www_authenticate =
-        challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    // Several lines of this header are one list; a stray byte in one must not lose the rest.
+    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let challenges: Vec<_> = challenges
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    let www_authenticate = (!challenges.is_empty()).then(|| challenges.join(", "));
     let body = match timeout(
         ERROR_PATIENCE,
         bounded(response, ERROR_BODY, ERROR_PATIENCE),

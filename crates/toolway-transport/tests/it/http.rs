@@ -326,7 +326,10 @@ async fn refusals_are_told_apart() {
     let server = Server::start(|seen| match seen.json()["id"].as_u64() {
         Some(1) => reply(
             "401 Unauthorized",
-            &[("www-authenticate", "Bearer resource_metadata=\"https://x\"")],
+            &[
+                ("www-authenticate", "Basic realm=\"x\""),
+                ("www-authenticate", "Bearer resource_metadata=\"https://x\""),
+            ],
             b"{\"error\":1}",
         ),
         Some(2) => reply("500 Oops", &[], &vec![b'x'; 200_000]),
@@ -348,7 +351,9 @@ async fn refusals_are_told_apart() {
         failures[0],
         SendFailure::Status {
             status: 401,
-            www_authenticate: Some("Bearer resource_metadata=\"https://x\"".to_owned()),
+            www_authenticate: Some(
+                "Basic realm=\"x\", Bearer resource_metadata=\"https://x\"".to_owned()
+            ),
             body: "{\"error\":1}".into(),
             had_session: false,
         }

@@ -15,7 +15,7 @@ use toolway_wire::headers::header_params;
 use toolway_wire::view::{self, Page, Prompt, Resource, ResourceTemplate, Tool, ViewError};
 
 use crate::catalog::ServerOffer;
-use crate::error::{ConnectError, RequestError};
+use crate::error::{ConnectError, RequestError, wants_login};
 use crate::session::list::{self, Listing};
 use crate::session::{List, ListChanges, Session};
 
@@ -198,11 +198,8 @@ fn is_fatal(error: &RequestError) -> bool {
     match error {
         RequestError::TimedOut
         | RequestError::Closed(_)
-        | RequestError::Send(
-            SendFailure::TimedOut
-            | SendFailure::Unreachable { .. }
-            | SendFailure::Status { status: 401, .. },
-        ) => true,
+        | RequestError::Send(SendFailure::TimedOut | SendFailure::Unreachable { .. }) => true,
+        RequestError::Send(failure) if wants_login(failure) => true,
         RequestError::Rpc(_)
         | RequestError::Malformed(_)
         | RequestError::InputRequired

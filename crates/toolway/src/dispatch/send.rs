@@ -17,6 +17,7 @@ use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink};
+use crate::error::wants_login;
 
 /// An open way to one server: a session, as far as a call is concerned.
 pub trait Line: Send + Sync {
@@ -193,7 +194,7 @@ fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
             what: Oversize::Answer,
             limit,
         },
-        SendError::Send(SendFailure::Status { status: 401, .. }) => CallError::NeedsAuth { server },
+        SendError::Send(failure) if wants_login(&failure) => CallError::NeedsAuth { server },
         SendError::Send(SendFailure::Status { status, .. }) => {
             lost(format!("HTTP status {status}"))
         }

@@ -408,16 +408,18 @@ async fn over_http_a_login_a_server_error_and_silence_are_no_evidence() {
 
 #[tokio::test(start_paused = true)]
 async fn over_http_401_asks_for_a_login_with_the_challenge() {
-    let challenge = r#"Bearer resource_metadata="https://a.test/.well-known/x""#;
-    for mode in [
-        ProtocolMode::Auto,
-        ProtocolMode::Legacy,
-        ProtocolMode::Modern,
+    let login = r#"Bearer resource_metadata="https://a.test/.well-known/x""#;
+    let wider = r#"Bearer error="insufficient_scope", scope="files""#;
+    for (mode, status, challenge) in [
+        (ProtocolMode::Auto, 401, login),
+        (ProtocolMode::Legacy, 401, login),
+        (ProtocolMode::Modern, 401, login),
+        (ProtocolMode::Auto, 403, wider),
     ] {
         let error = meet(mode, Delivery::PerRequest, async |mut peer: Peer| {
             let first = peer.next().await;
             let failure = SendFailure::Status {
-                status: 401,
+                status,
                 www_authenticate: Some(challenge.to_owned()),
                 body: Bytes::new(),
                 had_session: false,

@@ -1,7 +1,8 @@
 //! One server's connection: a task that connects it, keeps it, and ends it.
 //!
 //! Owns the server's session and everything behind it, and reports every change of state. Parts:
-//! `source.rs` (where the channel comes from), `lists.rs` (what the server offers).
+//! `source.rs` (where the channel comes from), `lists.rs` (what the server offers), `follow.rs`
+//! (when that is fetched again).
 //! Does not own the picture that others see: reports go to the supervisor.
 //!
 //! Invariants: the time limit covers opening, greeting and listing together; a connection that
@@ -19,6 +20,7 @@ use toolway_transport::{CloseReason, OpenOptions};
 use toolway_types::{ConnectionState, Failure, FailureKind, ProtocolMode, ServerName, Untrusted};
 use tracing::{debug, info};
 
+use self::follow::Follower;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::{Group, Source};
@@ -26,6 +28,7 @@ use crate::error::{self, ConnectError};
 use crate::session::{self, ClientIdentity, Correlator, Delivery, Greeting, Session};
 use crate::tasks::{self, Task};
 
+mod follow;
 pub(crate) mod line;
 mod lists;
 mod source;
@@ -96,9 +99,6 @@ struct Live {
     server: Option<Task<()>>,
     log: Option<ServerLog>,
 }
-
-/// What is said of a server that writes far more to stdout than messages (REL-05).
-const NOISY: &str = "writes much to stdout that is not the protocol; its log belongs on stderr";
 
 impl Live {
     /// Ends it in an orderly way; when this returns, nothing of it is left.
@@ -217,7 +217,8 @@ impl Connection {
         );
         let lists = connected.lists.clone();
         self.report(News::Connected(Box::new(connected))).await;
-        let mut following = pin!(self.follow(&session, lists, log));
+        let follower = Follower::new(session.clone(), lists, log, self.context.connect_timeout);
+        let mut following = pin!(self.follow(follower));
         let reason = tokio::select! {
             () = self.stop.cancelled() => return,
             reason = session.closed() => reason,
@@ -232,37 +233,10 @@ impl Connection {
             .await;
     }
 
-    /// Fetches lists again when the server says that they changed. Changes during a fetch are
-    /// one more fetch after it. A server that floods its stdout is said to, once.
-    async fn follow(&self, session: &Session, mut lists: Lists, mut log: Option<ServerLog>) {
-        let mut changes = session.changes();
-        let mut before = session::ListChanges::default();
-        loop {
-            let noisy = async {
-                match &log {
-                    Some(log) => log.noisy().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let news = tokio::select! {
-                waited = changes.wait_for(|now| *now != before) => waited.map(drop).map_err(drop),
-                () = noisy => Ok(()),
-            };
-            if news.is_err() {
-                return;
-            }
-            if *changes.borrow() == before {
-                log = None;
-                lists.conduct.push(NOISY.to_owned());
-                self.report(News::Offers(Box::new(lists.clone()))).await;
-                continue;
-            }
-            let now = *changes.borrow_and_update();
-            lists
-                .refresh(session, before, now, self.context.connect_timeout)
-                .await;
-            before = now;
-            self.report(News::Offers(Box::new(lists.clone()))).await;
+    /// Reports every change of what the server offers, until the session is over.
+    async fn follow(&self, mut follower: Follower) {
+        while let Some(lists) = follower.next().await {
+            self.report(News::Offers(Box::new(lists))).await;
         }
     }
 

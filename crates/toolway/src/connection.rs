@@ -17,17 +17,20 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{CloseReason, OpenOptions};
-use toolway_types::{ConnectionState, Failure, FailureKind, ProtocolMode, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Failure, FailureKind, ServerName, Untrusted};
 use tracing::{debug, info};
 
+pub(crate) use self::era_memory::EraMemory;
+use self::era_memory::Key;
 use self::follow::Follower;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::{Group, Source};
 use crate::error::{self, ConnectError};
-use crate::session::{self, ClientIdentity, Correlator, Delivery, Greeting, Session};
+use crate::session::{self, ClientIdentity, Correlator, Greeting, Session};
 use crate::tasks::{self, Task};
 
+mod era_memory;
 mod follow;
 pub(crate) mod line;
 mod lists;
@@ -42,7 +45,9 @@ pub(crate) struct Context {
     pub root: Option<PathBuf>,
     /// For transports.
     pub open: OpenOptions,
-    /// The longest that opening, greeting and listing may take together.
+    /// Which era each definition spoke last time.
+    pub eras: EraMemory,
+    /// The longest that opening, greeting and listing may take together, for most servers.
     pub connect_timeout: Duration,
     /// Slots for connecting to local servers.
     pub local: Semaphore,
@@ -127,10 +132,10 @@ impl Connection {
         };
         let mut live = None;
         let mut step = Step::Opening;
-        let limit = self.context.connect_timeout;
+        let limit = self.source.patience(self.context.connect_timeout, 1);
         let outcome = tokio::select! {
             () = self.stop.cancelled() => Err(ConnectError::Stopped),
-            outcome = tokio::time::timeout(limit, self.establish(&mut live, &mut step)) => outcome
+            outcome = tokio::time::timeout(limit, self.establish(&mut live, &mut step, limit)) => outcome
                 .unwrap_or(Err(ConnectError::TimedOut { after: limit, waiting_for: step.waits() })),
         };
         drop(slot);
@@ -156,27 +161,31 @@ impl Connection {
         &self,
         live: &mut Option<Live>,
         step: &mut Step,
+        limit: Duration,
     ) -> Result<Connected, ConnectError> {
+        let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
             delivery: self.source.delivery(),
             mode: self.source.protocol(),
-            timeout: self.context.connect_timeout,
+            remembered: self.context.eras.recall(key.as_ref()),
+            again: false,
+            timeout: limit,
         };
-        let session = match self.greet(live, step, &greeting).await {
-            // Some servers end at the first message they do not know. They get a fresh process
-            // and the handshake they know.
-            Err(error)
-                if greeting.mode == ProtocolMode::Auto
-                    && greeting.delivery == Delivery::Stream
-                    && error.is_closed() =>
-            {
-                debug!(%error, "the server ended during the probe: starting it again as legacy");
-                greeting.mode = ProtocolMode::Legacy;
-                self.greet(live, step, &greeting).await?
-            }
-            outcome => outcome?,
+        let session = loop {
+            let error = match self.greet(live, step, &greeting).await {
+                Ok(session) => break session,
+                Err(error) => error,
+            };
+            let Some(next) = greeting.after(&error) else {
+                self.context.eras.learn(key.as_ref(), Err(&error)).await;
+                return Err(error);
+            };
+            debug!(%error, "starting the server again for another handshake");
+            greeting = next;
         };
+        let era = session.facts().era;
+        self.context.eras.learn(key.as_ref(), Ok(era)).await;
         *step = Step::Listing;
         let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
         Ok(Connected { session, lists })

@@ -18,7 +18,7 @@ use toolway_transport::{OpenOptions, Shield};
 use toolway_types::ServerName;
 
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
-use crate::connection::{Context, InProcessServer};
+use crate::connection::{Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
 use crate::session::ClientIdentity;
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
@@ -53,6 +53,9 @@ pub struct HostOptions {
     pub project_root: Option<PathBuf>,
     /// The private directory for files of results.
     pub output_dir: PathBuf,
+    /// The file that remembers which era each server spoke, so that the next start need not ask;
+    /// nothing is remembered without one.
+    pub era_memory: Option<PathBuf>,
     /// Proxies and certificates.
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
@@ -69,6 +72,7 @@ impl Default for HostOptions {
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
             project_root: None,
             output_dir: std::env::temp_dir().join("toolway"),
+            era_memory: None,
             http: ClientOptions::default(),
             shield: Shield::default(),
         }
@@ -90,6 +94,9 @@ impl Host {
                 shield: options.shield,
                 ..OpenOptions::default()
             },
+            eras: options
+                .era_memory
+                .map_or_else(EraMemory::none, EraMemory::at),
             connect_timeout: plan.limits.connect_timeout,
             local: Semaphore::new(slots(plan.limits.local_batch)),
             remote: Semaphore::new(slots(plan.limits.remote_batch)),

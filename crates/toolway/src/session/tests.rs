@@ -15,6 +15,7 @@ use crate::tasks::{self, Task};
 
 mod inbound;
 mod probe;
+mod remembered;
 mod requests;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -167,6 +168,8 @@ fn greeting(mode: ProtocolMode, delivery: Delivery) -> Greeting {
         client,
         delivery,
         mode,
+        remembered: None,
+        again: false,
         timeout: LIMIT,
     }
 }

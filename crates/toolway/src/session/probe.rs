@@ -309,6 +309,7 @@ fn weigh(answer: Answer) -> Evidence {
         // Anything may have answered so, or nobody: a login wall, a gateway, a proxy.
         Err(
             error @ (RequestError::TimedOut
+            | RequestError::Idle { .. }
             | RequestError::Closed(_)
             | RequestError::Send(
                 SendFailure::Status {

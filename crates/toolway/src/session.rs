@@ -4,7 +4,8 @@
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `inbound.rs` (what the server says on its own),
 //! `list.rs` (all pages of a list), `patience.rs` (how long silence proves nothing),
-//! `progress.rs`.
+//! `progress.rs`, `subscription.rs` (what a modern server announces), `freshness.rs` (which
+//! answers may be used again).
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::respondent::Counterpart;
 
 mod correlator;
 mod declared;
+pub(crate) mod freshness;
 mod inbound;
 mod legacy;
 pub(crate) mod list;
@@ -36,6 +38,7 @@ mod modern;
 pub(crate) mod patience;
 mod probe;
 mod progress;
+pub(crate) mod subscription;
 
 /// The longest `instructions` that are kept, in characters.
 const MAX_INSTRUCTIONS: usize = 2048;
@@ -253,15 +256,10 @@ impl Session {
 
     /// Whether the server declared what this list is of.
     pub(crate) fn offers(&self, list: List) -> bool {
-        let key = match list {
-            List::Tools => "tools",
-            List::Resources => "resources",
-            List::Prompts => "prompts",
-        };
         self.0
             .facts
             .capabilities
-            .get(key)
+            .get(list.word())
             .is_some_and(|capability| !capability.is_null())
     }
 

@@ -16,7 +16,9 @@ use toolway_wire::{Id, Message, RpcError, envelope, error};
 use tracing::debug;
 
 use super::declared::Declared;
+use super::freshness::Freshness;
 use super::progress;
+use super::subscription::{self, Desk};
 use crate::call::Progress;
 use crate::respondent::{Counterpart, Root};
 
@@ -57,6 +59,20 @@ pub(crate) enum List {
     Prompts,
 }
 
+impl List {
+    /// Every list.
+    pub(crate) const ALL: [List; 3] = [List::Tools, List::Resources, List::Prompts];
+
+    /// What it is a list of.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            List::Tools => "tools",
+            List::Resources => "resources",
+            List::Prompts => "prompts",
+        }
+    }
+}
+
 /// How often each list was said to have changed. Counts, not flags, so that several changes
 /// during one refetch are one more refetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,6 +93,15 @@ impl ListChanges {
             List::Prompts => self.prompts += 1,
         }
     }
+
+    /// The count of one list.
+    pub(crate) fn of(&self, list: List) -> u64 {
+        match list {
+            List::Tools => self.tools,
+            List::Resources => self.resources,
+            List::Prompts => self.prompts,
+        }
+    }
 }
 
 /// How server requests are received on one channel.
@@ -85,6 +110,8 @@ pub(super) struct Reception {
     counterpart: Counterpart,
     declared: Declared,
     settled: OnceLock<Settled>,
+    desk: Desk,
+    freshness: Freshness,
 }
 
 #[derive(Debug)]
@@ -100,7 +127,19 @@ impl Reception {
             declared: Declared::new(&counterpart),
             counterpart,
             settled: OnceLock::new(),
+            desk: Desk::default(),
+            freshness: Freshness::default(),
         }
+    }
+
+    /// Where subscriptions are known.
+    pub(super) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// The answers that may be used again.
+    pub(super) fn freshness(&self) -> &Freshness {
+        &self.freshness
     }
 
     /// What a legacy server is told that it may ask.
@@ -145,7 +184,7 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
             id: None,
             outcome: Ok(_),
         }) => Inbound::Stray,
-        Ok(Message::Notification { method, params }) => notified(&method, params),
+        Ok(Message::Notification { method, params }) => notified(&method, params, reception),
         Ok(Message::Request { id, method, .. }) => asked(&id, &method, reception),
         Err(problem) => {
             let mut skimmer = Skimmer::new();
@@ -159,12 +198,21 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
     }
 }
 
-fn notified(name: &str, params: Option<&RawValue>) -> Inbound {
+fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inbound {
+    if let Some(heard) = subscription::hear(name, params, &reception.desk) {
+        return heard;
+    }
     match name {
         method::PROGRESS => match params.and_then(progress::read) {
             Some((id, report)) => Inbound::Progress { id, report },
             None => Inbound::Nothing,
         },
+        method::RESOURCE_UPDATED => {
+            if let Some(uri) = params.and_then(updated) {
+                reception.freshness.forget_resource(&uri);
+            }
+            Inbound::Nothing
+        }
         method::TOOLS_CHANGED => Inbound::Changed(List::Tools),
         method::RESOURCES_CHANGED => Inbound::Changed(List::Resources),
         method::PROMPTS_CHANGED => Inbound::Changed(List::Prompts),
@@ -173,6 +221,11 @@ fn notified(name: &str, params: Option<&RawValue>) -> Inbound {
             Inbound::Nothing
         }
     }
+}
+
+fn updated(params: &RawValue) -> Option<String> {
+    let params: serde_json::Value = serde_json::from_str(params.get()).ok()?;
+    params["uri"].as_str().map(ToOwned::to_owned)
 }
 
 /// Answers a server's request. In the modern era a server must not ask, and a client must not

@@ -97,7 +97,8 @@ pub(super) async fn request(
     Ok(result)
 }
 
-fn shape(
+/// Makes a request ready to go, under an id of its own.
+pub(super) fn shape(
     correlator: &Correlator,
     client: &ClientIdentity,
     delivery: Delivery,

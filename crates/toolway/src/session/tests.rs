@@ -19,6 +19,7 @@ mod inbound;
 mod probe;
 mod remembered;
 mod requests;
+mod subscription;
 
 const LIMIT: Duration = Duration::from_secs(30);
 

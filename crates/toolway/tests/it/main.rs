@@ -10,5 +10,6 @@
 mod host;
 mod http;
 mod lifecycle;
+mod push;
 mod stdio;
 mod support;

@@ -19,6 +19,7 @@ mod asking;
 mod deadlines;
 mod inbound;
 mod probe;
+mod remembered;
 mod requests;
 mod respondent;
 mod rounds;
@@ -193,6 +194,8 @@ fn greeting(mode: ProtocolMode, delivery: Delivery) -> Greeting {
         client,
         delivery,
         mode,
+        remembered: None,
+        again: false,
         timeout: LIMIT,
     }
 }

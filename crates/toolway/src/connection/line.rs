@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use toolway_wire::era::method;
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
@@ -54,16 +53,7 @@ impl Line for ServerLine {
             headers_for: options.tool,
         };
         Box::pin(async move {
-            let outcome = match method {
-                // What a resource holds may be kept for as long as its server says.
-                method::RESOURCES_READ => {
-                    let session = &self.session;
-                    session
-                        .cached(method::RESOURCES_READ, params, options)
-                        .await
-                }
-                _ => self.session.request(method, params, options).await,
-            };
+            let outcome = self.session.request(method, params, options).await;
             outcome.map_err(|error| match error {
                 RequestError::TimedOut => SendError::TimedOut,
                 RequestError::Idle { after } => SendError::Idle { after },

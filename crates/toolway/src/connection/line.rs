@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
-        assert_eq!(usual_idle(Group::Local), Duration::from_millis(1_800_000));
-        assert_eq!(usual_idle(Group::Remote), Duration::from_millis(300_000));
+        assert_eq!(usual_idle(Group::Local), Duration::from_mins(30));
+        assert_eq!(usual_idle(Group::Remote), Duration::from_mins(5));
     }
 }

@@ -22,17 +22,21 @@ struct ServerLine {
 
 /// Makes a line of the session with a server.
 pub(crate) fn of(session: Session, source: &Source) -> Arc<dyn Line> {
-    // A process or an object of ours that works for long is at least there to be looked at; a
-    // silent server across a network may be gone without anybody having been told.
-    let idle = match source.group() {
-        Group::Local => Duration::from_mins(30),
-        Group::Remote => Duration::from_mins(5),
-    };
     Arc::new(ServerLine {
         session,
         timeout: source.timeout(),
-        idle,
+        idle: usual_idle(source.group()),
     })
+}
+
+/// How long a server of this kind may be silent. A process or an object of ours that works for
+/// long is at least there to be looked at; a server across a network may be gone without anybody
+/// having been told.
+fn usual_idle(group: Group) -> Duration {
+    match group {
+        Group::Local => Duration::from_mins(30),
+        Group::Remote => Duration::from_mins(5),
+    }
 }
 
 impl Line for ServerLine {
@@ -49,20 +53,18 @@ impl Line for ServerLine {
             headers_for: options.tool,
         };
         Box::pin(async move {
-            self.session
-                .request(method, params, options)
-                .await
-                .map_err(|error| match error {
-                    RequestError::TimedOut => SendError::TimedOut,
-                    RequestError::Idle { after } => SendError::Idle { after },
-                    RequestError::Closed(reason) => SendError::Closed(reason),
-                    RequestError::Rpc(error) => SendError::Rpc(error),
-                    RequestError::Send(failure) => SendError::Send(failure),
-                    RequestError::Malformed(what) => SendError::Malformed(what),
-                    RequestError::InputRefused { input } => SendError::InputRefused { input },
-                    RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
-                    RequestError::TaskCancelled => SendError::TaskCancelled,
-                })
+            let outcome = self.session.request(method, params, options).await;
+            outcome.map_err(|error| match error {
+                RequestError::TimedOut => SendError::TimedOut,
+                RequestError::Idle { after } => SendError::Idle { after },
+                RequestError::Closed(reason) => SendError::Closed(reason),
+                RequestError::Rpc(error) => SendError::Rpc(error),
+                RequestError::Send(failure) => SendError::Send(failure),
+                RequestError::Malformed(what) => SendError::Malformed(what),
+                RequestError::InputRefused { input } => SendError::InputRefused { input },
+                RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
+                RequestError::TaskCancelled => SendError::TaskCancelled,
+            })
         })
     }
 
@@ -72,5 +74,16 @@ impl Line for ServerLine {
 
     fn usual_idle(&self) -> Option<Duration> {
         Some(self.idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
+        assert_eq!(usual_idle(Group::Local), Duration::from_mins(30));
+        assert_eq!(usual_idle(Group::Remote), Duration::from_mins(5));
     }
 }

@@ -128,6 +128,8 @@ pub(super) fn shape(
         .splice(Some(request.params))
         .map_err(|error| malformed(&error))?;
     let (headers, farewell) = match delivery {
+        // A task is cancelled as a task, never by way of the request that looked at it.
+        Delivery::Stream if request.method.starts_with("tasks/") => (Vec::new(), Farewell::Silent),
         Delivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
         Delivery::PerRequest => {
             let headers: Vec<(HeaderName, HeaderValue)> =

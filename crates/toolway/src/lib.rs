@@ -34,6 +34,7 @@ pub mod catalog;
 mod connection;
 pub mod dispatch;
 pub mod error;
+pub mod event;
 pub mod host;
 pub mod respondent;
 mod session;
@@ -46,8 +47,10 @@ pub use call::{
     Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
-pub use connection::InProcessServer;
+pub use connection::clock::{Clock, Reading, SystemClock};
+pub use connection::{InProcessServer, RetryFirst};
 pub use error::{ConnectError, RequestError};
+pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};

@@ -45,6 +45,33 @@ impl fmt::Debug for Source {
     }
 }
 
+/// Two sources are one when they lead to the same server in the same way. Where the entry stands
+/// is no part of it.
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Source::Spec(one), Source::Spec(other)) => one == other,
+            (
+                Source::Object {
+                    server,
+                    timeout,
+                    protocol,
+                },
+                Source::Object {
+                    server: other,
+                    timeout: other_timeout,
+                    protocol: other_protocol,
+                },
+            ) => {
+                Arc::ptr_eq(server, other) && timeout == other_timeout && protocol == other_protocol
+            }
+            (Source::Spec(_), Source::Object { .. }) | (Source::Object { .. }, Source::Spec(_)) => {
+                false
+            }
+        }
+    }
+}
+
 /// A channel, and the server behind it when that runs in this program.
 pub(crate) struct Opened {
     /// The channel.

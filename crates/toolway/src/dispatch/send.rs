@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
@@ -72,6 +72,8 @@ pub enum SendError {
         /// How long there was none.
         after: Duration,
     },
+    /// Nothing was sent: the server is not connected, and will not be by waiting.
+    Unavailable(ConnectionState),
     /// The channel ended first.
     Closed(CloseReason),
     /// The server answered with an error.
@@ -233,6 +235,10 @@ fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
             rounds,
         },
         SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
+        SendError::Unavailable(ConnectionState::NeedsAuth { .. }) => {
+            CallError::NeedsAuth { server }
+        }
+        SendError::Unavailable(state) => CallError::Unavailable { server, state },
         SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
         SendError::Closed(CloseReason::Exited { status, .. }) => {
             lost(format!("its process ended ({status})"))

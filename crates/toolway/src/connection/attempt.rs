@@ -1,0 +1,151 @@
+//! One attempt to connect: open, greet, list.
+//!
+//! Owns what is open while a connection is made and kept, and its orderly end. Does not own when
+//! an attempt is made, or what follows one that failed (`connection.rs`).
+
+use std::sync::Arc;
+
+use toolway_transport::stdio::stderr::ServerLog;
+use toolway_types::{ProtocolMode, Untrusted};
+use tracing::debug;
+
+use super::line::Standing;
+use super::source::Group;
+use super::{Connected, Connection, Lists};
+use crate::error::ConnectError;
+use crate::respondent::Counterpart;
+use crate::session::{self, Correlator, Delivery, Greeting, Session};
+use crate::tasks::{self, Task};
+
+/// A channel in use, with the tasks behind it.
+pub(super) struct Live {
+    correlator: Correlator,
+    pump: Task<()>,
+    server: Option<Task<()>>,
+    log: Option<ServerLog>,
+}
+
+impl Live {
+    /// What the server logged last, when it is a process.
+    pub(super) fn last_words(&self) -> Vec<Untrusted> {
+        self.log.as_ref().map(ServerLog::tail).unwrap_or_default()
+    }
+
+    /// What the server logs.
+    pub(super) fn log(&self) -> Option<ServerLog> {
+        self.log.clone()
+    }
+
+    /// Ends it in an orderly way; when this returns, nothing of it is left.
+    pub(super) async fn end(self) {
+        self.correlator.close();
+        if let Err(failure) = self.pump.join().await {
+            debug!(%failure, "the channel did not end by itself");
+        }
+        // The server's end of the channel is closed now; a server that does not notice is
+        // dropped with its task.
+        drop(self.server);
+    }
+}
+
+impl Connection {
+    /// Makes one attempt, within its time and holding a slot for as long as it lasts. What is
+    /// open afterwards stands in `live`, whatever the outcome.
+    pub(super) async fn attempt(&self, live: &mut Option<Live>) -> Result<Connected, ConnectError> {
+        let slots = match self.source.group() {
+            Group::Local => &self.context.local,
+            Group::Remote => &self.context.remote,
+        };
+        // Never closed, so there always is one in the end.
+        let _slot = slots.acquire().await;
+        let mut step = Step::Opening;
+        let limit = self.context.connect_timeout;
+        tokio::time::timeout(limit, self.establish(live, &mut step))
+            .await
+            .unwrap_or(Err(ConnectError::TimedOut {
+                after: limit,
+                waiting_for: step.waits(),
+            }))
+    }
+
+    /// Opens, greets and lists. What is open at any moment stands in `live`, so that a caller
+    /// that stops waiting can still end it in an orderly way.
+    async fn establish(
+        &self,
+        live: &mut Option<Live>,
+        step: &mut Step,
+    ) -> Result<Connected, ConnectError> {
+        let mut greeting = Greeting {
+            client: Arc::clone(&self.context.client),
+            delivery: self.source.delivery(),
+            mode: self.source.protocol(),
+            timeout: self.context.connect_timeout,
+        };
+        let session = match self.greet(live, step, &greeting).await {
+            // Some servers end at the first message they do not know. They get a fresh process
+            // and the handshake they know.
+            Err(error)
+                if greeting.mode == ProtocolMode::Auto
+                    && greeting.delivery == Delivery::Stream
+                    && error.is_closed() =>
+            {
+                debug!(%error, "the server ended during the probe: starting it again as legacy");
+                greeting.mode = ProtocolMode::Legacy;
+                self.greet(live, step, &greeting).await?
+            }
+            outcome => outcome?,
+        };
+        *step = Step::Listing;
+        let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
+        let standing = Standing::new(session, self.source.delivery());
+        Ok(Connected { standing, lists })
+    }
+
+    async fn greet(
+        &self,
+        live: &mut Option<Live>,
+        step: &mut Step,
+        greeting: &Greeting,
+    ) -> Result<Session, ConnectError> {
+        if let Some(old) = live.take() {
+            old.end().await;
+        }
+        *step = Step::Opening;
+        let opened = self.source.open(&self.context.open).await?;
+        let log = opened.channel.log.clone();
+        let counterpart = Counterpart {
+            server: self.server.clone(),
+            respondent: self.context.respondent.clone(),
+            roots: self.context.roots.clone(),
+        };
+        let (correlator, pump) = session::open(opened.channel, counterpart, None);
+        let pump = tasks::spawn("session", pump.run());
+        let live = live.insert(Live {
+            correlator,
+            pump,
+            server: opened.server,
+            log,
+        });
+        *step = Step::Greeting;
+        session::greet(&live.correlator, greeting).await
+    }
+}
+
+/// How far connecting has come.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Opening,
+    Greeting,
+    Listing,
+}
+
+impl Step {
+    /// What a connection that ran out of time waited for.
+    fn waits(self) -> &'static str {
+        match self {
+            Step::Opening => "it could not be started",
+            Step::Greeting => "it did not answer the handshake",
+            Step::Listing => "it did not list what it offers",
+        }
+    }
+}

@@ -5,7 +5,8 @@
 //! event ends it, and the event decides on the next phase. Parts: `attempt.rs` (open, greet,
 //! list), `keep.rs` (while it stands), `backoff.rs` (when to try again), `line.rs` (how calls
 //! reach the session), `source.rs` (where the channel comes from), `lists.rs` (what the server
-//! offers), `clock.rs` (whether the machine slept).
+//! offers), `follow.rs` (when that is fetched again), `era_memory.rs` (which era it spoke last
+//! time), `clock.rs` (whether the machine slept).
 //! Does not own the picture that others see: reports go to the supervisor.
 //!
 //! Invariants: the time limit covers opening, greeting and listing together; what an attempt
@@ -24,13 +25,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_config::Limits;
 use toolway_transport::OpenOptions;
-use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::{ConnectionState, Failure, FailureKind, ServerName, Untrusted};
 use tracing::{Instrument as _, error, info, info_span};
 
 use self::attempt::Live;
 pub use self::backoff::RetryFirst;
 use self::backoff::{Backoff, Retry};
+pub(crate) use self::era_memory::EraMemory;
+use self::follow::Follower;
 use self::keep::Loss;
 use self::line::Standing;
 pub(crate) use self::lists::Lists;
@@ -38,11 +40,13 @@ pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
 use crate::error::ConnectError;
 use crate::respondent::{Respondent, Root};
-use crate::session::{self, ClientIdentity, Session};
+use crate::session::ClientIdentity;
 
 mod attempt;
 mod backoff;
 pub(crate) mod clock;
+mod era_memory;
+mod follow;
 mod keep;
 pub(crate) mod line;
 mod lists;
@@ -62,7 +66,9 @@ pub(crate) struct Context {
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
     pub open: OpenOptions,
-    /// The longest that opening, greeting and listing may take together.
+    /// Which era each definition spoke last time.
+    pub eras: EraMemory,
+    /// The longest that opening, greeting and listing may take together, for most servers.
     pub connect_timeout: Duration,
     /// Slots for connecting to local servers.
     pub local: Arc<Semaphore>,
@@ -271,7 +277,7 @@ impl Connection {
         }
         let until = async {
             match phase {
-                Phase::Connecting => match self.attempt(live).await {
+                Phase::Connecting => match self.attempt(course.backoff.attempt(), live).await {
                     Ok(connected) => Event::Connected(Box::new(connected)),
                     Err(error) => {
                         let last_words = live.as_ref().map(Live::last_words).unwrap_or_default();
@@ -433,6 +439,13 @@ impl Connection {
         self.report(News::Retrying { attempt, failure }).await;
     }
 
+    /// Reports every change of what the server offers, until the session is over.
+    async fn follow(&self, mut follower: Follower) {
+        while let Some(lists) = follower.next().await {
+            self.report(News::Offers(Box::new(lists))).await;
+        }
+    }
+
     async fn report(&self, news: News) {
         // The supervisor ends after its connections; if it is gone, so is everybody who asks.
         let _ = self
@@ -461,44 +474,5 @@ impl fmt::Debug for Connected {
             .debug_struct("Connected")
             .field("facts", self.standing.session.facts())
             .finish_non_exhaustive()
-    }
-}
-
-/// What is said of a server that writes far more to stdout than messages (REL-05).
-const NOISY: &str = "writes much to stdout that is not the protocol; its log belongs on stderr";
-
-impl Connection {
-    /// Fetches lists again when the server says that they changed. Changes during a fetch are
-    /// one more fetch after it. A server that floods its stdout is said to, once.
-    async fn follow(&self, session: &Session, mut lists: Lists, mut log: Option<ServerLog>) {
-        let mut changes = session.changes();
-        let mut before = session::ListChanges::default();
-        loop {
-            let noisy = async {
-                match &log {
-                    Some(log) => log.noisy().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let news = tokio::select! {
-                waited = changes.wait_for(|now| *now != before) => waited.map(drop).map_err(drop),
-                () = noisy => Ok(()),
-            };
-            if news.is_err() {
-                return;
-            }
-            if *changes.borrow() == before {
-                log = None;
-                lists.conduct.push(NOISY.to_owned());
-                self.report(News::Offers(Box::new(lists.clone()))).await;
-                continue;
-            }
-            let now = *changes.borrow_and_update();
-            lists
-                .refresh(session, before, now, self.context.connect_timeout)
-                .await;
-            before = now;
-            self.report(News::Offers(Box::new(lists.clone()))).await;
-        }
     }
 }

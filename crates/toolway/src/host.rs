@@ -23,7 +23,7 @@ pub use self::options::HostOptions;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
-use crate::connection::{self, Context, InProcessServer};
+use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
 use crate::dispatch::send::GeneralLimits;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
@@ -67,6 +67,9 @@ impl Host {
                 shield: options.shield,
                 ..OpenOptions::default()
             },
+            eras: options
+                .era_memory
+                .map_or_else(EraMemory::none, EraMemory::at),
             connect_timeout: plan.limits.connect_timeout,
             local: connection::slots(plan.limits.local_batch),
             remote: connection::slots(plan.limits.remote_batch),

@@ -3,7 +3,8 @@
 //! Owns the handle that callers send requests through, once era, version and capabilities are
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `inbound.rs` (what the server says on its own),
-//! `list.rs` (all pages of a list), `progress.rs`.
+//! `list.rs` (all pages of a list), `patience.rs` (how long silence proves nothing),
+//! `progress.rs`.
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use toolway_wire::{Message, envelope, headers};
 use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
 pub(crate) use self::inbound::{List, ListChanges};
+pub(crate) use self::probe::is_era_evidence;
 use crate::call::ProgressSink;
 use crate::error::{ConnectError, RequestError};
 use crate::respondent::Counterpart;
@@ -31,6 +33,7 @@ mod inbound;
 mod legacy;
 pub(crate) mod list;
 mod modern;
+pub(crate) mod patience;
 mod probe;
 mod progress;
 
@@ -86,6 +89,10 @@ pub(crate) struct Greeting {
     pub delivery: Delivery,
     /// Which era to speak.
     pub mode: ProtocolMode,
+    /// The era it spoke last time; only asked when `mode` leaves it open.
+    pub remembered: Option<Era>,
+    /// Whether another channel of the same attempt already ended or went silent.
+    pub again: bool,
     /// The longest that one step may take.
     pub timeout: Duration,
 }

@@ -4,17 +4,19 @@
 //! an attempt is made, or what follows one that failed (`connection.rs`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolway_transport::stdio::stderr::ServerLog;
-use toolway_types::{ProtocolMode, Untrusted};
+use toolway_types::Untrusted;
 use tracing::debug;
 
+use super::era_memory::Key;
 use super::line::Standing;
 use super::source::Group;
 use super::{Connected, Connection, Lists};
 use crate::error::ConnectError;
 use crate::respondent::Counterpart;
-use crate::session::{self, Correlator, Delivery, Greeting, Session};
+use crate::session::{self, Correlator, Greeting, Session};
 use crate::tasks::{self, Task};
 
 /// A channel in use, with the tasks behind it.
@@ -51,7 +53,11 @@ impl Live {
 impl Connection {
     /// Makes one attempt, within its time and holding a slot for as long as it lasts. What is
     /// open afterwards stands in `live`, whatever the outcome.
-    pub(super) async fn attempt(&self, live: &mut Option<Live>) -> Result<Connected, ConnectError> {
+    pub(super) async fn attempt(
+        &self,
+        number: u32,
+        live: &mut Option<Live>,
+    ) -> Result<Connected, ConnectError> {
         let slots = match self.source.group() {
             Group::Local => &self.context.local,
             Group::Remote => &self.context.remote,
@@ -59,8 +65,8 @@ impl Connection {
         // Never closed, so there always is one in the end.
         let _slot = slots.acquire().await;
         let mut step = Step::Opening;
-        let limit = self.context.connect_timeout;
-        tokio::time::timeout(limit, self.establish(live, &mut step))
+        let limit = self.source.patience(self.context.connect_timeout, number);
+        tokio::time::timeout(limit, self.establish(live, &mut step, limit))
             .await
             .unwrap_or(Err(ConnectError::TimedOut {
                 after: limit,
@@ -74,27 +80,31 @@ impl Connection {
         &self,
         live: &mut Option<Live>,
         step: &mut Step,
+        limit: Duration,
     ) -> Result<Connected, ConnectError> {
+        let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
             delivery: self.source.delivery(),
             mode: self.source.protocol(),
-            timeout: self.context.connect_timeout,
+            remembered: self.context.eras.recall(key.as_ref()),
+            again: false,
+            timeout: limit,
         };
-        let session = match self.greet(live, step, &greeting).await {
-            // Some servers end at the first message they do not know. They get a fresh process
-            // and the handshake they know.
-            Err(error)
-                if greeting.mode == ProtocolMode::Auto
-                    && greeting.delivery == Delivery::Stream
-                    && error.is_closed() =>
-            {
-                debug!(%error, "the server ended during the probe: starting it again as legacy");
-                greeting.mode = ProtocolMode::Legacy;
-                self.greet(live, step, &greeting).await?
-            }
-            outcome => outcome?,
+        let session = loop {
+            let error = match self.greet(live, step, &greeting).await {
+                Ok(session) => break session,
+                Err(error) => error,
+            };
+            let Some(next) = greeting.after(&error) else {
+                self.context.eras.learn(key.as_ref(), Err(&error)).await;
+                return Err(error);
+            };
+            debug!(%error, "starting the server again for another handshake");
+            greeting = next;
         };
+        let era = session.facts().era;
+        self.context.eras.learn(key.as_ref(), Ok(era)).await;
         *step = Step::Listing;
         let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
         let standing = Standing::new(session, self.source.delivery());

@@ -129,6 +129,7 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
         | ConnectError::NoServerObject
         | ConnectError::NeedsAuth { .. }
         | ConnectError::Version { .. }
+        | ConnectError::NotStreamable { .. }
         | ConnectError::Stopped => true,
         ConnectError::TimedOut { .. } => false,
         ConnectError::Request { source, .. } => match source {

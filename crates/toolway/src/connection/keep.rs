@@ -16,6 +16,7 @@ use toolway_types::{Era, Failure, FailureKind};
 use toolway_wire::era::method;
 use tracing::{debug, info};
 
+use super::follow::Follower;
 use super::line::{Doubt, Standing};
 use super::{Connected, Connection, Event, News, Orders};
 use crate::error::{self, RequestError};
@@ -54,7 +55,8 @@ impl Connection {
         );
         let lists = connected.lists.clone();
         self.report(News::Connected(Box::new(connected))).await;
-        let mut following = pin!(self.follow(session, lists, log).fuse());
+        let follower = Follower::new(session.clone(), lists, log, self.context.connect_timeout);
+        let mut following = pin!(self.follow(follower).fuse());
         loop {
             let order = tokio::select! {
                 () = self.stop.cancelled() => return Event::Ended,

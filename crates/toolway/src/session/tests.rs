@@ -17,6 +17,7 @@ use crate::tasks::{self, Task};
 
 mod inbound;
 mod probe;
+mod remembered;
 mod requests;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -179,6 +180,8 @@ fn greeting(mode: ProtocolMode, delivery: Delivery) -> Greeting {
         client,
         delivery,
         mode,
+        remembered: None,
+        again: false,
         timeout: LIMIT,
     }
 }

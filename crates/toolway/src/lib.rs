@@ -35,6 +35,7 @@ mod connection;
 pub mod dispatch;
 pub mod error;
 pub mod host;
+pub mod journal;
 mod session;
 pub mod snapshot;
 mod supervisor;
@@ -48,6 +49,7 @@ pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::InProcessServer;
 pub use error::{ConnectError, RequestError};
 pub use host::{Host, HostOptions};
+pub use journal::{Journal, JournalWriter};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;

@@ -3,7 +3,8 @@
 //! Owns the server's session and everything behind it for as long as the server is configured,
 //! and reports every change of state. The task is a loop: it lives through a phase until an
 //! event ends it, and the event decides on the next phase. Parts: `attempt.rs` (open, greet,
-//! list), `keep.rs` (while it stands), `backoff.rs` (when to try again), `line.rs` (how calls
+//! list), `keep.rs` (while it stands), `course.rs` (what follows what), `backoff.rs` (when to
+//! try again), `line.rs` (how calls
 //! reach the session), `source.rs` (where the channel comes from), `lists.rs` (what the server
 //! offers), `follow.rs` (when that is fetched again), `era_memory.rs` (which era it spoke last
 //! time), `clock.rs` (whether the machine slept).
@@ -21,16 +22,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_config::Limits;
 use toolway_transport::OpenOptions;
-use toolway_types::{ConnectionState, Failure, FailureKind, ServerName, Untrusted};
-use tracing::{Instrument as _, error, info, info_span};
+use toolway_types::{ConnectionState, Failure, ServerName, Untrusted};
+use tracing::{Instrument as _, info_span};
 
 use self::attempt::Live;
 pub use self::backoff::RetryFirst;
-use self::backoff::{Backoff, Retry};
+use self::course::Course;
 pub(crate) use self::era_memory::EraMemory;
 use self::follow::Follower;
 use self::keep::Loss;
@@ -39,21 +39,20 @@ pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
 use crate::error::ConnectError;
+use crate::journal::{Journal, JournalWriter};
 use crate::respondent::{Respondent, Root};
 use crate::session::ClientIdentity;
 
 mod attempt;
 mod backoff;
 pub(crate) mod clock;
+mod course;
 mod era_memory;
 mod follow;
 mod keep;
 pub(crate) mod line;
 mod lists;
 mod source;
-
-/// How long requests that a forgotten session turned away are waited for.
-const EXPIRY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What every connection of a host shares.
 #[derive(Clone)]
@@ -76,6 +75,8 @@ pub(crate) struct Context {
     pub remote: Arc<Semaphore>,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,
+    /// Where it is written down what happens.
+    pub journal: Option<Journal>,
     /// How many bugs of ours, or of the embedding program, ended a connection.
     pub panics: Arc<AtomicU64>,
 }
@@ -173,6 +174,8 @@ pub(crate) struct Connection {
     pub source: Source,
     /// What all connections share.
     pub context: Arc<Context>,
+    /// Where it is written down what happens to it.
+    pub journal: Option<JournalWriter>,
     /// Where reports go.
     pub reports: mpsc::Sender<Report>,
     /// The epoch of the order that it follows.
@@ -220,26 +223,10 @@ enum Event {
     Ended,
 }
 
-/// The part of a connection that events change.
-struct Course {
-    handled: Orders,
-    backoff: Backoff,
-    tries: Tries,
-    stands_since: Option<Instant>,
-    /// Whether the last failure could pass by itself.
-    may_pass: bool,
-}
-
 impl Connection {
     /// Connects and keeps the connection, and brings it back when it is lost, until it is to end.
     pub(crate) async fn run(self) {
-        let mut course = Course {
-            handled: *self.orders.borrow(),
-            backoff: Backoff::new(),
-            tries: Tries::AsFirst,
-            stands_since: None,
-            may_pass: true,
-        };
+        let mut course = Course::new(*self.orders.borrow());
         let mut live = None;
         let mut phase = Phase::Connecting;
         loop {
@@ -317,128 +304,6 @@ impl Connection {
 }
 
 impl Connection {
-    /// What follows an event. Reports the new state before anything is cleared away, so that
-    /// calls wait at the door and do not run into what is being closed.
-    async fn decide(&self, event: Event, course: &mut Course) -> Option<Phase> {
-        let stood = course.stands_since.take().map(|since| since.elapsed());
-        match event {
-            Event::Ended => None,
-            Event::Waited => Some(Phase::Connecting),
-            Event::Connected(connected) => {
-                course.stands_since = Some(Instant::now());
-                Some(Phase::Standing(connected))
-            }
-            Event::Ordered(orders) => {
-                // The supervisor has set the state, in the same moment as the order.
-                self.epoch.store(orders.epoch, Ordering::Relaxed);
-                course.begin(orders.tries);
-                Some(Phase::Connecting)
-            }
-            Event::Resumed if !course.may_pass => Some(Phase::Resting),
-            Event::Resumed => {
-                course.begin(Tries::Series);
-                self.retrying(1, None).await;
-                Some(Phase::Connecting)
-            }
-            Event::NotConnected { error, last_words } => {
-                Some(self.not_connected(&error, last_words, course).await)
-            }
-            Event::Lost(Loss::Expired(standing)) => {
-                course.begin(Tries::Series);
-                self.retrying(1, None).await;
-                // Everybody whose request the server turned away for the same reason must hear
-                // so, or could not know that it may be sent again.
-                let _ = tokio::time::timeout(EXPIRY_PATIENCE, standing.unused()).await;
-                Some(Phase::Connecting)
-            }
-            Event::Lost(Loss::Asleep) => {
-                course.begin(Tries::Series);
-                self.retrying(1, None).await;
-                Some(Phase::Connecting)
-            }
-            Event::Lost(Loss::Ended(failure)) => {
-                course.tries = Tries::Series;
-                let retry = course.backoff.lost(stood.unwrap_or_default());
-                Some(self.try_again(retry, failure, Duration::ZERO).await)
-            }
-            Event::Panicked => Some(self.panicked(stood, course).await),
-        }
-    }
-
-    async fn not_connected(
-        &self,
-        error: &ConnectError,
-        last_words: Vec<Untrusted>,
-        course: &mut Course,
-    ) -> Phase {
-        if let ConnectError::NeedsAuth { challenge } = error {
-            info!("the server asks for a login");
-            course.may_pass = false;
-            let detail = challenge.clone().unwrap_or_else(|| Untrusted::new(""));
-            self.report(News::Down(ConnectionState::NeedsAuth { detail }))
-                .await;
-            return Phase::Resting;
-        }
-        course.may_pass = !backoff::is_final(error);
-        let retry = if course.may_pass && self.is_patient(course.tries) {
-            course.backoff.failed()
-        } else {
-            None
-        };
-        info!(%error, "not connected");
-        let failure = error.to_failure(last_words);
-        self.try_again(retry, failure, backoff::asked_for(error))
-            .await
-    }
-
-    async fn panicked(&self, stood: Option<Duration>, course: &mut Course) -> Phase {
-        let count = self.context.panics.fetch_add(1, Ordering::Relaxed) + 1;
-        error!(count, "a bug ended the connection");
-        course.may_pass = true;
-        let failure = Failure {
-            kind: FailureKind::Protocol,
-            message: "an internal error ended the connection".to_owned(),
-            stderr: Vec::new(),
-        };
-        let retry = match stood {
-            Some(stood) => course.backoff.lost(stood),
-            None if self.is_patient(course.tries) => course.backoff.failed(),
-            None => None,
-        };
-        if retry.is_some() {
-            // A bug is worth being seen, even if the next attempt hides it.
-            course.tries = Tries::Series;
-            self.report(News::Down(ConnectionState::Failed(failure.clone())))
-                .await;
-        }
-        self.try_again(retry, failure, Duration::ZERO).await
-    }
-
-    /// Waits for the next attempt, or has failed if there is none.
-    async fn try_again(&self, retry: Option<Retry>, failure: Failure, at_least: Duration) -> Phase {
-        let Some(Retry { attempt, delay }) = retry else {
-            self.report(News::Down(ConnectionState::Failed(failure)))
-                .await;
-            return Phase::Resting;
-        };
-        let delay = delay.max(at_least);
-        info!(attempt, ?delay, "trying again");
-        self.retrying(attempt, Some(failure)).await;
-        Phase::BackingOff(delay)
-    }
-
-    fn is_patient(&self, tries: Tries) -> bool {
-        match tries {
-            Tries::AsFirst => self.context.retry_first == RetryFirst::Backoff,
-            Tries::Once => false,
-            Tries::Series => true,
-        }
-    }
-
-    async fn retrying(&self, attempt: u32, failure: Option<Failure>) {
-        self.report(News::Retrying { attempt, failure }).await;
-    }
-
     /// Reports every change of what the server offers, until the session is over.
     async fn follow(&self, mut follower: Follower) {
         while let Some(lists) = follower.next().await {
@@ -456,15 +321,6 @@ impl Connection {
                 news,
             })
             .await;
-    }
-}
-
-impl Course {
-    /// A new series, whose first attempt is due at once.
-    fn begin(&mut self, tries: Tries) {
-        self.backoff.renew();
-        self.tries = tries;
-        self.may_pass = true;
     }
 }
 

@@ -27,6 +27,7 @@ use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
 use crate::dispatch::send::GeneralLimits;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
+use crate::journal::Journal;
 use crate::respondent::Root;
 use crate::session::ClientIdentity;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
@@ -43,6 +44,7 @@ pub struct Host {
     in_process: Vec<(ServerName, InProcessServer)>,
     only: Option<Vec<ServerName>>,
     replan: Option<Replan>,
+    journal: Option<Journal>,
     prompter: Option<Arc<dyn Prompter>>,
     output_dir: PathBuf,
     roots: watch::Sender<Arc<[Root]>>,
@@ -74,6 +76,7 @@ impl Host {
             local: connection::slots(plan.limits.local_batch),
             remote: connection::slots(plan.limits.remote_batch),
             retry_first: options.retry_first,
+            journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
         });
         let stop = CancellationToken::new();
@@ -93,6 +96,7 @@ impl Host {
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
+            journal: options.journal,
             prompter: options.prompter,
             output_dir: options.output_dir,
             roots,
@@ -254,6 +258,9 @@ impl Host {
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
+        }
+        if let Some(journal) = &self.journal {
+            journal.flush().await;
         }
     }
 }

@@ -36,6 +36,7 @@ pub mod dispatch;
 pub mod error;
 pub mod event;
 pub mod host;
+pub mod journal;
 pub mod respondent;
 mod session;
 pub mod snapshot;
@@ -52,6 +53,7 @@ pub use connection::{InProcessServer, RetryFirst};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions};
+pub use journal::{Journal, JournalWriter};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 /// Where plans come from: files, environment and flags.

@@ -328,10 +328,13 @@ impl Start<'_> {
             ..Orders::default()
         });
         let retire = CancellationToken::new();
+        let journal = self.context.journal.as_ref();
+        let journal = journal.map(|journal| journal.open(self.name, source.secrets()));
         let connection = Connection {
             server: self.name.clone(),
             source,
             context: Arc::clone(self.context),
+            journal,
             reports: self.reports.clone(),
             epoch: AtomicU64::new(member.epoch),
             orders: received,

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::Untrusted;
 use tracing::debug;
@@ -15,8 +16,9 @@ use super::line::Standing;
 use super::source::Group;
 use super::{Connected, Connection, Lists};
 use crate::error::ConnectError;
+use crate::journal::JournalWriter;
 use crate::respondent::Counterpart;
-use crate::session::{self, Correlator, Greeting, Session};
+use crate::session::{self, Correlator, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
 
 /// A channel in use, with the tasks behind it.
@@ -25,6 +27,7 @@ pub(super) struct Live {
     pump: Task<()>,
     server: Option<Task<()>>,
     log: Option<ServerLog>,
+    scribe: Option<Scribe>,
 }
 
 impl Live {
@@ -43,6 +46,9 @@ impl Live {
         self.correlator.close();
         if let Err(failure) = self.pump.join().await {
             debug!(%failure, "the channel did not end by itself");
+        }
+        if let Some(scribe) = self.scribe {
+            scribe.end().await;
         }
         // The server's end of the channel is closed now; a server that does not notice is
         // dropped with its task.
@@ -111,6 +117,11 @@ impl Connection {
         Ok(Connected { standing, lists })
     }
 
+    fn tap(&self) -> Option<Arc<dyn Tap>> {
+        let journal = self.journal.clone()?;
+        Some(Arc::new(Trace(journal)))
+    }
+
     async fn greet(
         &self,
         live: &mut Option<Live>,
@@ -128,16 +139,72 @@ impl Connection {
             respondent: self.context.respondent.clone(),
             roots: self.context.roots.clone(),
         };
-        let (correlator, pump) = session::open(opened.channel, counterpart, None);
+        let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());
         let pump = tasks::spawn("session", pump.run());
+        let scribe = match (&log, &self.journal) {
+            (Some(log), Some(journal)) => Some(Scribe::start(log.clone(), journal.clone())),
+            _ => None,
+        };
         let live = live.insert(Live {
             correlator,
             pump,
             server: opened.server,
             log,
+            scribe,
         });
         *step = Step::Greeting;
         session::greet(&live.correlator, greeting).await
+    }
+}
+
+/// Writes every message into the journal.
+struct Trace(JournalWriter);
+
+impl Tap for Trace {
+    fn sent(&self, message: &[u8]) {
+        self.0.sent(message);
+    }
+
+    fn received(&self, message: &[u8]) {
+        self.0.received(message);
+    }
+}
+
+/// Writes what a process logs into the journal.
+struct Scribe {
+    gone: CancellationToken,
+    writing: Task<()>,
+}
+
+impl Scribe {
+    fn start(log: ServerLog, journal: JournalWriter) -> Self {
+        let gone = CancellationToken::new();
+        let writing = tasks::spawn("scribe", write_down(log, journal, gone.clone()));
+        Self { gone, writing }
+    }
+
+    /// The process is gone: what it said last is written too.
+    async fn end(self) {
+        self.gone.cancel();
+        if let Err(failure) = self.writing.join().await {
+            debug!(%failure, "the last words are not in the journal");
+        }
+    }
+}
+
+async fn write_down(log: ServerLog, journal: JournalWriter, gone: CancellationToken) {
+    let mut seen = 0;
+    loop {
+        let ended = gone.is_cancelled();
+        let lines = tokio::select! {
+            lines = log.after(&mut seen) => lines,
+            () = gone.cancelled() => log.since(&mut seen),
+        };
+        lines.iter().for_each(|line| journal.stderr(line));
+        // A look after the end has seen everything.
+        if ended {
+            return;
+        }
     }
 }
 

@@ -10,9 +10,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use toolway_transport::in_process::{self, ServerEnd};
 use toolway_transport::{Channel, OpenOptions};
-use toolway_types::{ProtocolMode, ServerSpec, TransportSpec};
+use toolway_types::{ProtocolMode, Secret, ServerSpec, TransportSpec};
 
 use crate::error::ConnectError;
+use crate::journal::secrets_of;
 use crate::session::Delivery;
 use crate::session::patience::patience_for;
 use crate::tasks::{self, Task};
@@ -134,6 +135,14 @@ impl Source {
         match self {
             Source::Spec(spec) => patience_for(&spec.transport, limit, attempt),
             Source::Object { .. } => limit,
+        }
+    }
+
+    /// What must not be written down.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        match self {
+            Source::Spec(spec) => secrets_of(spec),
+            Source::Object { .. } => Vec::new(),
         }
     }
 

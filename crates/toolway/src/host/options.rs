@@ -13,6 +13,7 @@ use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::connection::{InProcessServer, RetryFirst};
 use crate::event::Replan;
+use crate::journal::Journal;
 use crate::respondent::{Respondent, Root};
 
 /// What the embedding program decides.
@@ -44,6 +45,8 @@ pub struct HostOptions {
     /// A file that remembers which era each server speaks, so that the next start need not ask;
     /// nothing is remembered without one.
     pub era_memory: Option<PathBuf>,
+    /// Where it is written down what servers log and what is said to them; nowhere without one.
+    pub journal: Option<Journal>,
     /// The clocks that tell whether the machine slept.
     pub clock: Arc<dyn Clock>,
 }
@@ -64,6 +67,7 @@ impl Default for HostOptions {
             retry_first: RetryFirst::default(),
             replan: None,
             era_memory: None,
+            journal: None,
             clock: Arc::new(SystemClock),
         }
     }

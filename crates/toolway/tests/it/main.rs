@@ -7,8 +7,13 @@
     reason = "these are tests: they spawn servers of their own, and fail by panicking"
 )]
 
+mod expiry;
+mod healing;
 mod host;
 mod http;
 mod lifecycle;
+mod processes;
+mod reload;
+mod sleep;
 mod stdio;
 mod support;

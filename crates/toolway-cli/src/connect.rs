@@ -57,7 +57,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
         // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
-        project_root: None,
+        roots: Vec::new(),
         http: client_options(context),
         shield: shield(context),
         ..HostOptions::default()

@@ -6,9 +6,15 @@
     reason = "the parts tests share fail like tests"
 )]
 
+mod authority;
 mod client;
 mod contract;
+mod faults;
 mod http;
 mod peer;
+mod proxy;
 mod server;
+mod socket;
+mod sse;
 mod stdio;
+mod websocket;

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_config::{Hooks, Limits, Permissions, Plan};
 use toolway_transport::client::{Client, ClientOptions};
+use toolway_transport::stdio::keeper::Keeper;
 use toolway_transport::{OpenOptions, Shield};
 use toolway_types::ServerName;
 
@@ -57,6 +58,8 @@ pub struct HostOptions {
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
     pub shield: Shield,
+    /// Who starts processes, so that none outlives this program: nobody unless one is named.
+    pub keeper: Keeper,
 }
 
 impl Default for HostOptions {
@@ -71,6 +74,7 @@ impl Default for HostOptions {
             output_dir: std::env::temp_dir().join("toolway"),
             http: ClientOptions::default(),
             shield: Shield::default(),
+            keeper: Keeper::none(),
         }
     }
 }
@@ -88,6 +92,7 @@ impl Host {
             open: OpenOptions {
                 client: Client::new(options.http),
                 shield: options.shield,
+                keeper: options.keeper,
                 ..OpenOptions::default()
             },
             connect_timeout: plan.limits.connect_timeout,

@@ -37,6 +37,14 @@ impl Server {
     where
         F: Fn(&Value, &HeaderMap) -> Response + Clone + Send + Sync + 'static,
     {
+        Self::start_at("127.0.0.1:0", answer).await
+    }
+
+    /// The same at a place of the caller's choice.
+    pub(crate) async fn start_at<F>(address: &str, answer: F) -> Self
+    where
+        F: Fn(&Value, &HeaderMap) -> Response + Clone + Send + Sync + 'static,
+    {
         let log = Log::default();
         let kept = Arc::clone(&log);
         let app = axum::Router::new().fallback(move |request: Request| {
@@ -57,12 +65,18 @@ impl Server {
                 answer(&message, &parts.headers)
             }
         });
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = TcpListener::bind(address).await.expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, app).await;
         });
         Self { url, log, task }
+    }
+
+    /// Stops listening; connections that stand are closed.
+    pub(crate) async fn stop(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
     }
 
     pub(crate) fn methods(&self) -> Vec<String> {
@@ -80,7 +94,7 @@ impl Server {
         headers.get(name)?.to_str().ok().map(ToOwned::to_owned)
     }
 
-    async fn host(&self, home: &Home) -> Host {
+    pub(crate) async fn host(&self, home: &Home) -> Host {
         let plan = home.plan(&json!({ "web": { "type": "http", "url": self.url } }));
         let host = Host::start(plan, home.options());
         host.settled().await;

@@ -33,6 +33,8 @@ pub(crate) struct Member {
     /// The session, while it is connected.
     pub(super) standing: Option<Arc<Standing>>,
     pub(super) lists: Lists,
+    /// Whether it has been connected since somebody last asked for it.
+    pub(super) stood: bool,
     /// Since when it has failed.
     pub(super) failed_at: Option<Instant>,
     /// Why the attempt before this one failed.
@@ -86,6 +88,7 @@ impl Member {
             door: Door::new(),
             standing: None,
             lists: Lists::default(),
+            stood: false,
             failed_at: None,
             trouble: None,
         }

@@ -100,7 +100,7 @@ async fn rel_13_after_a_sleep_the_living_stay_and_the_dead_come_back_at_once() {
         let started = Instant::now();
         let mut pictures = host.watch();
         let back = pictures.wait_for(|picture| {
-            picture.is_settled()
+            picture.servers.iter().all(|server| !server.is_pending())
                 && old_starts.load(Ordering::SeqCst) == 2
                 && new_starts.load(Ordering::SeqCst) == 2
         });

@@ -8,12 +8,14 @@
 )]
 
 mod asking;
+mod eras;
 mod expiry;
 mod healing;
 mod host;
 mod http;
 mod lifecycle;
 mod processes;
+mod push;
 mod reload;
 mod sleep;
 mod stdio;

@@ -19,8 +19,8 @@ mod rounds;
 /// What a server received: the method, `DELETE` and `GET` included, and the headers.
 type Log = Arc<Mutex<Vec<(String, HeaderMap)>>>;
 
-struct Server {
-    url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     log: Log,
     task: tokio::task::JoinHandle<()>,
 }
@@ -33,7 +33,7 @@ impl Drop for Server {
 
 impl Server {
     /// Serves each posted message by this function.
-    async fn start<F>(answer: F) -> Self
+    pub(crate) async fn start<F>(answer: F) -> Self
     where
         F: Fn(&Value, &HeaderMap) -> Response + Clone + Send + Sync + 'static,
     {
@@ -65,7 +65,7 @@ impl Server {
         Self { url, log, task }
     }
 
-    fn methods(&self) -> Vec<String> {
+    pub(crate) fn methods(&self) -> Vec<String> {
         self.log
             .lock()
             .expect("no panic")
@@ -88,7 +88,7 @@ impl Server {
     }
 }
 
-fn document(status: u16, body: &Value) -> Response {
+pub(crate) fn document(status: u16, body: &Value) -> Response {
     let status = StatusCode::from_u16(status).expect("a status");
     (
         status,
@@ -98,7 +98,7 @@ fn document(status: u16, body: &Value) -> Response {
         .into_response()
 }
 
-fn reply(message: &Value, reply: Reply) -> Response {
+pub(crate) fn reply(message: &Value, reply: Reply) -> Response {
     let id = &message["id"];
     match reply {
         _ if id.is_null() => StatusCode::ACCEPTED.into_response(),

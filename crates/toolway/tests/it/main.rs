@@ -8,8 +8,10 @@
 )]
 
 mod asking;
+mod eras;
 mod host;
 mod http;
 mod lifecycle;
+mod push;
 mod stdio;
 mod support;

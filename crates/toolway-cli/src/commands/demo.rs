@@ -139,6 +139,8 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
         roots: toolway::Root::directory(environment.project_root())
             .into_iter()
             .collect(),
+        // The demo leaves nothing behind in the real state directory.
+        era_memory: None,
         ..host_options(context)
     };
     let host = Host::start(plan.clone(), options);

@@ -83,6 +83,4 @@ pub enum FailureKind {
     Closed,
     /// The peer answered something that is not the protocol.
     Protocol,
-    /// The transport is known but this build cannot open it yet.
-    Unsupported,
 }

@@ -16,7 +16,7 @@ use toolway_types::{
 };
 use tracing::info_span;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
 use crate::connection::{self, Connection, Context, InProcessServer, Lists, News, Report, Source};
 use crate::session::Session;
 use crate::snapshot::{Counts, HostSnapshot, ServerSnapshot};
@@ -263,7 +263,7 @@ impl Supervisor {
         };
         let catalog = Catalog::build(
             revision,
-            standing().map(|(name, member)| member.lists.offer(name)),
+            standing().map(|(name, member)| member.offer(name)),
         );
         let lines = standing()
             .filter_map(|(name, member)| {
@@ -286,6 +286,17 @@ impl Supervisor {
 }
 
 impl Member {
+    fn offer(&self, name: &ServerName) -> ServerOffer {
+        let mut offer = self.lists.offer(name);
+        if matches!(
+            self.shown.transport,
+            Some(TransportKind::SseIde | TransportKind::WsIde)
+        ) {
+            offer.listed = Some(&EDITOR_TOOLS);
+        }
+        offer
+    }
+
     fn show(&self, catalog: &Catalog) -> ServerSnapshot {
         let mut shown = self.shown.clone();
         if self.session.is_none() {

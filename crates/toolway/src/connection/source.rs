@@ -90,6 +90,18 @@ impl Source {
     /// Which era its entry asks for.
     pub(crate) fn protocol(&self) -> ProtocolMode {
         match self {
+            // The modern era has no such transport, so there is nothing to ask.
+            Source::Spec(spec)
+                if matches!(
+                    (&spec.transport, spec.protocol),
+                    (
+                        TransportSpec::Sse(_) | TransportSpec::SseIde(_),
+                        ProtocolMode::Auto
+                    )
+                ) =>
+            {
+                ProtocolMode::Legacy
+            }
             Source::Spec(spec) => spec.protocol,
             Source::Object { protocol, .. } => *protocol,
         }

@@ -10,5 +10,6 @@
 mod host;
 mod http;
 mod lifecycle;
+mod shared_line;
 mod stdio;
 mod support;

@@ -188,7 +188,6 @@ impl Typed {
                     url.trim_end_matches('/')
                 )
             }
-            (What::Url(_), FailureKind::Unsupported) => "use an `https://` address".to_owned(),
             (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
             (What::Command(_), FailureKind::Spawn) => {
                 "check the program's name, or write its full path".to_owned()

@@ -289,7 +289,7 @@ impl Supervisor {
         };
         let catalog = Catalog::build(
             revision,
-            standing().map(|(name, member)| member.lists.offer(name)),
+            standing().map(|(name, member)| member.offer(name)),
         );
         let lines = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.line()?)))

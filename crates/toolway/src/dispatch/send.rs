@@ -288,8 +288,8 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             limit,
         },
         SendError::Send(failure) if wants_login(&failure) => CallError::NeedsAuth { server },
-        SendError::Send(SendFailure::Status { status, .. })
-        | SendError::Closed(CloseReason::Refused { status, .. }) => {
+        SendError::Closed(CloseReason::Refused { status, .. })
+        | SendError::Send(SendFailure::Status { status, .. }) => {
             lost(format!("HTTP status {status}"))
         }
         SendError::Send(SendFailure::NotMcp { content_type }) => {
@@ -297,7 +297,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             CallError::Malformed { server, tool, what }
         }
         SendError::Send(SendFailure::Encoded { encoding }) => {
-            let what = Untrusted::new(format!("a compressed answer (`{encoding}`)"));
+            let what = Untrusted::new(format!("content compressed with `{encoding}`"));
             CallError::Malformed { server, tool, what }
         }
         SendError::Send(SendFailure::Redirected { location }) => {

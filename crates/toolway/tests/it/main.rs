@@ -17,6 +17,7 @@ mod lifecycle;
 mod processes;
 mod push;
 mod reload;
+mod shared_line;
 mod sleep;
 mod stdio;
 mod support;

@@ -280,6 +280,7 @@ async fn a_server_without_the_method_is_not_asked_twice() {
         www_authenticate: None,
         body: Bytes::from_static(body.as_bytes()),
         had_session: false,
+        retry_after: None,
     };
     scene.peer.fail(&request, failure).await;
     let standing = scene.until(|standing| standing.trouble.is_some()).await;

@@ -40,6 +40,7 @@ mod session;
 pub mod snapshot;
 mod supervisor;
 mod tasks;
+pub mod watch;
 
 pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
@@ -63,3 +64,4 @@ pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldSt
 pub use toolway_types as types;
 /// What results, tools, resources and prompts look like, read.
 pub use toolway_wire::view;
+pub use watch::{ConfigWatch, Watched};

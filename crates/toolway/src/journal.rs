@@ -36,8 +36,7 @@ use message::Piece;
 use redact::Redactor;
 
 pub(crate) use file::{file_stem, open_directory as open_private_directory};
-pub(crate) use line::timestamp;
-pub use line::{Kind, Line};
+pub use line::{Kind, Line, timestamp};
 pub use read::{Follower, logged_servers, read_last};
 pub use secrets::secrets_of;
 

@@ -50,7 +50,7 @@ pub use call::{
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
-pub use connection::{InProcessServer, RetryFirst};
+pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions};

@@ -19,10 +19,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 use toolway_types::ServerName;
+use tracing::{info, warn};
 
+use crate::host::Host;
 use crate::tasks::{self, Task};
 use eyes::Eyes;
 
@@ -89,6 +93,35 @@ impl ConfigWatch {
     /// The next change. `None` when watching has ended, which only a bug of ours can bring about.
     pub async fn next(&mut self) -> Option<Change> {
         self.changes.recv().await
+    }
+
+    /// Lets a host follow: it reloads when files change and reconnects what it is asked to. Runs
+    /// until it is dropped; a server that takes long to connect holds up nothing else.
+    pub async fn follow(mut self, host: &Host) {
+        let mut reconnecting = FuturesUnordered::new();
+        loop {
+            let change = tokio::select! {
+                change = self.next() => change,
+                Some(()) = reconnecting.next() => continue,
+            };
+            match change {
+                Some(Change::Files) => {
+                    // Without a source of plans there is nothing to follow, and never will be.
+                    if let Err(error) = host.reload().await {
+                        warn!(%error, "files changed and nothing follows");
+                    }
+                }
+                Some(Change::Reconnect(server)) => reconnecting.push(reconnect(host, server)),
+                None => return,
+            }
+        }
+    }
+}
+
+async fn reconnect(host: &Host, server: ServerName) {
+    // Others may have asked for a server that is none of ours.
+    if let Ok(state) = host.reconnect(server.as_str()).await {
+        info!(%server, state = state.as_str(), "connected anew because somebody asked for it");
     }
 }
 

@@ -25,7 +25,14 @@ pub(crate) fn draw_live(frame: &mut Frame<'_>, app: &App, now: Instant, theme: T
     let area = frame.area();
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     let mut lines = lines(app, now, theme, width, height.saturating_sub(1));
-    lines.push(Line::styled(cut(&footer(app), width), theme.faint()));
+    let footer = cut(&footer(app), width);
+    // Where a terminal echoes what is typed, it disturbs nothing.
+    let column = u16::try_from(footer.width() + 1).unwrap_or(u16::MAX);
+    frame.set_cursor_position((
+        area.x + column.min(area.width.saturating_sub(1)),
+        area.bottom().saturating_sub(1),
+    ));
+    lines.push(Line::styled(footer, theme.faint()));
     frame.render_widget(Paragraph::new(lines), area);
 }
 

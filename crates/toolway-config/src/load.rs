@@ -180,6 +180,13 @@ impl Loader<'_> {
                 return self.fall_back(path, kind, diagnosis, origin);
             }
         };
+        // Whoever saves in place empties the file first.
+        let emptied = text.trim().is_empty()
+            && (self.last_good.as_ref()).is_some_and(|last_good| last_good.has_servers(path));
+        if emptied {
+            let diagnosis = Diagnosis::error("the file is empty").at(source.origin(1));
+            return self.fall_back(path, kind, diagnosis, source.origin(1));
+        }
         match raw::read(&text, &source, kind) {
             Ok(file) => {
                 if let Some(last_good) = &mut self.last_good {
@@ -205,7 +212,7 @@ impl Loader<'_> {
     ) -> Option<RawFile> {
         let last_good = self
             .last_good
-            .as_ref()
+            .as_mut()
             .and_then(|last_good| last_good.recall(path));
         if last_good.is_some() {
             diagnosis.hint = Some(

@@ -12,3 +12,4 @@ mod http;
 mod lifecycle;
 mod stdio;
 mod support;
+mod watching;

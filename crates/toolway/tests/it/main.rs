@@ -21,3 +21,4 @@ mod shared_line;
 mod sleep;
 mod stdio;
 mod support;
+mod watching;

@@ -168,11 +168,11 @@ async fn rel_04_a_server_that_gets_up_and_falls_is_not_started_for_ever() {
         .chain(["connected".to_owned(), "failed".to_owned()])
         .collect();
     assert_eq!(seen, expected);
-    assert!(started.elapsed() <= Duration::from_secs(60));
+    assert!(started.elapsed() <= Duration::from_mins(1));
     echo(&host, "old", "x").await.expect("nobody else noticed");
 
     // It stays failed until somebody asks.
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    tokio::time::sleep(Duration::from_mins(10)).await;
     assert_eq!(shown(&host, "star").state.as_str(), "failed");
     host.shutdown().await;
 }

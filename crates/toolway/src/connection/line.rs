@@ -29,7 +29,7 @@ use crate::session::{Delivery, RequestOptions, Session};
 const BROKEN_IN_A_ROW: u32 = 3;
 
 /// Longer than any program runs, and still a time that can be named.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// A session that stands, and who uses it.
 pub(crate) struct Standing {
@@ -227,8 +227,10 @@ impl ServerLine {
     /// that the caller has tried already.
     async fn enter(&self, spent: Option<&Arc<Standing>>) -> Result<Entered, SendError> {
         let of_use = |standing: &Arc<Standing>| {
-            // A session that has ended is about to be replaced, and nothing was sent yet.
+            // A session that has ended or is in doubt is about to be replaced, and nothing was
+            // sent yet.
             spent.is_none_or(|spent| !Arc::ptr_eq(spent, standing))
+                && standing.doubt.borrow().is_none()
                 && standing.session.closed().now_or_never().is_none()
         };
         let mut way = self.way.clone();
@@ -283,7 +285,7 @@ impl ServerLine {
 
 async fn attempt(
     standing: &Standing,
-    name: &str,
+    method: &str,
     params: Box<RawValue>,
     options: SendOptions<'_>,
     deadline: Instant,
@@ -294,7 +296,7 @@ async fn attempt(
         progress: options.progress,
         headers_for: options.tool,
     };
-    standing.session.request(name, params, options).await
+    standing.session.request(method, params, options).await
 }
 
 /// How long a server of this kind may be silent. A process or an object of ours that works for

@@ -17,6 +17,8 @@ mod lifecycle;
 mod processes;
 mod push;
 mod reload;
+mod shared_line;
 mod sleep;
 mod stdio;
 mod support;
+mod watching;

@@ -7,12 +7,12 @@
 //! Invariants: the time limit covers opening, greeting and listing together; a connection that
 //! fails or is stopped leaves nothing running; nothing here waits for another server.
 
-use std::path::PathBuf;
+use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{CloseReason, OpenOptions};
@@ -23,6 +23,7 @@ pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::{Group, Source};
 use crate::error::{self, ConnectError};
+use crate::respondent::{Counterpart, Respondent, Root};
 use crate::session::{self, ClientIdentity, Correlator, Delivery, Greeting, Session};
 use crate::tasks::{self, Task};
 
@@ -31,12 +32,13 @@ mod lists;
 mod source;
 
 /// What every connection of a host shares.
-#[derive(Debug)]
 pub(crate) struct Context {
     /// Who we are.
     pub client: Arc<ClientIdentity>,
-    /// The directory offered to servers as a root.
-    pub root: Option<PathBuf>,
+    /// Who answers what servers ask.
+    pub respondent: Option<Arc<dyn Respondent>>,
+    /// The roots of this moment.
+    pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
     pub open: OpenOptions,
     /// The longest that opening, greeting and listing may take together.
@@ -45,6 +47,16 @@ pub(crate) struct Context {
     pub local: Semaphore,
     /// Slots for connecting to remote servers.
     pub remote: Semaphore,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Context")
+            .field("client", &self.client)
+            .field("open", &self.open)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a connection reports.
@@ -194,7 +206,12 @@ impl Connection {
         *step = Step::Opening;
         let opened = self.source.open(&self.context.open).await?;
         let log = opened.channel.log.clone();
-        let (correlator, pump) = session::open(opened.channel, self.context.root.clone());
+        let counterpart = Counterpart {
+            server: self.server.clone(),
+            respondent: self.context.respondent.clone(),
+            roots: self.context.roots.clone(),
+        };
+        let (correlator, pump) = session::open(opened.channel, counterpart, None);
         let pump = tasks::spawn("session", pump.run());
         let live = live.insert(Live {
             correlator,

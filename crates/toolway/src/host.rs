@@ -20,6 +20,8 @@ use toolway_types::ServerName;
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use crate::connection::{Context, InProcessServer};
 use crate::dispatch::Dispatch;
+use crate::dispatch::send::GeneralLimits;
+use crate::respondent::{Respondent, Root};
 use crate::session::ClientIdentity;
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
 use crate::supervisor::{self, Supervisor};
@@ -33,6 +35,7 @@ pub struct Host {
     limits: Limits,
     prompter: Option<Arc<dyn Prompter>>,
     output_dir: PathBuf,
+    roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
     supervisor: Task<()>,
 }
@@ -49,8 +52,10 @@ pub struct HostOptions {
     pub client_name: String,
     /// The version servers see.
     pub client_version: String,
-    /// The directory offered to servers as a root; none when absent.
-    pub project_root: Option<PathBuf>,
+    /// Who answers what servers ask; without one they are told that nobody does.
+    pub respondent: Option<Arc<dyn Respondent>>,
+    /// The places servers are told of; without any, servers do not hear of roots at all.
+    pub roots: Vec<Root>,
     /// The private directory for files of results.
     pub output_dir: PathBuf,
     /// Proxies and certificates.
@@ -67,7 +72,8 @@ impl Default for HostOptions {
             prompter: None,
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
-            project_root: None,
+            respondent: None,
+            roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
             http: ClientOptions::default(),
             shield: Shield::default(),
@@ -79,12 +85,14 @@ impl Host {
     /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
     pub fn start(plan: Plan, options: HostOptions) -> Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
+        let (roots, current_roots) = watch::channel(Arc::from(options.roots));
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
                 &options.client_version,
             )),
-            root: options.project_root,
+            respondent: options.respondent,
+            roots: current_roots,
             open: OpenOptions {
                 client: Client::new(options.http),
                 shield: options.shield,
@@ -103,6 +111,7 @@ impl Host {
             limits: plan.limits,
             prompter: options.prompter,
             output_dir: options.output_dir,
+            roots,
             stop,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
@@ -151,10 +160,19 @@ impl Host {
             hooks: &self.hooks,
             lines: &*picture,
             prompter: self.prompter.as_deref(),
-            tool_timeout: self.limits.tool_timeout,
+            limits: GeneralLimits {
+                timeout: self.limits.tool_timeout,
+                idle: self.limits.tool_idle_timeout,
+            },
             output_dir: &self.output_dir,
         };
         dispatch.call(request, options).await
+    }
+
+    /// Replaces the roots. Servers of the legacy era that were told of roots when they connected
+    /// hear that they changed; modern ones are told with the next request that asks.
+    pub fn set_roots(&self, roots: Vec<Root>) {
+        self.roots.send_replace(Arc::from(roots));
     }
 
     /// Ends every connection. Every process is gone when this returns; calls in flight fail.

@@ -35,6 +35,7 @@ mod connection;
 pub mod dispatch;
 pub mod error;
 pub mod host;
+pub mod respondent;
 mod session;
 pub mod snapshot;
 mod supervisor;
@@ -42,12 +43,13 @@ mod tasks;
 
 pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
-    Question, RefusedBy, SavedFile, ToolOutcome, ToolRequest, ToolTarget,
+    Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::InProcessServer;
 pub use error::{ConnectError, RequestError};
 pub use host::{Host, HostOptions};
+pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;

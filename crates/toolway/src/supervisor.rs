@@ -268,8 +268,8 @@ impl Supervisor {
         let lines = standing()
             .filter_map(|(name, member)| {
                 let session = member.session.clone()?;
-                let timeout = member.source.as_ref().and_then(Source::timeout);
-                Some((name.clone(), connection::line::of(session, timeout)))
+                let source = member.source.as_ref()?;
+                Some((name.clone(), connection::line::of(session, source)))
             })
             .collect();
         let servers = self

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 
+use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
 use crate::error::RequestError;
 use crate::session::{RequestOptions, Session};
@@ -16,11 +17,22 @@ use crate::session::{RequestOptions, Session};
 struct ServerLine {
     session: Session,
     timeout: Option<Duration>,
+    idle: Duration,
 }
 
-/// Makes a line of a session; `timeout` is what the server's entry says.
-pub(crate) fn of(session: Session, timeout: Option<Duration>) -> Arc<dyn Line> {
-    Arc::new(ServerLine { session, timeout })
+/// Makes a line of the session with a server.
+pub(crate) fn of(session: Session, source: &Source) -> Arc<dyn Line> {
+    // A process or an object of ours that works for long is at least there to be looked at; a
+    // silent server across a network may be gone without anybody having been told.
+    let idle = match source.group() {
+        Group::Local => Duration::from_mins(30),
+        Group::Remote => Duration::from_mins(5),
+    };
+    Arc::new(ServerLine {
+        session,
+        timeout: source.timeout(),
+        idle,
+    })
 }
 
 impl Line for ServerLine {
@@ -32,6 +44,7 @@ impl Line for ServerLine {
     ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
         let options = RequestOptions {
             timeout: options.timeout,
+            idle: options.idle,
             progress: options.progress,
             headers_for: options.tool,
         };
@@ -41,16 +54,23 @@ impl Line for ServerLine {
                 .await
                 .map_err(|error| match error {
                     RequestError::TimedOut => SendError::TimedOut,
+                    RequestError::Idle { after } => SendError::Idle { after },
                     RequestError::Closed(reason) => SendError::Closed(reason),
                     RequestError::Rpc(error) => SendError::Rpc(error),
                     RequestError::Send(failure) => SendError::Send(failure),
                     RequestError::Malformed(what) => SendError::Malformed(what),
-                    RequestError::InputRequired => SendError::Malformed(error.to_string()),
+                    RequestError::InputRefused { input } => SendError::InputRefused { input },
+                    RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
+                    RequestError::TaskCancelled => SendError::TaskCancelled,
                 })
         })
     }
 
     fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    fn usual_idle(&self) -> Option<Duration> {
+        Some(self.idle)
     }
 }

@@ -177,6 +177,7 @@ fn weigh(answer: Answer) -> Evidence {
         // Anything may have answered so, or nobody: a login wall, a gateway, a proxy.
         Err(
             error @ (RequestError::TimedOut
+            | RequestError::Idle { .. }
             | RequestError::Closed(_)
             | RequestError::Send(
                 SendFailure::Status {
@@ -197,11 +198,15 @@ fn weigh(answer: Answer) -> Evidence {
                 offered: Vec::new(),
             },
         },
-        Err(RequestError::Send(_) | RequestError::Malformed(_) | RequestError::InputRequired) => {
-            Evidence::Legacy {
-                offered: Vec::new(),
-            }
-        }
+        Err(
+            RequestError::Send(_)
+            | RequestError::Malformed(_)
+            | RequestError::InputRefused { .. }
+            | RequestError::TooManyRounds { .. }
+            | RequestError::TaskCancelled,
+        ) => Evidence::Legacy {
+            offered: Vec::new(),
+        },
     }
 }
 

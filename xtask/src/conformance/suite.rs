@@ -29,8 +29,6 @@ pub(super) struct Kind {
     /// The version, which is also the folder of its manifest.
     pub(super) version: &'static str,
     revisions: Revisions,
-    /// Where the check against a client that does nothing is made.
-    pub(super) revision_of_idle_client: &'static str,
 }
 
 /// What `--spec-version` does to a scenario.
@@ -46,12 +44,10 @@ pub(super) const SUITES: &[Kind] = &[
     Kind {
         version: "0.1.16",
         revisions: Revisions::Ignored,
-        revision_of_idle_client: ANY,
     },
     Kind {
         version: "0.2.0-alpha.12",
         revisions: Revisions::Chosen,
-        revision_of_idle_client: "2025-11-25",
     },
 ];
 

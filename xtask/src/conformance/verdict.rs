@@ -4,7 +4,7 @@
 //! and every check that a real run shows was shown. The last is what keeps a client that did
 //! nothing from passing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitStatus;
 
 use anyhow::{Context, Result};
@@ -16,6 +16,8 @@ use crate::command;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
     id: String,
+    /// Several checks share an id: one for each header, say.
+    name: String,
     status: String,
     message: Option<String>,
 }
@@ -27,10 +29,15 @@ impl Check {
         values.iter().map(Self::read).collect()
     }
 
+    fn is_bad(&self) -> bool {
+        ["FAILURE", "WARNING"].contains(&self.status.as_str())
+    }
+
     fn read(value: &Value) -> Result<Self> {
         let word = |key: &str| value[key].as_str().map(str::to_owned);
         Ok(Self {
             id: word("id").context("has a check without an id")?,
+            name: word("name").context("has a check without a name")?,
             status: word("status").context("has a check without a status")?,
             message: word("errorMessage").or_else(|| word("description")),
         })
@@ -47,8 +54,8 @@ pub(super) struct Seen {
     pub(super) checks: Option<Vec<Check>>,
 }
 
-/// How often each check must be seen to succeed.
-pub(super) type Wanted = BTreeMap<String, usize>;
+/// By id, the names of the checks that must be seen to succeed.
+pub(super) type Wanted = BTreeMap<String, BTreeSet<String>>;
 
 /// Whether it passed, or every reason why not.
 pub(super) fn judge(seen: &Seen, wanted: Option<&Wanted>) -> Result<(), Vec<String>> {
@@ -66,7 +73,7 @@ pub(super) fn judge(seen: &Seen, wanted: Option<&Wanted>) -> Result<(), Vec<Stri
         reasons.push("the suite wrote no findings".to_owned());
     }
     for check in checks {
-        if ["FAILURE", "WARNING"].contains(&check.status.as_str()) {
+        if check.is_bad() {
             let message = check.message.as_deref().unwrap_or("no reason given");
             reasons.push(format!("{} `{}`: {message}", check.status, check.id));
         }
@@ -98,17 +105,18 @@ fn ending_of_client(said: &str) -> Option<String> {
 }
 
 fn missing(checks: &[Check], wanted: &Wanted) -> Vec<String> {
+    let succeeded = |id: &str, name: &str| {
+        checks
+            .iter()
+            .any(|check| check.id == id && check.name == name && check.status == "SUCCESS")
+    };
+    // One that failed is named already.
+    let failed = |id: &str| checks.iter().any(|check| check.id == id && check.is_bad());
     wanted
         .iter()
-        .filter_map(|(id, wanted)| {
-            let found = checks
-                .iter()
-                .filter(|check| check.id == *id && check.status == "SUCCESS")
-                .count();
-            (found < *wanted).then(|| {
-                format!("`{id}` succeeded {found} times, and a real run shows it {wanted} times")
-            })
-        })
+        .flat_map(|(id, names)| names.iter().map(move |name| (id, name)))
+        .filter(|(id, name)| !succeeded(id, name) && !failed(id))
+        .map(|(id, name)| format!("`{id}` ({name}) did not succeed, as it does in a real run"))
         .collect()
 }
 
@@ -127,6 +135,7 @@ mod tests {
                     .iter()
                     .map(|(id, status)| Check {
                         id: (*id).to_owned(),
+                        name: id.to_uppercase(),
                         status: (*status).to_owned(),
                         message: None,
                     })
@@ -135,31 +144,34 @@ mod tests {
         }
     }
 
-    fn wanted(checks: &[(&str, usize)]) -> Wanted {
-        checks
+    fn wanted(names: &[(&str, &[&str])]) -> Wanted {
+        names
             .iter()
-            .map(|(id, count)| ((*id).to_owned(), *count))
+            .map(|(id, names)| {
+                let names = names.iter().map(|name| (*name).to_owned());
+                ((*id).to_owned(), names.collect())
+            })
             .collect()
     }
 
     #[test]
     fn a_run_that_shows_every_check_passes() {
-        let run = seen(&[
-            ("a", "SUCCESS"),
-            ("a", "SUCCESS"),
-            ("b", "INFO"),
-            ("c", "SKIPPED"),
-        ]);
-        assert_eq!(judge(&run, Some(&wanted(&[("a", 2)]))), Ok(()));
+        let run = seen(&[("a", "SUCCESS"), ("b", "INFO"), ("c", "SKIPPED")]);
+        assert_eq!(judge(&run, Some(&wanted(&[("a", &["A"])]))), Ok(()));
     }
 
     #[test]
-    fn a_run_that_shows_nothing_does_not_pass_though_the_suite_is_content() {
-        assert!(judge(&seen(&[]), Some(&wanted(&[("a", 1)]))).is_err());
-        let skipped = seen(&[("a", "SKIPPED")]);
-        assert!(judge(&skipped, Some(&wanted(&[("a", 1)]))).is_err());
-        let once = seen(&[("a", "SUCCESS")]);
-        assert!(judge(&once, Some(&wanted(&[("a", 2)]))).is_err());
+    fn a_run_that_shows_too_little_does_not_pass_though_the_suite_is_content() {
+        let one = wanted(&[("a", &["A"])]);
+        assert!(judge(&seen(&[]), Some(&one)).is_err());
+        assert!(judge(&seen(&[("a", "SKIPPED")]), Some(&one)).is_err());
+        let two = wanted(&[("a", &["A", "B"])]);
+        assert_eq!(
+            judge(&seen(&[("a", "SUCCESS")]), Some(&two)),
+            Err(vec![
+                "`a` (B) did not succeed, as it does in a real run".to_owned()
+            ])
+        );
     }
 
     #[test]
@@ -171,14 +183,14 @@ mod tests {
     fn a_failure_or_a_warning_beside_the_wanted_checks_does_not_pass() {
         for status in ["FAILURE", "WARNING"] {
             let run = seen(&[("a", "SUCCESS"), ("b", status)]);
-            let reasons = judge(&run, Some(&wanted(&[("a", 1)]))).unwrap_err();
+            let reasons = judge(&run, Some(&wanted(&[("a", &["A"])]))).unwrap_err();
             assert_eq!(reasons, [format!("{status} `b`: no reason given")]);
         }
     }
 
     #[test]
     fn an_unhappy_suite_or_client_does_not_pass() {
-        let wanted = wanted(&[("a", 1)]);
+        let wanted = wanted(&[("a", &["A"])]);
         let mut run = seen(&[("a", "SUCCESS")]);
         run.status = Some(ExitStatus::from_raw(1 << 8));
         assert!(judge(&run, Some(&wanted)).is_err());
@@ -198,11 +210,13 @@ mod tests {
 
     #[test]
     fn findings_are_read_and_half_a_finding_is_an_error() {
-        let read = Check::read_all(r#"[{"id":"a","status":"FAILURE","errorMessage":"no"}]"#);
+        let read =
+            Check::read_all(r#"[{"id":"a","name":"A","status":"FAILURE","errorMessage":"no"}]"#);
         assert_eq!(
             read.unwrap(),
             [Check {
                 id: "a".into(),
+                name: "A".into(),
                 status: "FAILURE".into(),
                 message: Some("no".into())
             }]

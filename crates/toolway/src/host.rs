@@ -27,6 +27,10 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot};
 use crate::supervisor::{self, Supervisor};
 use crate::tasks::{self, Task};
 
+mod offers;
+
+pub use self::offers::{PromptOutcome, ResourceOutcome};
+
 /// A running host.
 pub struct Host {
     pictures: watch::Receiver<Arc<HostSnapshot>>,
@@ -160,13 +164,18 @@ impl Host {
             hooks: &self.hooks,
             lines: &*picture,
             prompter: self.prompter.as_deref(),
-            limits: GeneralLimits {
-                timeout: self.limits.tool_timeout,
-                idle: self.limits.tool_idle_timeout,
-            },
+            limits: self.general_limits(),
             output_dir: &self.output_dir,
         };
         dispatch.call(request, options).await
+    }
+
+    /// The limits where neither a call nor a server's entry says.
+    fn general_limits(&self) -> GeneralLimits {
+        GeneralLimits {
+            timeout: self.limits.tool_timeout,
+            idle: self.limits.tool_idle_timeout,
+        }
     }
 
     /// Replaces the roots. Servers of the legacy era that were told of roots when they connected

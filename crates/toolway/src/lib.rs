@@ -48,7 +48,7 @@ pub use call::{
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::InProcessServer;
 pub use error::{ConnectError, RequestError};
-pub use host::{Host, HostOptions};
+pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 /// Where plans come from: files, environment and flags.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use toolway::catalog::CatalogPrompt;
 use toolway::config::{Environment, Flags, plan};
 use toolway::types::ConnectionState;
 use toolway::{
@@ -36,8 +37,12 @@ pub(crate) enum Failure {
     NotConnected(String),
     #[error("the mock server offers no tool `{0}`")]
     NoTool(String),
-    #[error("calling `{tool}`: {source}")]
-    Call { tool: String, source: CallError },
+    /// A resource and a prompt are asked for in the same way.
+    #[error("asking for `{tool}`: {source}")]
+    Call {
+        tool: String,
+        source: Box<CallError>,
+    },
     #[error("`{tool}` says that it failed: {answer}")]
     ToolError { tool: String, answer: String },
     #[error("not done after {} s", .0.as_secs())]
@@ -145,7 +150,8 @@ async fn use_everything(task: &Task, host: &Host) -> Result<(), Failure> {
     if !matches!(state, Some(ConnectionState::Connected { .. })) {
         return Err(Failure::NotConnected(format!("{state:?}")));
     }
-    let tools = &picture.catalog.tools;
+    let catalog = &picture.catalog;
+    let tools = &catalog.tools;
     match task.scenario.as_str() {
         // Its canary watches what listing alone fetches.
         "json-schema-ref-no-deref" => return Ok(()),
@@ -163,7 +169,35 @@ async fn use_everything(task: &Task, host: &Host) -> Result<(), Failure> {
         let arguments = without_nulls(&wanted.arguments);
         call(host, &wanted.name, tool, arguments).await?;
     }
+    for resource in &catalog.resources {
+        host.read_resource(&resource.server, &resource.uri)
+            .await
+            .map_err(|source| Failure::Call {
+                tool: resource.uri.clone(),
+                source: Box::new(source),
+            })?;
+    }
+    for prompt in &catalog.prompts {
+        get(host, prompt).await?;
+    }
     Ok(())
+}
+
+async fn get(host: &Host, prompt: &CatalogPrompt) -> Result<(), Failure> {
+    let arguments = prompt
+        .arguments
+        .iter()
+        .filter(|argument| argument.required)
+        .map(|argument| (argument.name.clone(), json!("text")))
+        .collect();
+    let name = &prompt.key.tool;
+    host.get_prompt(&prompt.key.server, name, arguments)
+        .await
+        .map(drop)
+        .map_err(|source| Failure::Call {
+            tool: name.clone(),
+            source: Box::new(source),
+        })
 }
 
 /// The suite writes `null` for a member that its own schema calls an optional boolean, which the
@@ -201,7 +235,10 @@ async fn call(
             answer: outcome.raw.get().to_owned(),
         }),
         Ok(_) => Ok(()),
-        Err(source) => Err(Failure::Call { tool, source }),
+        Err(source) => Err(Failure::Call {
+            tool,
+            source: Box::new(source),
+        }),
     }
 }
 

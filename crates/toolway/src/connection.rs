@@ -1,7 +1,8 @@
 //! One server's connection: a task that connects it, keeps it, and ends it.
 //!
 //! Owns the server's session and everything behind it, and reports every change of state. Parts:
-//! `source.rs` (where the channel comes from), `lists.rs` (what the server offers).
+//! `source.rs` (where the channel comes from), `lists.rs` (what the server offers), `follow.rs`
+//! (when that is fetched again).
 //! Does not own the picture that others see: reports go to the supervisor.
 //!
 //! Invariants: the time limit covers opening, greeting and listing together; a connection that
@@ -16,17 +17,22 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{CloseReason, OpenOptions};
-use toolway_types::{ConnectionState, Failure, FailureKind, ProtocolMode, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Failure, FailureKind, ServerName, Untrusted};
 use tracing::{debug, info};
 
+pub(crate) use self::era_memory::EraMemory;
+use self::era_memory::Key;
+use self::follow::Follower;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::{Group, Source};
 use crate::error::{self, ConnectError};
 use crate::respondent::{Counterpart, Respondent, Root};
-use crate::session::{self, ClientIdentity, Correlator, Delivery, Greeting, Session};
+use crate::session::{self, ClientIdentity, Correlator, Greeting, Session};
 use crate::tasks::{self, Task};
 
+mod era_memory;
+mod follow;
 pub(crate) mod line;
 mod lists;
 mod source;
@@ -41,7 +47,9 @@ pub(crate) struct Context {
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
     pub open: OpenOptions,
-    /// The longest that opening, greeting and listing may take together.
+    /// Which era each definition spoke last time.
+    pub eras: EraMemory,
+    /// The longest that opening, greeting and listing may take together, for most servers.
     pub connect_timeout: Duration,
     /// Slots for connecting to local servers.
     pub local: Semaphore,
@@ -109,9 +117,6 @@ struct Live {
     log: Option<ServerLog>,
 }
 
-/// What is said of a server that writes far more to stdout than messages (REL-05).
-const NOISY: &str = "writes much to stdout that is not the protocol; its log belongs on stderr";
-
 impl Live {
     /// Ends it in an orderly way; when this returns, nothing of it is left.
     async fn end(self) {
@@ -139,10 +144,10 @@ impl Connection {
         };
         let mut live = None;
         let mut step = Step::Opening;
-        let limit = self.context.connect_timeout;
+        let limit = self.source.patience(self.context.connect_timeout, 1);
         let outcome = tokio::select! {
             () = self.stop.cancelled() => Err(ConnectError::Stopped),
-            outcome = tokio::time::timeout(limit, self.establish(&mut live, &mut step)) => outcome
+            outcome = tokio::time::timeout(limit, self.establish(&mut live, &mut step, limit)) => outcome
                 .unwrap_or(Err(ConnectError::TimedOut { after: limit, waiting_for: step.waits() })),
         };
         drop(slot);
@@ -168,27 +173,31 @@ impl Connection {
         &self,
         live: &mut Option<Live>,
         step: &mut Step,
+        limit: Duration,
     ) -> Result<Connected, ConnectError> {
+        let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
             delivery: self.source.delivery(),
             mode: self.source.protocol(),
-            timeout: self.context.connect_timeout,
+            remembered: self.context.eras.recall(key.as_ref()),
+            again: false,
+            timeout: limit,
         };
-        let session = match self.greet(live, step, &greeting).await {
-            // Some servers end at the first message they do not know. They get a fresh process
-            // and the handshake they know.
-            Err(error)
-                if greeting.mode == ProtocolMode::Auto
-                    && greeting.delivery == Delivery::Stream
-                    && error.is_closed() =>
-            {
-                debug!(%error, "the server ended during the probe: starting it again as legacy");
-                greeting.mode = ProtocolMode::Legacy;
-                self.greet(live, step, &greeting).await?
-            }
-            outcome => outcome?,
+        let session = loop {
+            let error = match self.greet(live, step, &greeting).await {
+                Ok(session) => break session,
+                Err(error) => error,
+            };
+            let Some(next) = greeting.after(&error) else {
+                self.context.eras.learn(key.as_ref(), Err(&error)).await;
+                return Err(error);
+            };
+            debug!(%error, "starting the server again for another handshake");
+            greeting = next;
         };
+        let era = session.facts().era;
+        self.context.eras.learn(key.as_ref(), Ok(era)).await;
         *step = Step::Listing;
         let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
         Ok(Connected { session, lists })
@@ -234,7 +243,8 @@ impl Connection {
         );
         let lists = connected.lists.clone();
         self.report(News::Connected(Box::new(connected))).await;
-        let mut following = pin!(self.follow(&session, lists, log));
+        let follower = Follower::new(session.clone(), lists, log, self.context.connect_timeout);
+        let mut following = pin!(self.follow(follower));
         let reason = tokio::select! {
             () = self.stop.cancelled() => return,
             reason = session.closed() => reason,
@@ -249,37 +259,10 @@ impl Connection {
             .await;
     }
 
-    /// Fetches lists again when the server says that they changed. Changes during a fetch are
-    /// one more fetch after it. A server that floods its stdout is said to, once.
-    async fn follow(&self, session: &Session, mut lists: Lists, mut log: Option<ServerLog>) {
-        let mut changes = session.changes();
-        let mut before = session::ListChanges::default();
-        loop {
-            let noisy = async {
-                match &log {
-                    Some(log) => log.noisy().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let news = tokio::select! {
-                waited = changes.wait_for(|now| *now != before) => waited.map(drop).map_err(drop),
-                () = noisy => Ok(()),
-            };
-            if news.is_err() {
-                return;
-            }
-            if *changes.borrow() == before {
-                log = None;
-                lists.conduct.push(NOISY.to_owned());
-                self.report(News::Offers(Box::new(lists.clone()))).await;
-                continue;
-            }
-            let now = *changes.borrow_and_update();
-            lists
-                .refresh(session, before, now, self.context.connect_timeout)
-                .await;
-            before = now;
-            self.report(News::Offers(Box::new(lists.clone()))).await;
+    /// Reports every change of what the server offers, until the session is over.
+    async fn follow(&self, mut follower: Follower) {
+        while let Some(lists) = follower.next().await {
+            self.report(News::Offers(Box::new(lists))).await;
         }
     }
 

@@ -72,6 +72,15 @@ pub enum ConnectError {
         /// What it offers.
         offered: Vec<Untrusted>,
     },
+    /// Its endpoint knows neither era of Streamable HTTP. Servers of the transport before it do
+    /// that; which one is meant is for the entry to say.
+    #[error(
+        "the server answers HTTP {status} to `initialize`: if it is an old HTTP+SSE server, its entry needs `\"type\": \"sse\"`; otherwise its URL is wrong"
+    )]
+    NotStreamable {
+        /// What it answered.
+        status: u16,
+    },
     /// A step of the handshake got no usable answer.
     #[error("`{method}`: {source}")]
     Request {
@@ -123,24 +132,15 @@ impl ConnectError {
         }
     }
 
-    /// Whether the channel ended by itself, as a process that exits does.
-    pub(crate) fn is_closed(&self) -> bool {
-        matches!(
-            self,
-            Self::Request {
-                source: RequestError::Closed(_),
-                ..
-            }
-        )
-    }
-
     /// The same for people; `stderr` is what is known from elsewhere.
     pub(crate) fn to_failure(&self, stderr: Vec<Untrusted>) -> Failure {
         let kind = match self {
             Self::Open(OpenError::Unsupported(_)) => FailureKind::Unsupported,
             Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
             Self::TimedOut { .. } => FailureKind::TimedOut,
-            Self::NeedsAuth { .. } | Self::Version { .. } => FailureKind::Protocol,
+            Self::NeedsAuth { .. } | Self::Version { .. } | Self::NotStreamable { .. } => {
+                FailureKind::Protocol
+            }
             Self::Stopped => FailureKind::Closed,
             Self::Request { source, .. } => match source {
                 RequestError::TimedOut

@@ -18,7 +18,7 @@ use toolway_transport::{OpenOptions, Shield};
 use toolway_types::ServerName;
 
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
-use crate::connection::{Context, InProcessServer};
+use crate::connection::{Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
 use crate::dispatch::send::GeneralLimits;
 use crate::respondent::{Respondent, Root};
@@ -62,6 +62,9 @@ pub struct HostOptions {
     pub roots: Vec<Root>,
     /// The private directory for files of results.
     pub output_dir: PathBuf,
+    /// The file that remembers which era each server spoke, so that the next start need not ask;
+    /// nothing is remembered without one.
+    pub era_memory: Option<PathBuf>,
     /// Proxies and certificates.
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
@@ -79,6 +82,7 @@ impl Default for HostOptions {
             respondent: None,
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
+            era_memory: None,
             http: ClientOptions::default(),
             shield: Shield::default(),
         }
@@ -102,6 +106,9 @@ impl Host {
                 shield: options.shield,
                 ..OpenOptions::default()
             },
+            eras: options
+                .era_memory
+                .map_or_else(EraMemory::none, EraMemory::at),
             connect_timeout: plan.limits.connect_timeout,
             local: Semaphore::new(slots(plan.limits.local_batch)),
             remote: Semaphore::new(slots(plan.limits.remote_batch)),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
+use toolway_wire::era::method;
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
@@ -49,20 +50,27 @@ impl Line for ServerLine {
             headers_for: options.tool,
         };
         Box::pin(async move {
-            self.session
-                .request(method, params, options)
-                .await
-                .map_err(|error| match error {
-                    RequestError::TimedOut => SendError::TimedOut,
-                    RequestError::Idle { after } => SendError::Idle { after },
-                    RequestError::Closed(reason) => SendError::Closed(reason),
-                    RequestError::Rpc(error) => SendError::Rpc(error),
-                    RequestError::Send(failure) => SendError::Send(failure),
-                    RequestError::Malformed(what) => SendError::Malformed(what),
-                    RequestError::InputRefused { input } => SendError::InputRefused { input },
-                    RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
-                    RequestError::TaskCancelled => SendError::TaskCancelled,
-                })
+            let outcome = match method {
+                // What a resource holds may be kept for as long as its server says.
+                method::RESOURCES_READ => {
+                    let session = &self.session;
+                    session
+                        .cached(method::RESOURCES_READ, params, options)
+                        .await
+                }
+                _ => self.session.request(method, params, options).await,
+            };
+            outcome.map_err(|error| match error {
+                RequestError::TimedOut => SendError::TimedOut,
+                RequestError::Idle { after } => SendError::Idle { after },
+                RequestError::Closed(reason) => SendError::Closed(reason),
+                RequestError::Rpc(error) => SendError::Rpc(error),
+                RequestError::Send(failure) => SendError::Send(failure),
+                RequestError::Malformed(what) => SendError::Malformed(what),
+                RequestError::InputRefused { input } => SendError::InputRefused { input },
+                RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
+                RequestError::TaskCancelled => SendError::TaskCancelled,
+            })
         })
     }
 

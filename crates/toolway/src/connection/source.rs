@@ -14,6 +14,7 @@ use toolway_types::{ProtocolMode, ServerSpec, TransportSpec};
 
 use crate::error::ConnectError;
 use crate::session::Delivery;
+use crate::session::patience::patience_for;
 use crate::tasks::{self, Task};
 
 /// A server inside the embedding program: given its end of a channel, it serves until the
@@ -87,11 +88,25 @@ impl Source {
         }
     }
 
-    /// Which era its entry asks for.
+    /// Which era its entry asks for. The old HTTP+SSE transport exists in the legacy era only.
     pub(crate) fn protocol(&self) -> ProtocolMode {
         match self {
-            Source::Spec(spec) => spec.protocol,
+            Source::Spec(spec) => match (spec.protocol, &spec.transport) {
+                (ProtocolMode::Auto, TransportSpec::Sse(_) | TransportSpec::SseIde(_)) => {
+                    ProtocolMode::Legacy
+                }
+                (asked_for, _) => asked_for,
+            },
             Source::Object { protocol, .. } => *protocol,
+        }
+    }
+
+    /// The longest that this attempt to connect may take, counted from 1, where most servers
+    /// have `limit`.
+    pub(crate) fn patience(&self, limit: Duration, attempt: u32) -> Duration {
+        match self {
+            Source::Spec(spec) => patience_for(&spec.transport, limit, attempt),
+            Source::Object { .. } => limit,
         }
     }
 

@@ -110,7 +110,8 @@ pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
     }
 }
 
-fn shape(
+/// Makes a request ready to go, under an id of its own.
+pub(super) fn shape(
     correlator: &Correlator,
     client: &ClientIdentity,
     delivery: Delivery,
@@ -127,6 +128,8 @@ fn shape(
         .splice(Some(request.params))
         .map_err(|error| malformed(&error))?;
     let (headers, farewell) = match delivery {
+        // A task is cancelled as a task, never by way of the request that looked at it.
+        Delivery::Stream if request.method.starts_with("tasks/") => (Vec::new(), Farewell::Silent),
         Delivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
         Delivery::PerRequest => {
             let headers: Vec<(HeaderName, HeaderValue)> =

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use toolway::config::{Environment, Flags, plan};
 use toolway::types::{ConnectionState, ServerName, ToolKey};
 use toolway::{
-    CallError, CallOptions, Consent, Host, HostOptions, Progress, ProgressSink, ToolOutcome,
-    ToolRequest, ToolTarget,
+    CallError, CallOptions, Consent, Elicitation, ElicitationAnswer, Host, HostOptions, Offers,
+    Progress, ProgressSink, Respondent, RpcError, ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_testkit::TempHome;
 
@@ -19,9 +22,13 @@ use super::home_with;
 use super::listening::{Listening, Peer};
 
 /// More than a loaded machine needs; a test that takes it has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn host(home: &TempHome) -> Host {
+    host_with(home, HostOptions::default())
+}
+
+fn host_with(home: &TempHome, options: HostOptions) -> Host {
     let path = |path: &std::path::Path| path.display().to_string();
     let variables = BTreeMap::from([
         ("HOME".to_owned(), path(home.home())),
@@ -31,7 +38,7 @@ fn host(home: &TempHome) -> Host {
         .with_system_dir(home.system().to_path_buf());
     let options = HostOptions {
         output_dir: home.home().join("results"),
-        ..HostOptions::default()
+        ..options
     };
     Host::start(plan(&environment, &Flags::default()), options)
 }
@@ -153,4 +160,56 @@ async fn python_sdk_2_dies_in_a_call_and_returns() {
 #[tokio::test]
 async fn typescript_sdk_2_dies_in_a_call_and_returns() {
     through_the_library(Peer::TypeScriptSdk2("modern")).await;
+}
+
+/// Somebody who says yes to the one form that is asked here, and notes the question.
+#[derive(Default)]
+struct Agreeable {
+    asked: Mutex<Vec<String>>,
+}
+
+impl Respondent for Agreeable {
+    fn offers(&self) -> Offers {
+        Offers {
+            form: true,
+            ..Offers::default()
+        }
+    }
+
+    fn elicit<'a>(
+        &'a self,
+        _server: &'a ServerName,
+        request: Elicitation,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
+        let Elicitation::Form { message, .. } = request else {
+            panic!("only forms are offered");
+        };
+        self.asked.lock().unwrap().push(message.to_string());
+        let yes = Map::from_iter([("confirmed".to_owned(), json!(true))]);
+        std::future::ready(ElicitationAnswer::Accept(Some(yes))).boxed()
+    }
+
+    fn sample<'a>(
+        &'a self,
+        _server: &'a ServerName,
+        _request: Box<RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
+        panic!("no model is offered");
+    }
+}
+
+#[tokio::test]
+async fn typescript_sdk_2_hears_a_persons_yes_in_a_second_round() {
+    let server = Peer::TypeScriptSdk2("modern").start();
+    let home = home_with("peer", server.entry());
+    let person = Arc::new(Agreeable::default());
+    let options = HostOptions {
+        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        ..HostOptions::default()
+    };
+    let host = host_with(&home, options);
+    let done = text_of(&host, "confirm", json!({ "what": "eat it" })).await;
+    assert_eq!(done.unwrap(), "did eat it");
+    assert_eq!(*person.asked.lock().unwrap(), ["Really eat it?"]);
+    host.shutdown().await;
 }

@@ -110,10 +110,12 @@ impl Listening {
         };
         listening.url = match peer {
             Peer::EverythingHttp => {
+                drain(stdout);
                 wait_for(stderr, "listening on port");
                 format!("http://127.0.0.1:{port}/mcp")
             }
             Peer::EverythingSse => {
+                drain(stdout);
                 wait_for(stderr, "running on port");
                 format!("http://127.0.0.1:{port}/sse")
             }

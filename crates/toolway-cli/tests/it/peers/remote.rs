@@ -19,7 +19,10 @@ fn tour(home: &TempHome) -> Value {
     for tool in ["echo", "add", "count", "process", "fail"] {
         assert!(names.contains(&format!("mcp__peer__{tool}")), "{names:?}");
     }
-    assert_eq!(call(home, &["peer", "echo", "message=ahoi"]).stdout, "ahoi\n");
+    assert_eq!(
+        call(home, &["peer", "echo", "message=ahoi"]).stdout,
+        "ahoi\n"
+    );
     let sum = call(home, &["peer", "add", "a=2", "b=40", "--json"]).json();
     assert_eq!(sum["structuredContent"]["sum"], 42, "{sum}");
     let counted = call(home, &["peer", "count", "steps=3", "milliseconds=1"]);

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use toolway_wire::era::method;
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
@@ -23,17 +22,21 @@ struct ServerLine {
 
 /// Makes a line of the session with a server.
 pub(crate) fn of(session: Session, source: &Source) -> Arc<dyn Line> {
-    // A process or an object of ours that works for long is at least there to be looked at; a
-    // silent server across a network may be gone without anybody having been told.
-    let idle = match source.group() {
-        Group::Local => Duration::from_mins(30),
-        Group::Remote => Duration::from_mins(5),
-    };
     Arc::new(ServerLine {
         session,
         timeout: source.timeout(),
-        idle,
+        idle: usual_idle(source.group()),
     })
+}
+
+/// How long a server of this kind may be silent. A process or an object of ours that works for
+/// long is at least there to be looked at; a server across a network may be gone without anybody
+/// having been told.
+fn usual_idle(group: Group) -> Duration {
+    match group {
+        Group::Local => Duration::from_mins(30),
+        Group::Remote => Duration::from_mins(5),
+    }
 }
 
 impl Line for ServerLine {
@@ -50,16 +53,7 @@ impl Line for ServerLine {
             headers_for: options.tool,
         };
         Box::pin(async move {
-            let outcome = match method {
-                // What a resource holds may be kept for as long as its server says.
-                method::RESOURCES_READ => {
-                    let session = &self.session;
-                    session
-                        .cached(method::RESOURCES_READ, params, options)
-                        .await
-                }
-                _ => self.session.request(method, params, options).await,
-            };
+            let outcome = self.session.request(method, params, options).await;
             outcome.map_err(|error| match error {
                 RequestError::TimedOut => SendError::TimedOut,
                 RequestError::Idle { after } => SendError::Idle { after },
@@ -80,5 +74,16 @@ impl Line for ServerLine {
 
     fn usual_idle(&self) -> Option<Duration> {
         Some(self.idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
+        assert_eq!(usual_idle(Group::Local), Duration::from_millis(1_800_000));
+        assert_eq!(usual_idle(Group::Remote), Duration::from_millis(300_000));
     }
 }

@@ -34,7 +34,9 @@ pub mod catalog;
 mod connection;
 pub mod dispatch;
 pub mod error;
+pub mod event;
 pub mod host;
+pub mod journal;
 pub mod respondent;
 mod session;
 pub mod snapshot;
@@ -46,9 +48,12 @@ pub use call::{
     Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
-pub use connection::InProcessServer;
+pub use connection::clock::{Clock, Reading, SystemClock};
+pub use connection::{InProcessServer, RetryFirst};
 pub use error::{ConnectError, RequestError};
+pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
+pub use journal::{Journal, JournalWriter};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 /// Where plans come from: files, environment and flags.
@@ -57,6 +62,8 @@ pub use toolway_config as config;
 pub use toolway_transport::client::ClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
+/// Who starts servers that are processes, so that none outlives the program.
+pub use toolway_transport::stdio::keeper;
 /// What servers that are processes are kept from writing.
 pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldState};
 /// The words both sides speak: names, scopes, states, diagnoses.

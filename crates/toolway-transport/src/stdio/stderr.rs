@@ -1,14 +1,14 @@
 //! What a server logs: always read, only the last of it kept (REL-06).
 //!
-//! Owns the ring. Lines of stdout that are no messages land here too, marked, and when they are
+//! Owns the ring, and who follows it. Lines of stdout that are no messages land here too, marked, and when they are
 //! many that is noticed (REL-05).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::AsyncReadExt as _;
-use tokio::process::ChildStderr;
-use tokio::sync::watch;
+use tokio::net::unix::pipe;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Duration, Instant};
 use toolway_types::Untrusted;
 
@@ -17,6 +17,9 @@ const LONGEST_LINE: usize = 8 * 1024;
 
 /// How many lines a close reason carries.
 const TAIL: usize = 20;
+
+/// How many lines may wait for a follower; a slower one is told how many it missed.
+const FOLLOWED: usize = 256;
 
 /// What marks a line that came on stdout.
 const STDOUT_MARK: &str = "[stdout] ";
@@ -39,6 +42,17 @@ struct Ring {
     limit: usize,
     partial: Vec<u8>,
     noise: Noise,
+    followers: Followers,
+}
+
+/// Who gets every new line.
+#[derive(Debug)]
+enum Followers {
+    /// Nobody has asked yet.
+    None,
+    Some(broadcast::Sender<Untrusted>),
+    /// The server has ended: there will be no new line.
+    Over,
 }
 
 /// What came on stdout and was no message.
@@ -74,6 +88,7 @@ impl ServerLog {
                 second: Instant::now(),
                 lines: 0,
             },
+            followers: Followers::None,
         };
         Self {
             ring: Arc::new(Mutex::new(ring)),
@@ -95,6 +110,31 @@ impl ServerLog {
     /// The last few lines.
     pub fn tail(&self) -> Vec<Untrusted> {
         self.with(|ring| ring.last(TAIL))
+    }
+
+    /// Every whole line from now on. Bounded: whoever reads too slowly loses lines and is told how
+    /// many ([`RecvError::Lagged`](broadcast::error::RecvError::Lagged)); the server is never held
+    /// up. Ends with the server.
+    pub fn subscribe(&self) -> broadcast::Receiver<Untrusted> {
+        self.with(|ring| match &ring.followers {
+            Followers::Some(sender) => sender.subscribe(),
+            Followers::None => {
+                let (sender, receiver) = broadcast::channel(FOLLOWED);
+                ring.followers = Followers::Some(sender);
+                receiver
+            }
+            Followers::Over => broadcast::channel(1).1,
+        })
+    }
+
+    /// Nothing follows; what stands at the end without a line break is a line too.
+    pub(super) fn close(&self) {
+        self.with(|ring| {
+            if !ring.partial.is_empty() {
+                ring.end_line();
+            }
+            ring.followers = Followers::Over;
+        });
     }
 
     pub(super) fn push_stderr(&self, bytes: &[u8]) {
@@ -144,6 +184,12 @@ impl Ring {
     }
 
     fn push(&mut self, line: String) {
+        if let Followers::Some(followers) = &self.followers
+            && followers.receiver_count() > 0
+        {
+            // They may have left since.
+            let _ = followers.send(Untrusted::new(line.clone()));
+        }
         self.bytes += line.len();
         self.lines.push_back(line);
         // An empty line costs memory too.
@@ -171,7 +217,7 @@ impl Ring {
 }
 
 /// Reads a process's stderr to its end.
-pub(super) async fn drain(mut stderr: ChildStderr, log: ServerLog) {
+pub(super) async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
     let mut buffer = Vec::with_capacity(16 * 1024);
     // An error is an end too: there is nobody to tell and nothing lost but log lines.
     while let Ok(1..) = stderr.read_buf(&mut buffer).await {
@@ -233,6 +279,28 @@ mod tests {
         let log = ServerLog::new(4096);
         log.push_stderr(&vec![b'\n'; 1_000_000]);
         assert_eq!(shown(&log).len(), 4096 / 16);
+    }
+
+    #[tokio::test]
+    async fn a_follower_gets_every_line_or_the_number_it_missed_and_the_end() {
+        use broadcast::error::{RecvError, TryRecvError};
+
+        let log = ServerLog::new(4096);
+        log.push_stderr(b"before\n");
+        let (mut fast, mut slow) = (log.subscribe(), log.subscribe());
+        for number in 0..FOLLOWED + 44 {
+            log.push_stderr(format!("{number}\n").as_bytes());
+            assert_eq!(fast.recv().await, Ok(Untrusted::new(number.to_string())));
+        }
+        assert_eq!(slow.recv().await, Err(RecvError::Lagged(44)));
+        assert_eq!(slow.recv().await, Ok(Untrusted::new("44")));
+        log.push_stderr(b"la");
+        assert_eq!(fast.try_recv(), Err(TryRecvError::Empty));
+        log.push_stderr(b"st");
+        log.close();
+        assert_eq!(fast.recv().await, Ok(Untrusted::new("last")));
+        assert_eq!(fast.recv().await, Err(RecvError::Closed));
+        assert_eq!(log.subscribe().recv().await, Err(RecvError::Closed));
     }
 
     #[test]

@@ -12,12 +12,12 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
-use crate::error::wants_login;
+use crate::error::{closed_for_login, wants_login};
 
 /// An open way to one server: a session, as far as a call is concerned.
 pub trait Line: Send + Sync {
@@ -72,6 +72,8 @@ pub enum SendError {
         /// How long there was none.
         after: Duration,
     },
+    /// Nothing was sent: the server is not connected, and will not be by waiting.
+    Unavailable(ConnectionState),
     /// The channel ended first.
     Closed(CloseReason),
     /// The server answered with an error.
@@ -245,6 +247,10 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             rounds,
         },
         SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
+        SendError::Unavailable(ConnectionState::NeedsAuth { .. }) => {
+            CallError::NeedsAuth { server }
+        }
+        SendError::Unavailable(state) => CallError::Unavailable { server, state },
         SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
         SendError::Closed(CloseReason::Exited { status, .. }) => {
             lost(format!("its process ended ({status})"))
@@ -252,7 +258,13 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         SendError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(CloseReason::Broken(message))
+        SendError::Closed(reason) if closed_for_login(&reason) => CallError::NeedsAuth { server },
+        SendError::Closed(CloseReason::Refused { status, .. }) => {
+            lost(format!("HTTP status {status}"))
+        }
+        SendError::Closed(
+            CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
+        )
         | SendError::Send(SendFailure::Cut(message) | SendFailure::Unreachable { message, .. }) => {
             lost(message)
         }
@@ -284,6 +296,10 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         }
         SendError::Send(SendFailure::NotMcp { content_type }) => {
             let what = Untrusted::new(format!("content of type `{content_type}`"));
+            CallError::Malformed { server, tool, what }
+        }
+        SendError::Send(SendFailure::Encoded { encoding }) => {
+            let what = Untrusted::new(format!("a compressed answer (`{encoding}`)"));
             CallError::Malformed { server, tool, what }
         }
         SendError::Send(SendFailure::Redirected { location }) => {

@@ -12,7 +12,7 @@ use toolway_wire::era::method;
 use toolway_wire::view;
 
 use super::Host;
-use crate::call::{CallError, CallOptions, Consent};
+use crate::call::{CallError, CallOptions, Consent, ToolTarget};
 use crate::dispatch::send::{self, Lines};
 
 /// What a resource holds.
@@ -70,12 +70,14 @@ impl Host {
         method: &str,
         params: &impl Serialize,
     ) -> Result<Box<RawValue>, CallError> {
-        self.ready(server.as_str()).await;
-        let line = self.snapshot().line(server)?;
-        let params = to_raw_value(params).map_err(|error| malformed(server, what, &error))?;
         // Nobody has to consent, so the consent is never looked at.
         let options = CallOptions::new(Consent::Typed);
-        let options = send::options(&options, &*line, self.general_limits());
+        let key = ToolKey::new(server.clone(), what);
+        self.await_server(&ToolTarget::Key(key), &options).await?;
+        let picture = self.snapshot();
+        let line = picture.line(server)?;
+        let params = to_raw_value(params).map_err(|error| malformed(server, what, &error))?;
+        let options = send::options(&options, &*line, picture.general_limits());
         let limit = options.timeout;
         line.request(method, params, options)
             .await

@@ -8,8 +8,13 @@
 )]
 
 mod asking;
+mod expiry;
+mod healing;
 mod host;
 mod http;
 mod lifecycle;
+mod processes;
+mod reload;
+mod sleep;
 mod stdio;
 mod support;

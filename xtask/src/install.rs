@@ -1,184 +1,189 @@
-//! Installs the real peers (packages of npm and Python) below `target/peers`.
+//! Installs what the tests talk to: the real peers below `target/peers`, the conformance suites
+//! below `target/conformance`.
 //!
-//! Owns what lies there: `node_modules`, `venv`, and a stamp for each. Which versions is said in
-//! `tests/peers`; how they are started is the business of the tests. A stamp holds the whole
-//! manifest it was installed from and is written last, so an interrupted install is done again.
+//! Owns what lies there: folders of packages, virtual environments, and a stamp for each. Which
+//! versions is said in `tests/peers` and `tests/conformance`; how they are started is the
+//! business of the tests.
+
+mod stamp;
+mod tool;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use self::stamp::Installation;
+use self::tool::{GO_ON, require, twice};
 use crate::command;
 use crate::workspace::Workspace;
-
-const MANIFESTS: &str = "tests/peers";
-const GO_ON: &str = "or run `cargo xtask test --no-peers` to leave the real peers out";
 
 /// Makes `target/peers` match the manifests; does nothing when it already does.
 pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
     let home = workspace.path("target/peers");
-    fs::create_dir_all(&home).with_context(|| format!("cannot create `{}`", home.display()))?;
-    // Two runs at once would pull node_modules away from under each other.
-    let lock = File::create(home.join(".lock")).context("cannot create the lock of the peers")?;
-    lock.lock().context("cannot lock the peers' folder")?;
-    let manifests = workspace.path(MANIFESTS);
-    node(&manifests, &home)?;
-    python(&manifests, &home)
+    let _lock = lock(&home)?;
+    let manifests = workspace.path("tests/peers");
+    let package = home.join("node_modules/@modelcontextprotocol");
+    Npm {
+        what: "the npm peers",
+        manifests: &manifests,
+        home: &home,
+        stamp: home.join("npm.stamp"),
+        proof: [
+            "server-everything/dist/index.js",
+            "server-filesystem/dist/index.js",
+            "server-memory/dist/index.js",
+            "server/dist/index.mjs",
+            "node/dist/index.mjs",
+        ]
+        .map(|file| package.join(file))
+        .to_vec(),
+    }
+    .install()?;
+    Venv {
+        requirements: "requirements.txt",
+        constraints: "constraints.txt",
+        name: "venv",
+        programs: &["python", "mcp-server-time", "mcp-server-git", "fastmcp"],
+    }
+    .install(&manifests, &home)?;
+    // FastMCP 4 needs version 2 of the SDK, so version 1 lives on its own.
+    Venv {
+        requirements: "requirements-sdk1.txt",
+        constraints: "constraints-sdk1.txt",
+        name: "venv-sdk1",
+        programs: &["python", "mcp", "uvicorn"],
+    }
+    .install(&manifests, &home)
 }
 
-/// One folder of installed packages, as its stamp knows it.
-struct Installation {
+/// Makes one folder below `target/conformance` match its manifest in `tests/conformance`, and
+/// returns the file asked for, which is there.
+pub(crate) fn conformance(workspace: &Workspace, name: &str, file: &str) -> Result<PathBuf> {
+    let home = workspace.path("target/conformance").join(name);
+    let _lock = lock(&home)?;
+    let wanted = home.join("node_modules").join(file);
+    Npm {
+        what: "the conformance suite",
+        manifests: &workspace.path("tests/conformance").join(name),
+        home: &home,
+        stamp: home.join("npm.stamp"),
+        proof: vec![wanted.clone()],
+    }
+    .install()?;
+    Ok(wanted)
+}
+
+/// Two runs at once would pull packages away from under each other.
+fn lock(home: &Path) -> Result<File> {
+    fs::create_dir_all(home).with_context(|| format!("cannot create `{}`", home.display()))?;
+    let lock = File::create(home.join(".lock"))
+        .with_context(|| format!("cannot create a lock in `{}`", home.display()))?;
+    lock.lock()
+        .with_context(|| format!("cannot lock `{}`", home.display()))?;
+    Ok(lock)
+}
+
+/// A folder that npm fills.
+struct Npm<'a> {
+    what: &'a str,
+    manifests: &'a Path,
+    home: &'a Path,
     stamp: PathBuf,
-    wanted: String,
-    /// Files that must be there whatever the stamp says.
     proof: Vec<PathBuf>,
 }
 
-impl Installation {
-    fn new(stamp: PathBuf, facts: &[String], proof: Vec<PathBuf>) -> Self {
-        Self {
-            stamp,
-            wanted: facts.join("\n"),
-            proof,
+impl Npm<'_> {
+    fn install(self) -> Result<()> {
+        let names = ["package.json", "package-lock.json"];
+        let mut facts = Vec::new();
+        for name in names {
+            facts.push(read(&self.manifests.join(name))?);
         }
-    }
-
-    fn is_current(&self) -> bool {
-        fs::read_to_string(&self.stamp).is_ok_and(|found| found == self.wanted)
-            && self.proof.iter().all(|file| file.exists())
-    }
-
-    fn begin(&self) -> Result<()> {
-        match fs::remove_file(&self.stamp) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove `{}`", self.stamp.display()))
-            }
-            _ => Ok(()),
+        let installation = Installation::new(self.stamp, &facts, self.proof);
+        require("node", &["--version"], "install Node.js 20 or newer")?;
+        if installation.is_current() {
+            return Ok(());
         }
-    }
-
-    fn finish(&self) -> Result<()> {
-        if let Some(missing) = self.proof.iter().find(|file| !file.exists()) {
-            bail!("the install succeeded but left no `{}`", missing.display());
+        require(
+            "npm",
+            &["--version"],
+            "install npm, which comes with Node.js",
+        )?;
+        installation.begin()?;
+        for name in names {
+            fs::copy(self.manifests.join(name), self.home.join(name))
+                .with_context(|| format!("cannot copy `{name}` to `{}`", self.home.display()))?;
         }
-        fs::write(&self.stamp, &self.wanted)
-            .with_context(|| format!("cannot write `{}`", self.stamp.display()))
-    }
-}
-
-fn node(manifests: &Path, home: &Path) -> Result<()> {
-    let mut facts = Vec::new();
-    for name in ["package.json", "package-lock.json"] {
-        facts.push(read(&manifests.join(name))?);
-    }
-    let servers = ["everything", "filesystem", "memory"].map(|name| {
-        home.join(format!(
-            "node_modules/@modelcontextprotocol/server-{name}/dist/index.js"
-        ))
-    });
-    let installation = Installation::new(home.join("npm.stamp"), &facts, servers.to_vec());
-    require("node", &["--version"], "install Node.js 20 or newer")?;
-    if installation.is_current() {
-        return Ok(());
-    }
-    require(
-        "npm",
-        &["--version"],
-        "install npm, which comes with Node.js",
-    )?;
-    installation.begin()?;
-    for name in ["package.json", "package-lock.json"] {
-        fs::copy(manifests.join(name), home.join(name))
-            .with_context(|| format!("cannot copy `{name}` to the peers' folder"))?;
-    }
-    twice("the npm peers", || {
-        let mut npm = Command::new("npm");
-        // No package here needs its install scripts, so none may run.
-        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-            .current_dir(home);
-        npm
-    })?;
-    installation.finish()
-}
-
-fn python(manifests: &Path, home: &Path) -> Result<()> {
-    let venv = home.join("venv");
-    let requirements = manifests.join("requirements.txt");
-    let version = require("python3", &["--version"], "install Python 3.10 or newer")?;
-    if !new_enough(&version) {
-        bail!(
-            "the Python peers need Python 3.10 or newer, and `python3` is `{version}`: put a \
-             newer one first on `PATH`, {GO_ON}"
-        );
-    }
-    let facts = [
-        read(&requirements)?,
-        read(&manifests.join("constraints.txt"))?,
-        version,
-        // Its scripts name the interpreter by its full path: a copied folder must be made anew.
-        venv.display().to_string(),
-    ];
-    let programs = ["python", "mcp-server-time", "mcp-server-git", "fastmcp"]
-        .map(|name| venv.join("bin").join(name));
-    let installation = Installation::new(home.join("venv.stamp"), &facts, programs.to_vec());
-    if installation.is_current() {
-        return Ok(());
-    }
-    require(
-        "python3",
-        &["-c", "import venv, ensurepip"],
-        "install Python's `venv` module (Debian and Ubuntu: `apt-get install python3-venv`)",
-    )?;
-    installation.begin()?;
-    let mut create = Command::new("python3");
-    create.args(["-m", "venv", "--clear"]).arg(&venv);
-    command::run(create).context("cannot create the virtual environment of the peers")?;
-    twice("the Python peers", || {
-        let mut pip = Command::new(venv.join("bin/python"));
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-        ])
-        .arg("--requirement")
-        .arg(&requirements);
-        pip
-    })?;
-    installation.finish()
-}
-
-/// Registries fail now and then; a second failure is a real one.
-fn twice(what: &str, command: impl Fn() -> Command) -> Result<()> {
-    if let Err(error) = command::run(command()) {
-        eprintln!("installing {what} failed ({error:#}); trying once more");
-        command::run(command()).with_context(|| {
-            format!("cannot install {what}: check the network and the messages above, {GO_ON}")
+        twice(self.what, || {
+            let mut npm = Command::new("npm");
+            // No package here needs its install scripts, so none may run.
+            npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+                .current_dir(self.home);
+            npm
         })?;
+        installation.finish()
     }
-    Ok(())
 }
 
-/// What the tool prints, or what is missing and how to go on.
-fn require(program: &str, arguments: &[&str], fix: &str) -> Result<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output();
-    match output {
-        Ok(output) if output.status.success() => {
-            Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+/// A virtual environment of Python.
+struct Venv<'a> {
+    requirements: &'a str,
+    constraints: &'a str,
+    name: &'a str,
+    programs: &'a [&'a str],
+}
+
+impl Venv<'_> {
+    fn install(&self, manifests: &Path, home: &Path) -> Result<()> {
+        let venv = home.join(self.name);
+        let requirements = manifests.join(self.requirements);
+        let version = require("python3", &["--version"], "install Python 3.10 or newer")?;
+        if !new_enough(&version) {
+            bail!(
+                "the Python peers need Python 3.10 or newer, and `python3` is `{version}`: put a \
+                 newer one first on `PATH`, {GO_ON}"
+            );
         }
-        Ok(output) => bail!(
-            "`{program} {}` failed ({}): {fix}, {GO_ON}",
-            arguments.join(" "),
-            command::describe(output.status)
-        ),
-        Err(error) => bail!("`{program}` cannot be run ({error}): {fix}, {GO_ON}"),
+        let facts = [
+            read(&requirements)?,
+            read(&manifests.join(self.constraints))?,
+            version,
+            // Its scripts name the interpreter by its full path: a copied folder must be made
+            // anew.
+            venv.display().to_string(),
+        ];
+        let programs = self.programs.iter().map(|name| venv.join("bin").join(name));
+        let stamp = home.join(format!("{}.stamp", self.name));
+        let installation = Installation::new(stamp, &facts, programs.collect());
+        if installation.is_current() {
+            return Ok(());
+        }
+        require(
+            "python3",
+            &["-c", "import venv, ensurepip"],
+            "install Python's `venv` module (Debian and Ubuntu: `apt-get install python3-venv`)",
+        )?;
+        installation.begin()?;
+        let mut create = Command::new("python3");
+        create.args(["-m", "venv", "--clear"]).arg(&venv);
+        command::run(create).context("cannot create the virtual environment of the peers")?;
+        twice("the Python peers", || {
+            let mut pip = Command::new(venv.join("bin/python"));
+            pip.args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-input",
+                "--disable-pip-version-check",
+            ])
+            .arg("--requirement")
+            .arg(&requirements);
+            pip
+        })?;
+        installation.finish()
     }
 }
 
@@ -202,59 +207,6 @@ fn read(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_installation_is_current_only_with_the_same_manifest_and_its_files() {
-        let folder = tempfile::tempdir().unwrap();
-        let proof = folder.path().join("server.js");
-        let stamp = folder.path().join("stamp");
-        let of = |facts: &str| {
-            Installation::new(stamp.clone(), &[facts.to_owned()], vec![proof.clone()])
-        };
-        let installation = of("version 1");
-        assert!(!installation.is_current(), "nothing is installed yet");
-        assert!(
-            installation.finish().is_err(),
-            "the promised file is missing"
-        );
-        fs::write(&proof, "").unwrap();
-        installation.finish().unwrap();
-        assert!(installation.is_current());
-        assert!(!of("version 2").is_current(), "the manifest changed");
-        fs::remove_file(&proof).unwrap();
-        assert!(!installation.is_current(), "somebody deleted the packages");
-    }
-
-    #[test]
-    fn an_interrupted_install_leaves_no_stamp() {
-        let folder = tempfile::tempdir().unwrap();
-        let installation = Installation::new(folder.path().join("stamp"), &[], Vec::new());
-        installation.finish().unwrap();
-        installation.begin().unwrap();
-        assert!(!installation.is_current());
-    }
-
-    #[test]
-    fn a_missing_tool_is_named_with_the_way_to_go_on() {
-        let error = require("toolway-no-such-tool", &["--version"], "install it").unwrap_err();
-        let message = error.to_string();
-        assert!(message.contains("`toolway-no-such-tool`"), "{message}");
-        assert!(message.contains("install it"), "{message}");
-        assert!(message.contains("--no-peers"), "{message}");
-    }
-
-    #[test]
-    fn a_failing_install_is_tried_twice_and_no_more() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        let outcome = twice("the test", || {
-            let mut sh = Command::new("sh");
-            sh.arg("-c").arg("echo try >> \"$0\"; exit 1").arg(&log);
-            sh
-        });
-        assert!(outcome.is_err());
-        assert_eq!(fs::read_to_string(&log).unwrap(), "try\ntry\n");
-    }
 
     #[test]
     fn python_versions_compare_by_number() {

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test | tidy | docs | bench`.
+//! The project's own chores: `cargo xtask test | conformance | tidy | docs | bench`.
 //!
 //! Owns the command line of these chores and nothing of the product. It depends on none of the
 //! product's crates on purpose, so that it builds in seconds on a fresh machine and still runs
@@ -11,6 +11,7 @@
 
 mod bench;
 mod command;
+mod conformance;
 mod docs;
 mod install;
 mod test;
@@ -35,6 +36,8 @@ struct Arguments {
 enum Chore {
     /// Install the real peers, then run every check and every test
     Test(test::Options),
+    /// Let the official conformance suite judge the library
+    Conformance(conformance::Options),
     /// Check the rules of the house that no compiler knows
     Tidy,
     /// Generate the CLI reference, the man pages and the config schema
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = Workspace::find().and_then(|workspace| match arguments.chore {
         Chore::Test(options) => test::run(&workspace, &options),
+        Chore::Conformance(options) => conformance::run(&workspace, &options),
         Chore::Tidy => tidy::run(&workspace),
         Chore::Docs(options) => docs::run(&workspace, &options),
         Chore::Bench(options) => bench::run(&workspace, &options),

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: peers, formatting, lints, tidy, generated documents, then every test.
+//! `cargo xtask test`: peers, formatting, lints, tidy, generated documents, conformance, then
+//! every test.
 //!
 //! Owns the order and the verdict. A failed check does not hide the ones after it: everything
 //! runs, the failures are listed, and the exit code is theirs. The test runner comes last so
@@ -11,7 +12,7 @@ use anyhow::{Result, bail};
 use self::count::Count;
 use crate::command::{self, Transcript};
 use crate::workspace::Workspace;
-use crate::{docs, install, tidy};
+use crate::{conformance, docs, install, tidy};
 
 /// Nextest's filter for tests that need real peers; `cargo test` skips by the bare prefix.
 const NOT_PEERS: &str = "not test(/(^|::)peers::/)";
@@ -19,7 +20,8 @@ const NOT_PEERS: &str = "not test(/(^|::)peers::/)";
 /// What to run.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Leave out the tests that talk to real peers, and do not install those
+    /// Leave out the tests that talk to real peers and the conformance suites, and do not
+    /// install those
     #[arg(long)]
     no_peers: bool,
     /// Run only tests whose name contains this, and none of the checks
@@ -56,6 +58,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             ),
         );
         note("docs", docs::run(workspace, &docs::Options { check: true }));
+        if !options.no_peers {
+            let everything = conformance::ClientOptions::default();
+            note("conformance", conformance::client(workspace, &everything));
+        }
     }
     let mut total = Some(Count::default());
     for (name, transcript) in [

@@ -87,37 +87,42 @@ impl Workspace {
     /// Builds `toolway` and returns the executable as cargo reports it, wherever its target
     /// directory is.
     pub(crate) fn build_binary(&self, profile: Profile) -> Result<PathBuf> {
-        let mut command = self.cargo();
-        command.args([
-            "build",
-            "--package",
-            "toolway-cli",
-            "--bin",
-            "toolway",
-            "--locked",
-        ]);
+        let mut words = vec!["--package", "toolway-cli", "--bin", "toolway"];
         if matches!(profile, Profile::Release) {
-            command.arg("--release");
+            words.push("--release");
         }
-        let output = command
+        self.build(&words, "toolway")
+    }
+
+    /// Builds an example of any crate. All of the workspace decides on features, as it does for
+    /// the tests, so that nothing is compiled twice.
+    pub(crate) fn build_example(&self, name: &str) -> Result<PathBuf> {
+        self.build(&["--workspace", "--example", name], name)
+    }
+
+    fn build(&self, words: &[&str], name: &str) -> Result<PathBuf> {
+        let output = self
+            .cargo()
+            .args(["build", "--locked"])
+            .args(words)
             .arg("--message-format=json-render-diagnostics")
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()
             .context("`cargo build` cannot be run")?;
         if !output.status.success() {
-            bail!("`toolway` does not build");
+            bail!("`{name}` does not build");
         }
-        executable_in(&String::from_utf8_lossy(&output.stdout))
-            .context("`cargo build` named no executable called `toolway`")
+        executable_in(&String::from_utf8_lossy(&output.stdout), name)
+            .with_context(|| format!("`cargo build` named no executable called `{name}`"))
     }
 }
 
-fn executable_in(messages: &str) -> Option<PathBuf> {
+fn executable_in(messages: &str, name: &str) -> Option<PathBuf> {
     messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "toolway")
+        .filter(|message| message["target"]["name"] == name)
         .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
         .next_back()
 }
@@ -135,7 +140,10 @@ mod tests {
             "\n",
             r#"{"reason":"build-finished","success":true}"#,
         );
-        assert_eq!(executable_in(messages), Some(PathBuf::from("/t/toolway")));
-        assert_eq!(executable_in("{}"), None);
+        assert_eq!(
+            executable_in(messages, "toolway"),
+            Some(PathBuf::from("/t/toolway"))
+        );
+        assert_eq!(executable_in("{}", "toolway"), None);
     }
 }

@@ -69,6 +69,8 @@ pub use toolway_transport::stdio::keeper;
 pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldState};
 /// The words both sides speak: names, scopes, states, diagnoses.
 pub use toolway_types as types;
+/// What a [`Respondent`] says when it cannot answer.
+pub use toolway_wire::RpcError;
 /// What results, tools, resources and prompts look like, read.
 pub use toolway_wire::view;
 pub use watch::{ConfigWatch, Watched};

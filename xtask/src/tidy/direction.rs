@@ -42,6 +42,7 @@ const BELOW: &[(&str, &[&str])] = &[
             "toolway-types",
             "toolway-wire",
             "toolway-transport",
+            "toolway",
             "toolway-gateway",
         ],
     ),

@@ -1,14 +1,18 @@
-//! Servers that nobody here wrote: official ones from npm and PyPI, and FastMCP.
+//! Servers that nobody here wrote: official ones from npm and PyPI, FastMCP, and small ones of
+//! ours on the official SDKs.
 //!
 //! `cargo xtask test` installs them; `tests/peers/README.md` says how each is started.
 
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+mod embedded;
+mod listening;
+mod remote;
+
+use std::process::Command;
 
 use serde_json::{Value, json};
 use toolway_testkit::{CommandOutput, TempHome, peers};
 
+use self::listening::Peer;
 use crate::support::{servers, toolway};
 
 fn node(package: &str, args: &[&str]) -> Value {
@@ -166,51 +170,10 @@ fn git_over_stdio() {
     assert!(status.stdout.starts_with("Repository status:"), "{status}");
 }
 
-/// A server that listens; ended with its test.
-struct Listening(Child);
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Reads lines until one holds the words that say "I listen", and returns it.
-fn wait_for(stream: impl std::io::Read, words: &str) -> String {
-    BufReader::new(stream)
-        .lines()
-        .map_while(Result::ok)
-        .find(|line| line.contains(words))
-        .unwrap_or_else(|| panic!("it ended before it said `{words}`"))
-}
-
 #[test]
 fn everything_over_streamable_http() {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let entry = node("server-everything", &["streamableHttp"]);
-    let mut child = Command::new("node")
-        .args(
-            entry["args"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|word| word.as_str().unwrap()),
-        )
-        .env("PORT", port.to_string())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let stderr = child.stderr.take().unwrap();
-    let _server = Listening(child);
-    wait_for(stderr, "listening on port");
-    let url = format!("http://127.0.0.1:{port}/mcp");
-    let home = home_with("everything", json!({ "type": "http", "url": url }));
+    let server = Peer::EverythingHttp.start();
+    let home = home_with("everything", server.entry());
     assert_eq!(listed(&home)["era"], "legacy");
     assert_eq!(
         call(&home, &["everything", "echo", "message=over http"]).stdout,
@@ -219,26 +182,15 @@ fn everything_over_streamable_http() {
     // Without configuring it, too.
     let bare = TempHome::new();
     assert_eq!(
-        call(&bare, &[&url, "echo", "message=hi"]).stdout,
+        call(&bare, &[&server.url, "echo", "message=hi"]).stdout,
         "Echo: hi\n"
     );
 }
 
 #[test]
 fn fastmcp_over_http_in_the_modern_era() {
-    let script = peers::workspace().join("tests/peers/fastmcp_server.py");
-    let mut child = Command::new(peers::python_program("python"))
-        .arg(script)
-        .arg("0")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let stdout = child.stdout.take().unwrap();
-    let _server = Listening(child);
-    let line = wait_for(stdout, "listening on ");
-    let url = line.trim().trim_start_matches("listening on ").to_owned();
-    let home = home_with("fast", json!({ "type": "http", "url": url }));
+    let peer = Peer::FastMcp.start();
+    let home = home_with("fast", peer.entry());
     let server = listed(&home);
     assert_eq!(server["era"], "modern");
     assert_eq!(server["protocolVersion"], "2026-07-28");

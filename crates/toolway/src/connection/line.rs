@@ -96,6 +96,11 @@ impl Standing {
         });
     }
 
+    /// What the failure of a request that was no call says about the session.
+    pub(super) fn note_failure(&self, error: &RequestError) {
+        self.judge(&Err(error.clone()));
+    }
+
     /// What the outcome of a request says about the session. True when the server does not know
     /// the session any more, and so never saw the request.
     fn judge(&self, outcome: &Result<Box<RawValue>, RequestError>) -> bool {

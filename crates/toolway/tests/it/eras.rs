@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolway::{Host, HostOptions};
-use toolway_types::Era;
+use toolway_types::{ConnectionState, Era};
 
-use crate::http::{Server, document, reply};
+use crate::http::{Server, reply};
 use crate::support::*;
 
 /// Connects once, with a memory, and tells the era and what the server heard meanwhile.
@@ -181,12 +181,14 @@ fn stream(mut lines: mpsc::UnboundedReceiver<Value>) -> Response {
     ([("content-type", "text/event-stream")], body).into_response()
 }
 
-#[tokio::test]
-async fn over_http_a_subscription_is_one_long_answer_and_is_opened_again() {
-    let version = Arc::new(AtomicUsize::new(0));
-    let (opened, mut subscriptions) = mpsc::unbounded_channel();
-    let shown_version = Arc::clone(&version);
-    let server = Server::start(move |message, _| match message["method"].as_str() {
+/// Answers as a modern server that announces changes of its one tool, named after `version`;
+/// each subscription is handed out.
+fn announcing(
+    message: &Value,
+    version: usize,
+    opened: &mpsc::UnboundedSender<(Value, mpsc::UnboundedSender<Value>)>,
+) -> Response {
+    match message["method"].as_str() {
         Some("server/discover") => {
             let Reply::Result(mut result) = modern(message) else {
                 panic!("a modern request")
@@ -195,12 +197,9 @@ async fn over_http_a_subscription_is_one_long_answer_and_is_opened_again() {
             reply(message, Reply::Result(result))
         }
         Some("tools/list") => {
-            let name = format!("v{}", shown_version.load(Ordering::SeqCst));
-            let result = json!({ "resultType": "complete", "tools": [tool(&name)] });
-            document(
-                200,
-                &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }),
-            )
+            let tools = [tool(&format!("v{version}"))];
+            let result = json!({ "resultType": "complete", "tools": tools });
+            reply(message, Reply::Result(result))
         }
         Some("subscriptions/listen") => {
             let (say, lines) = mpsc::unbounded_channel();
@@ -208,41 +207,54 @@ async fn over_http_a_subscription_is_one_long_answer_and_is_opened_again() {
             stream(lines)
         }
         _ => reply(message, modern(message)),
+    }
+}
+
+fn tagged(method: &str, id: &Value) -> Value {
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+    let notifications = json!({ "toolsListChanged": true });
+    let params = json!({ "_meta": meta, "notifications": notifications });
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// Waits until the server has a tool of this name.
+async fn shows(host: &Host, wanted: &str) {
+    let has = |picture: &Arc<toolway::HostSnapshot>| {
+        let tools = picture.catalog.tools_of(&name("web"));
+        tools.iter().any(|tool| tool.key.tool == wanted)
+    };
+    host.watch().wait_for(has).await.expect("the host lives");
+}
+
+#[tokio::test]
+async fn over_http_a_subscription_is_one_long_answer_and_is_opened_again() {
+    let version = Arc::new(AtomicUsize::new(0));
+    let (opened, mut subscriptions) = mpsc::unbounded_channel();
+    let current = Arc::clone(&version);
+    let server = Server::start(move |message, _| {
+        announcing(message, current.load(Ordering::SeqCst), &opened)
     })
     .await;
-    let tagged = |method: &str, id: &Value| {
-        let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
-        let notifications = json!({ "toolsListChanged": true });
-        let params = json!({ "_meta": meta, "notifications": notifications });
-        json!({ "jsonrpc": "2.0", "method": method, "params": params })
-    };
-    let acknowledged = "notifications/subscriptions/acknowledged";
     let home = Home::new();
     let plan = home.plan(&json!({ "web": { "type": "http", "url": server.url } }));
     let host = Host::start(plan, home.options());
     host.settled().await;
-    let shows = async |wanted: &str| {
-        let has = |picture: &Arc<toolway::HostSnapshot>| {
-            let tools = picture.catalog.tools_of(&name("web"));
-            tools.iter().any(|tool| tool.key.tool == wanted)
-        };
-        let mut pictures = host.watch();
-        drop(pictures.wait_for(has).await.expect("the host lives"));
-    };
     let (id, say) = subscriptions.recv().await.expect("it is opened");
-    say.send(tagged(acknowledged, &id)).expect("it is read");
+    say.send(tagged(ACKNOWLEDGED, &id)).expect("it is read");
     version.store(1, Ordering::SeqCst);
     say.send(tagged("notifications/tools/list_changed", &id))
         .expect("it is read");
-    shows("v1").await;
+    shows(&host, "v1").await;
 
     // The stream breaks off, and something changes before the next one.
     version.store(2, Ordering::SeqCst);
     drop(say);
     let (again, say) = subscriptions.recv().await.expect("it is opened again");
     assert_ne!(again, id);
-    say.send(tagged(acknowledged, &again)).expect("it is read");
-    shows("v2").await;
+    say.send(tagged(ACKNOWLEDGED, &again)).expect("it is read");
+    shows(&host, "v2").await;
 
     host.shutdown().await;
     say.closed().await;
@@ -251,4 +263,39 @@ async fn over_http_a_subscription_is_one_long_answer_and_is_opened_again() {
         !heard.contains(&"notifications/cancelled".to_owned()),
         "{heard:?}"
     );
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_is_noticed_by_its_subscription_and_comes_back() {
+    let (opened, mut subscriptions) = mpsc::unbounded_channel();
+    let first = opened.clone();
+    let server = Server::start(move |message, _| announcing(message, 1, &first)).await;
+    let address = server
+        .url
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp");
+    let address = address.to_owned();
+    let home = Home::new();
+    let plan = home.plan(&json!({ "web": { "type": "http", "url": server.url } }));
+    let host = Host::start(plan, home.options());
+    host.settled().await;
+    let (id, say) = subscriptions.recv().await.expect("it is opened");
+    say.send(tagged(ACKNOWLEDGED, &id)).expect("it is read");
+    shows(&host, "v1").await;
+
+    // Nobody calls anything: only the broken stream tells.
+    server.stop().await;
+    drop(say);
+    let lost = |picture: &Arc<toolway::HostSnapshot>| {
+        picture
+            .server("web")
+            .is_some_and(|server| !matches!(server.state, ConnectionState::Connected(_)))
+    };
+    host.watch().wait_for(lost).await.expect("the host lives");
+    let _server =
+        Server::start_at(&address, move |message, _| announcing(message, 2, &opened)).await;
+    shows(&host, "v2").await;
+    let again = subscriptions.recv().await.expect("it is opened again");
+    assert_ne!(again.0, Value::Null);
+    host.shutdown().await;
 }

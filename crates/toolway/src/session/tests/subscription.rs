@@ -11,6 +11,7 @@ struct Scene {
     peer: Peer,
     session: Session,
     standing: watch::Receiver<Standing>,
+    failures: Arc<Mutex<Vec<String>>>,
     _pump: Task<()>,
     _task: Task<()>,
 }
@@ -28,11 +29,17 @@ impl Scene {
         let (session, ()) = tokio::join!(greet(&correlator, &greeting), script);
         let session = session.expect("the handshake succeeds");
         let (report, standing) = watch::channel(Standing::default());
-        let task = tasks::spawn("subscription", session.clone().subscribe(report));
+        let failures: Arc<Mutex<Vec<String>>> = Arc::default();
+        let heard = Arc::clone(&failures);
+        let failed = move |error: &RequestError| {
+            heard.lock().expect("one thread").push(error.to_string());
+        };
+        let task = tasks::spawn("subscription", session.clone().subscribe(report, failed));
         Self {
             peer,
             session,
             standing,
+            failures,
             _pump: pump,
             _task: task,
         }
@@ -110,7 +117,7 @@ async fn a_server_with_nothing_to_announce_is_not_asked() {
     let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::Stream).await;
     assert_eq!(session.facts().era, Era::Modern);
     let (report, _standing) = watch::channel(Standing::default());
-    session.subscribe(report).await;
+    session.subscribe(report, |_| ()).await;
     assert!(peer.commands.try_recv().is_err());
 
     let (session, _pump, _peer) = legacy().await;
@@ -313,4 +320,22 @@ async fn an_open_subscription_does_not_hold_up_the_end() {
     let Scene { _task: task, .. } = scene;
     task.join().await.expect("it ends with the channel");
     assert_eq!(ended.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_be_reached_is_told_of_and_tried_until_it_can_be() {
+    let mut scene = Scene::new(Delivery::PerRequest, &all()).await;
+    for _ in 0..20 {
+        let (request, waited) = scene.asked().await;
+        assert!(waited <= Duration::from_secs(38), "{waited:?}");
+        let failure = SendFailure::Unreachable {
+            refused: false,
+            message: "nobody home".to_owned(),
+        };
+        scene.peer.fail(&request, failure).await;
+    }
+    let (request, _) = scene.asked().await;
+    assert_eq!(scene.failures.lock().expect("one thread").len(), 20);
+    scene.acknowledge(&request, json!({})).await;
+    scene.until(|standing| standing.openings == 1).await;
 }

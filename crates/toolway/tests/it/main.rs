@@ -9,11 +9,13 @@
 
 mod asking;
 mod eras;
+mod events;
 mod expiry;
 mod healing;
 mod host;
 mod http;
 mod lifecycle;
+mod panics;
 mod processes;
 mod push;
 mod reload;

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toolway::keeper::Keeper;
 use toolway::{Host, HostOptions, Journal, Protected, Protection, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
@@ -94,6 +95,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         roots: Vec::new(),
         http: client_options(context),
         shield: shield(context),
+        keeper: Keeper::same_program(),
         journal: Some(Journal::in_directory(State(context).logs())),
         ..HostOptions::default()
     }

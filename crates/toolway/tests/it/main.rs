@@ -7,9 +7,15 @@
     reason = "these are tests: they spawn servers of their own, and fail by panicking"
 )]
 
+mod asking;
+mod expiry;
+mod healing;
 mod host;
 mod http;
 mod lifecycle;
+mod processes;
+mod reload;
+mod sleep;
 mod stdio;
 mod support;
 mod watching;

@@ -13,6 +13,7 @@
 pub mod chaos;
 pub mod home;
 pub mod leakcheck;
+pub mod listening;
 pub mod output;
 pub mod peers;
 pub mod script;
@@ -20,6 +21,7 @@ pub mod scripted;
 
 pub use home::TempHome;
 pub use leakcheck::{Canary, Census, Process};
+pub use listening::{ListeningServer, Way};
 pub use output::CommandOutput;
-pub use script::{Exit, Script, Speaks};
-pub use scripted::{HttpPeer, ScriptedServer};
+pub use script::{Escape, Exit, Script, Speaks};
+pub use scripted::ScriptedServer;

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::patience;
+
 /// The environment variable that marks the processes of one test.
 pub const CANARY_VARIABLE: &str = "TOOLWAY_TEST_CANARY";
 
@@ -92,18 +94,77 @@ impl Census {
 
     /// Panics, naming what is new, when there are more descriptors or children than in `before`.
     pub fn assert_no_more_than(&self, before: &Census) {
+        if let Err(difference) = self.compare(before) {
+            panic!("{difference}");
+        }
+    }
+
+    fn compare(&self, before: &Census) -> Result<(), String> {
         let new: Vec<_> = self
             .children
             .iter()
             .filter(|child| !before.children.contains(child))
             .collect();
-        assert!(new.is_empty(), "children were left behind: {new:#?}");
-        assert!(
-            self.descriptors.len() <= before.descriptors.len(),
-            "descriptors were left open: before {:#?}, after {:#?}",
-            before.descriptors,
-            self.descriptors
-        );
+        if !new.is_empty() {
+            return Err(format!("children were left behind: {new:#?}"));
+        }
+        if self.descriptors.len() > before.descriptors.len() {
+            return Err(format!(
+                "descriptors were left open: before {:#?}, after {:#?}",
+                before.descriptors, self.descriptors
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A check around a fault test: nothing of it may be left when it is over.
+///
+/// Begin it inside the runtime, so that the runtime's own descriptors are in the baseline, and put
+/// [`LeakCheck::env`] into the `env` of every server entry.
+#[derive(Debug)]
+#[must_use = "only `assert_clean` checks anything"]
+pub struct LeakCheck {
+    canary: Canary,
+    before: Census,
+}
+
+impl LeakCheck {
+    /// Counts what there is already.
+    pub fn begin() -> Self {
+        Self {
+            canary: Canary::new(),
+            before: Census::take(),
+        }
+    }
+
+    /// The mark of this check.
+    pub fn canary(&self) -> &Canary {
+        &self.canary
+    }
+
+    /// The mark as an environment variable.
+    pub fn env(&self) -> (&'static str, &str) {
+        (self.canary.name(), self.canary.value())
+    }
+
+    /// Waits until no marked process lives, no child is left (zombies are) and no more descriptors
+    /// are open than before; panics with what is left when that does not happen.
+    pub async fn assert_clean(self) {
+        patience::eventually(|| self.verdict()).await;
+    }
+
+    /// The same for a test without a runtime.
+    pub fn assert_clean_blocking(self) {
+        patience::eventually_blocking(|| self.verdict());
+    }
+
+    fn verdict(&self) -> Result<(), String> {
+        let left = self.canary.processes();
+        if !left.is_empty() {
+            return Err(format!("processes were left behind: {left:#?}"));
+        }
+        Census::take().compare(&self.before)
     }
 }
 
@@ -215,5 +276,32 @@ mod tests {
         if let Err(panic) = checked {
             std::panic::resume_unwind(panic);
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "descriptors were left open")]
+    fn an_open_descriptor_fails_the_comparison() {
+        let before = Census::take();
+        let _held = fs::File::open("/dev/null").unwrap();
+        Census::take().assert_no_more_than(&before);
+    }
+
+    #[test]
+    fn a_check_waits_for_the_last_process_to_go() {
+        let check = LeakCheck::begin();
+        let (name, value) = check.env();
+        let mut child = Command::new("cat")
+            .env(name, value)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert_eq!(check.canary().processes().len(), 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(child.stdin.take());
+                child.wait().unwrap();
+            });
+            check.assert_clean_blocking();
+        });
     }
 }

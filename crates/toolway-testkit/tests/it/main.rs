@@ -1,5 +1,5 @@
 //! The scripted server as the process it is.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod listening;
 

@@ -53,6 +53,7 @@ pub(crate) fn with_host<T>(
 pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
+        era_memory: Some(context.environment.state_home().join("eras.json")),
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
         // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.

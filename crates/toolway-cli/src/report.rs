@@ -242,8 +242,16 @@ impl From<CallError> for Report {
             CallError::NeedsAuth { server } => Report::needs_login(server.as_str()),
             CallError::TimedOut { .. } => Report::new(Exit::TimedOut, message)
                 .hint("give it longer with `--timeout <seconds>`"),
-            CallError::Cancelled { .. } => {
+            CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => {
                 Report::new(Exit::TimedOut, message).hint("run it again")
+            }
+            CallError::InputRefused { .. } => Report::new(Exit::ToolError, message)
+                .hint("call it from a program that can put its questions to a person"),
+            CallError::TooManyRounds { server, .. } => {
+                Report::new(Exit::ToolError, message).hint(format!(
+                    "it may be broken: see `toolway get {}`",
+                    as_word(server.as_str())
+                ))
             }
             CallError::Protocol { server, .. } => {
                 Report::new(Exit::ToolError, message).hint(format!(

@@ -17,6 +17,7 @@ pub mod load;
 pub mod merge;
 pub mod permission;
 pub mod plan;
+pub mod planner;
 pub mod policy;
 mod raw;
 pub mod schema;
@@ -32,6 +33,7 @@ pub use permission::{
     Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, Subject,
 };
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
+pub use planner::{Planner, watched_paths};
 pub use policy::admit;
 pub use raw::validate;
 pub use schema::schema;

@@ -13,6 +13,7 @@ use toolway_types::{Diagnosis, Origin, Scope};
 use crate::Environment;
 use crate::approval::{self, Approvals};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
+use crate::planner::LastGood;
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
 
 mod flags;
@@ -21,8 +22,9 @@ pub(crate) mod read;
 mod system;
 
 pub use flags::split_command;
+pub(crate) use plugins::plugin_files;
 use read::read_text;
-pub(crate) use system::read_policy;
+pub(crate) use system::{read_policy, system_files};
 
 /// What the command line says about configuration.
 #[derive(Debug, Default, Clone)]
@@ -90,6 +92,15 @@ pub(crate) struct Place {
 
 /// Reads everything.
 pub fn load(environment: &Environment, flags: &Flags) -> Layers {
+    load_with(environment, flags, None)
+}
+
+/// As [`load`]; servers of a file that cannot be read now are those it had when it could.
+pub(crate) fn load_with(
+    environment: &Environment,
+    flags: &Flags,
+    last_good: Option<&mut LastGood>,
+) -> Layers {
     let consent = if flags.approve_project_servers {
         Consent::ThisRun
     } else {
@@ -99,6 +110,7 @@ pub fn load(environment: &Environment, flags: &Flags) -> Layers {
     let mut loader = Loader {
         environment,
         strict: flags.strict,
+        last_good,
         layers: Vec::new(),
         diagnoses: environment.diagnoses().to_vec(),
         blocked: None,
@@ -127,6 +139,8 @@ pub fn load(environment: &Environment, flags: &Flags) -> Layers {
 struct Loader<'a> {
     environment: &'a Environment,
     strict: bool,
+    /// Only for a run that plans more than once.
+    last_good: Option<&'a mut LastGood>,
     layers: Vec<Layer>,
     diagnoses: Vec<Diagnosis>,
     blocked: Option<Diagnosis>,
@@ -148,26 +162,38 @@ impl Loader<'_> {
         });
     }
 
-    /// Reads a file that may be absent; what cannot be read is diagnosed.
+    /// Reads a file that may be absent; what cannot be read is diagnosed, and what it said when
+    /// it could be read stands for it.
     fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
         let source = Source::File(path.to_path_buf());
         let text = match read_text(path) {
-            Ok(text) => text?,
+            Ok(Some(text)) => text,
+            Ok(None) => {
+                if let Some(last_good) = &mut self.last_good {
+                    last_good.forget(path);
+                }
+                return None;
+            }
             Err(error) => {
                 let diagnosis = Diagnosis::error(format!("the file {error}"));
                 self.diagnoses
                     .push(diagnosis.at(source.origin(error.line())));
                 self.unreadable(kind, source.origin(error.line()));
-                return None;
+                return self.last_good.as_ref()?.recall(path);
             }
         };
         match raw::read(&text, &source, kind) {
-            Ok(file) => Some(file),
+            Ok(file) => {
+                if let Some(last_good) = &mut self.last_good {
+                    last_good.keep(path, &file);
+                }
+                Some(file)
+            }
             Err(diagnosis) => {
                 let line = diagnosis.origin.as_ref().and_then(Origin::line);
                 self.diagnoses.push(diagnosis);
                 self.unreadable(kind, source.origin(line.unwrap_or(1)));
-                None
+                self.last_good.as_ref()?.recall(path)
             }
         }
     }

@@ -188,6 +188,9 @@ pub struct Limits {
     pub connect_timeout: Duration,
     /// `MCP_TOOL_TIMEOUT`: the longest a call may take, where its server says nothing.
     pub tool_timeout: Duration,
+    /// `MCP_TOOL_IDLE_TIMEOUT`: the longest a call may go without a sign of life; zero is for
+    /// ever, and absent leaves it to the kind of server.
+    pub tool_idle_timeout: Option<Duration>,
     /// `MCP_SERVER_CONNECTION_BATCH_SIZE`: local servers that connect at a time.
     pub local_batch: usize,
     /// `MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE`: remote servers that connect at a time.
@@ -201,12 +204,16 @@ impl Default for Limits {
         Self {
             connect_timeout: Duration::from_secs(30),
             tool_timeout: Duration::from_secs(100_000),
+            tool_idle_timeout: None,
             local_batch: 3,
             remote_batch: 20,
             max_output_tokens: 25_000,
         }
     }
 }
+
+/// The end of both spellings of the limit on silence, the one limit that may be nought.
+const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
 
 /// The variables managed settings may set without anybody being asked.
 const MANAGED: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
@@ -222,6 +229,9 @@ impl Limits {
         for name in [
             "MCP_TIMEOUT",
             "MCP_TOOL_TIMEOUT",
+            // The other host's spelling first, so that ours wins.
+            "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
+            "MCP_TOOL_IDLE_TIMEOUT",
             "MCP_SERVER_CONNECTION_BATCH_SIZE",
             "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE",
             "MAX_MCP_OUTPUT_TOKENS",
@@ -256,11 +266,19 @@ impl Limits {
         limits
     }
 
-    /// Sets one of them; false when the text is no positive number.
+    /// Sets one of them; false when the text is no positive number, or nought where that means
+    /// something.
     fn set(&mut self, name: &str, text: &str) -> bool {
-        let Some(number) = text.trim().parse::<u64>().ok().filter(|number| *number > 0) else {
+        let Ok(number) = text.trim().parse::<u64>() else {
             return false;
         };
+        if name.ends_with(IDLE) {
+            self.tool_idle_timeout = Some(Duration::from_millis(number));
+            return true;
+        }
+        if number == 0 {
+            return false;
+        }
         let count = usize::try_from(number).unwrap_or(usize::MAX);
         match name {
             "MCP_TIMEOUT" => self.connect_timeout = Duration::from_millis(number),
@@ -275,9 +293,12 @@ impl Limits {
 }
 
 fn not_a_number(name: &str) -> Diagnosis {
-    Diagnosis::warning(format!(
-        "`{name}` is not a whole number above zero; the default is kept"
-    ))
+    let wanted = if name.ends_with(IDLE) {
+        "a whole number"
+    } else {
+        "a whole number above zero"
+    };
+    Diagnosis::warning(format!("`{name}` is not {wanted}; the default is kept"))
 }
 
 /// Reads everything and decides everything.

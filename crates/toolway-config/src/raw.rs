@@ -95,7 +95,7 @@ impl RawServer {
 }
 
 /// What one file said.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RawFile {
     pub(crate) servers: Vec<RawServer>,
     pub(crate) settings: Settings,

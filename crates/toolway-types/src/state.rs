@@ -1,7 +1,7 @@
 //! The five states of a connection, as one closed type.
 //!
-//! Owns the states and what each carries for the eye; the moves between them belong to the
-//! connection task in `toolway`.
+//! Owns the states, what each carries for the eye, and which may follow which; when they do is
+//! the affair of the connections in `toolway`.
 
 use serde_json::Value;
 
@@ -40,6 +40,23 @@ impl ConnectionState {
             ConnectionState::Failed(_) => "failed",
             ConnectionState::NeedsAuth { .. } => "needs-auth",
             ConnectionState::Disabled { .. } => "disabled",
+        }
+    }
+
+    /// Whether this state may follow that one. What a state carries may change while it stays
+    /// the same, except that a new session is always `pending` first.
+    pub fn may_become(&self, next: &Self) -> bool {
+        use ConnectionState::{Connected, Disabled, Failed, NeedsAuth, Pending};
+        match (self, next) {
+            (Pending { .. }, _)
+            | (Failed(_) | NeedsAuth { .. } | Disabled { .. } | Connected(_), Pending { .. })
+            | (Connected(_) | Failed(_), Failed(_))
+            | (NeedsAuth { .. }, NeedsAuth { .. })
+            | (Disabled { .. }, Disabled { .. }) => true,
+            (Connected(_), Connected(_) | NeedsAuth { .. } | Disabled { .. })
+            | (Failed(_), Connected(_) | NeedsAuth { .. } | Disabled { .. })
+            | (NeedsAuth { .. }, Connected(_) | Failed(_) | Disabled { .. })
+            | (Disabled { .. }, Connected(_) | Failed(_) | NeedsAuth { .. }) => false,
         }
     }
 }
@@ -85,4 +102,65 @@ pub enum FailureKind {
     Protocol,
     /// The transport is known but this build cannot open it yet.
     Unsupported,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn states() -> [ConnectionState; 5] {
+        [
+            ConnectionState::Pending { attempt: 2 },
+            ConnectionState::Connected(Box::new(ServerFacts {
+                era: Era::Legacy,
+                protocol_version: "2025-11-25".to_owned(),
+                server_info: Value::Null,
+                capabilities: Value::Null,
+                instructions: None,
+            })),
+            ConnectionState::Failed(Failure {
+                kind: FailureKind::Closed,
+                message: "gone".to_owned(),
+                stderr: Vec::new(),
+            }),
+            ConnectionState::NeedsAuth {
+                detail: Untrusted::new(""),
+            },
+            ConnectionState::Disabled {
+                reason: "off".to_owned(),
+            },
+        ]
+    }
+
+    #[test]
+    fn only_the_legal_moves_are_possible() {
+        let mut moves = Vec::new();
+        for from in states() {
+            for to in states() {
+                if from.as_str() != to.as_str() && from.may_become(&to) {
+                    moves.push(format!("{}→{}", from.as_str(), to.as_str()));
+                }
+            }
+        }
+        assert_eq!(
+            moves,
+            [
+                "pending→connected",
+                "pending→failed",
+                "pending→needs-auth",
+                "pending→disabled",
+                "connected→pending",
+                "connected→failed",
+                "failed→pending",
+                "needs-auth→pending",
+                "disabled→pending",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_new_session_is_always_pending_first() {
+        let [_, connected, ..] = states();
+        assert!(!connected.may_become(&connected));
+    }
 }

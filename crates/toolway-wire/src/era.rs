@@ -64,6 +64,22 @@ pub mod method {
     pub const PROMPTS_GET: &str = "prompts/get";
     /// Modern: one long request that carries notifications.
     pub const SUBSCRIPTIONS_LISTEN: &str = "subscriptions/listen";
+    /// Legacy: the server asks which roots there are; modern: it asks in a round of input.
+    pub const ROOTS_LIST: &str = "roots/list";
+    /// The server asks a person something.
+    pub const ELICITATION_CREATE: &str = "elicitation/create";
+    /// The server asks a model something.
+    pub const SAMPLING_CREATE: &str = "sampling/createMessage";
+    /// Tasks extension: how far a task is.
+    pub const TASKS_GET: &str = "tasks/get";
+    /// Tasks extension: input for a task.
+    pub const TASKS_UPDATE: &str = "tasks/update";
+    /// Tasks extension: nobody wants a task any more.
+    pub const TASKS_CANCEL: &str = "tasks/cancel";
+    /// Tasks extension: a task is further than before.
+    pub const TASK_CHANGED: &str = "notifications/tasks";
+    /// Legacy: the client's roots changed.
+    pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     /// Nobody waits for a request any more.
     pub const CANCELLED: &str = "notifications/cancelled";
     /// How far a request has come.

@@ -43,6 +43,11 @@ impl<'a> Members<'a> {
         self.value(name).map(ToOwned::to_owned)
     }
 
+    /// Every member in order, `null` included.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter().map(|(key, value)| (&**key, *value))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -4,9 +4,11 @@
 //! [`ItemFault`], never the loss of the list; only a result that is not a list at all is an error.
 
 pub mod content;
+pub mod elicit;
 pub(crate) mod lenient;
 pub mod prompt;
 pub mod resource;
+pub mod task;
 pub mod tool;
 
 use serde_json::value::RawValue;

@@ -18,7 +18,7 @@ mod error;
 
 use error::brief;
 
-pub use error::{CallError, Oversize, Problem, RefusedBy};
+pub use error::{CallError, Oversize, Problem, RefusedBy, TimeLimit};
 
 /// A wish to run a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +70,10 @@ pub struct CallOptions {
     pub consent: Consent,
     /// The longest it may take; the server's entry and then the general limit decide otherwise.
     pub timeout: Option<Duration>,
+    /// The longest it may go without a sign of life, which progress is; zero is for ever. Where
+    /// it is absent the general limit decides, but never less than the limit on the whole call
+    /// that was given here or by the server's entry.
+    pub idle_timeout: Option<Duration>,
     /// Where news of a long call goes.
     pub progress: Option<ProgressSink>,
 }
@@ -80,6 +84,7 @@ impl CallOptions {
         Self {
             consent,
             timeout: None,
+            idle_timeout: None,
             progress: None,
         }
     }
@@ -91,6 +96,7 @@ impl fmt::Debug for CallOptions {
             .debug_struct("CallOptions")
             .field("consent", &self.consent)
             .field("timeout", &self.timeout)
+            .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
             .finish()
     }

@@ -1,50 +1,108 @@
-//! One server's connection: a task that connects it, keeps it, and ends it.
+//! One server's connection: a task that connects it, keeps it, brings it back, and ends it.
 //!
-//! Owns the server's session and everything behind it, and reports every change of state. Parts:
-//! `source.rs` (where the channel comes from), `lists.rs` (what the server offers).
+//! Owns the server's session and everything behind it for as long as the server is configured,
+//! and reports every change of state. The task is a loop: it lives through a phase until an
+//! event ends it, and the event decides on the next phase. Parts: `attempt.rs` (open, greet,
+//! list), `keep.rs` (while it stands), `course.rs` (what follows what), `backoff.rs` (when to
+//! try again), `line.rs` (how calls
+//! reach the session), `source.rs` (where the channel comes from), `lists.rs` (what the server
+//! offers), `follow.rs` (when that is fetched again), `era_memory.rs` (which era it spoke last
+//! time), `clock.rs` (whether the machine slept).
 //! Does not own the picture that others see: reports go to the supervisor.
 //!
-//! Invariants: the time limit covers opening, greeting and listing together; a connection that
-//! fails or is stopped leaves nothing running; nothing here waits for another server.
+//! Invariants: the time limit covers opening, greeting and listing together; what an attempt
+//! opened is gone before the next one begins; a connection that fails or is stopped leaves
+//! nothing running; nothing here waits for another server.
 
-use std::path::PathBuf;
-use std::pin::pin;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use futures_util::FutureExt as _;
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_transport::stdio::stderr::ServerLog;
-use toolway_transport::{CloseReason, OpenOptions};
-use toolway_types::{ConnectionState, Failure, FailureKind, ProtocolMode, ServerName, Untrusted};
-use tracing::{debug, info};
+use toolway_config::Limits;
+use toolway_transport::OpenOptions;
+use toolway_types::{ConnectionState, Failure, ServerName, Untrusted};
+use tracing::{Instrument as _, info_span};
 
+use self::attempt::Live;
+pub use self::backoff::RetryFirst;
+use self::course::Course;
+pub(crate) use self::era_memory::EraMemory;
+use self::follow::Follower;
+use self::keep::Loss;
+use self::line::Standing;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
-pub(crate) use self::source::{Group, Source};
-use crate::error::{self, ConnectError};
-use crate::session::{self, ClientIdentity, Correlator, Delivery, Greeting, Session};
-use crate::tasks::{self, Task};
+pub(crate) use self::source::Source;
+use crate::error::ConnectError;
+use crate::journal::{Journal, JournalWriter};
+use crate::respondent::{Respondent, Root};
+use crate::session::ClientIdentity;
 
+mod attempt;
+mod backoff;
+pub(crate) mod clock;
+mod course;
+mod era_memory;
+mod follow;
+mod keep;
 pub(crate) mod line;
 mod lists;
 mod source;
 
 /// What every connection of a host shares.
-#[derive(Debug)]
+#[derive(Clone)]
 pub(crate) struct Context {
     /// Who we are.
     pub client: Arc<ClientIdentity>,
-    /// The directory offered to servers as a root.
-    pub root: Option<PathBuf>,
+    /// Who answers what servers ask.
+    pub respondent: Option<Arc<dyn Respondent>>,
+    /// The roots of this moment.
+    pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
     pub open: OpenOptions,
-    /// The longest that opening, greeting and listing may take together.
+    /// Which era each definition spoke last time.
+    pub eras: EraMemory,
+    /// The longest that opening, greeting and listing may take together, for most servers.
     pub connect_timeout: Duration,
     /// Slots for connecting to local servers.
-    pub local: Semaphore,
+    pub local: Arc<Semaphore>,
     /// Slots for connecting to remote servers.
-    pub remote: Semaphore,
+    pub remote: Arc<Semaphore>,
+    /// Whether a first connection that fails is tried again.
+    pub retry_first: RetryFirst,
+    /// Where it is written down what happens.
+    pub journal: Option<Journal>,
+    /// How many bugs of ours, or of the embedding program, ended a connection.
+    pub panics: Arc<AtomicU64>,
+}
+
+impl Context {
+    /// Takes over the numbers of a plan that concern connecting.
+    pub(crate) fn set_limits(&mut self, limits: &Limits) {
+        self.connect_timeout = limits.connect_timeout;
+        self.local = slots(limits.local_batch);
+        self.remote = slots(limits.remote_batch);
+    }
+}
+
+/// As many slots as a semaphore can have: nought would connect nobody, ever, and there is a most.
+pub(crate) fn slots(wanted: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(wanted.clamp(1, Semaphore::MAX_PERMITS)))
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Context")
+            .field("client", &self.client)
+            .field("open", &self.open)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a connection reports.
@@ -52,6 +110,8 @@ pub(crate) struct Context {
 pub(crate) struct Report {
     /// The server.
     pub server: ServerName,
+    /// The epoch of the order that the connection follows.
+    pub epoch: u64,
     /// What happened.
     pub news: News,
 }
@@ -63,6 +123,13 @@ pub(crate) enum News {
     Connected(Box<Connected>),
     /// The server offers something else than before.
     Offers(Box<Lists>),
+    /// It does not stand, and will be tried.
+    Retrying {
+        /// The number of the attempt to come.
+        attempt: u32,
+        /// Why it does not stand, where that is news.
+        failure: Option<Failure>,
+    },
     /// It does not stand: failed or wants a login.
     Down(ConnectionState),
 }
@@ -70,12 +137,36 @@ pub(crate) enum News {
 /// A connection that stands.
 pub(crate) struct Connected {
     /// The way to the server.
-    pub session: Session,
+    pub standing: Arc<Standing>,
     /// What it offers.
     pub lists: Lists,
 }
 
-/// One server's connection, before its task runs.
+/// What the supervisor wants of a connection. Orders are values that replace each other, so a
+/// hundred of them are as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Orders {
+    /// Grows with each order to connect anew. Reports carry it back.
+    pub epoch: u64,
+    /// How often the newest order may be tried.
+    pub tries: Tries,
+    /// Grows with each time that the machine slept.
+    pub resumed: u64,
+}
+
+/// How often a connection may be tried before it has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Tries {
+    /// As the embedding program decided for first connections.
+    #[default]
+    AsFirst,
+    /// Once.
+    Once,
+    /// A whole series.
+    Series,
+}
+
+/// One server's connection.
 pub(crate) struct Connection {
     /// The server.
     pub server: ServerName,
@@ -83,200 +174,141 @@ pub(crate) struct Connection {
     pub source: Source,
     /// What all connections share.
     pub context: Arc<Context>,
+    /// Where it is written down what happens to it.
+    pub journal: Option<JournalWriter>,
     /// Where reports go.
     pub reports: mpsc::Sender<Report>,
-    /// Asks for an orderly end.
+    /// The epoch of the order that it follows.
+    pub epoch: AtomicU64,
+    /// What is wanted of it.
+    pub orders: watch::Receiver<Orders>,
+    /// Asks for an orderly end at once.
     pub stop: CancellationToken,
+    /// Asks for an end once the calls in flight are done.
+    pub retire: CancellationToken,
 }
 
-/// A channel in use, with the tasks behind it.
-struct Live {
-    correlator: Correlator,
-    pump: Task<()>,
-    server: Option<Task<()>>,
-    log: Option<ServerLog>,
+/// What a connection is in the middle of.
+enum Phase {
+    /// A handshake is under way, or waits for its turn.
+    Connecting,
+    /// It stands.
+    Standing(Box<Connected>),
+    /// It waits before the next attempt.
+    BackingOff(Duration),
+    /// It failed or wants a login: it waits for an order.
+    Resting,
 }
 
-/// What is said of a server that writes far more to stdout than messages (REL-05).
-const NOISY: &str = "writes much to stdout that is not the protocol; its log belongs on stderr";
+/// What ends a phase.
+enum Event {
+    /// An attempt succeeded.
+    Connected(Box<Connected>),
+    /// An attempt failed.
+    NotConnected {
+        error: ConnectError,
+        last_words: Vec<Untrusted>,
+    },
+    /// The connection stood and is gone, or is of no use any more.
+    Lost(Loss),
+    /// The wait is over.
+    Waited,
+    /// An order to connect anew.
+    Ordered(Orders),
+    /// The machine slept while the connection did not stand.
+    Resumed,
+    /// A bug.
+    Panicked,
+    /// It is to end.
+    Ended,
+}
 
-impl Live {
-    /// Ends it in an orderly way; when this returns, nothing of it is left.
-    async fn end(self) {
-        self.correlator.close();
-        if let Err(failure) = self.pump.join().await {
-            debug!(%failure, "the channel did not end by itself");
+impl Connection {
+    /// Connects and keeps the connection, and brings it back when it is lost, until it is to end.
+    pub(crate) async fn run(self) {
+        let mut course = Course::new(*self.orders.borrow());
+        let mut live = None;
+        let mut phase = Phase::Connecting;
+        loop {
+            let span = info_span!("attempt", attempt = course.backoff.attempt());
+            let lived = AssertUnwindSafe(self.live_through(phase, &mut course, &mut live))
+                .catch_unwind()
+                .instrument(span)
+                .await;
+            let next = self
+                .decide(lived.unwrap_or(Event::Panicked), &mut course)
+                .await;
+            // Whatever was open is gone before anything else is tried.
+            if !matches!(next, Some(Phase::Standing(_)))
+                && let Some(live) = live.take()
+            {
+                live.end().await;
+            }
+            match next {
+                Some(next) => phase = next,
+                None => return,
+            }
         }
-        // The server's end of the channel is closed now; a server that does not notice is
-        // dropped with its task.
-        drop(self.server);
+    }
+
+    /// Waits until something ends the phase.
+    async fn live_through(
+        &self,
+        phase: Phase,
+        course: &mut Course,
+        live: &mut Option<Live>,
+    ) -> Event {
+        if let Phase::Standing(connected) = phase {
+            let log = live.as_ref().and_then(Live::log);
+            return self.keep(*connected, log, &mut course.handled).await;
+        }
+        let until = async {
+            match phase {
+                Phase::Connecting => match self.attempt(course.backoff.attempt(), live).await {
+                    Ok(connected) => Event::Connected(Box::new(connected)),
+                    Err(error) => {
+                        let last_words = live.as_ref().map(Live::last_words).unwrap_or_default();
+                        Event::NotConnected { error, last_words }
+                    }
+                },
+                Phase::BackingOff(delay) => {
+                    tokio::time::sleep(delay).await;
+                    Event::Waited
+                }
+                Phase::Standing(_) | Phase::Resting => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.stop.cancelled() => Event::Ended,
+            () = self.retire.cancelled() => Event::Ended,
+            order = self.ordered(&mut course.handled) => order,
+            event = until => event,
+        }
+    }
+
+    /// Waits for an order.
+    async fn ordered(&self, handled: &mut Orders) -> Event {
+        let mut orders = self.orders.clone();
+        let newest = orders.wait_for(|orders| orders != handled).await;
+        let Ok(newest) = newest.map(|newest| *newest) else {
+            // Nobody gives orders any more; the end is told in another way.
+            return std::future::pending().await;
+        };
+        let before = std::mem::replace(handled, newest);
+        if before.epoch == newest.epoch {
+            Event::Resumed
+        } else {
+            Event::Ordered(newest)
+        }
     }
 }
 
 impl Connection {
-    /// Connects, keeps the connection until it ends or is stopped, and clears up.
-    pub(crate) async fn run(self) {
-        let _alarm = Alarm(&self);
-        let slots = match self.source.group() {
-            Group::Local => &self.context.local,
-            Group::Remote => &self.context.remote,
-        };
-        let slot = tokio::select! {
-            () = self.stop.cancelled() => return,
-            slot = slots.acquire() => slot,
-        };
-        let mut live = None;
-        let mut step = Step::Opening;
-        let limit = self.context.connect_timeout;
-        let outcome = tokio::select! {
-            () = self.stop.cancelled() => Err(ConnectError::Stopped),
-            outcome = tokio::time::timeout(limit, self.establish(&mut live, &mut step)) => outcome
-                .unwrap_or(Err(ConnectError::TimedOut { after: limit, waiting_for: step.waits() })),
-        };
-        drop(slot);
-        match outcome {
-            Ok(connected) => {
-                let log = live.as_ref().and_then(|live| live.log.clone());
-                self.keep(connected, log).await;
-            }
-            Err(error) => {
-                let log = live.as_ref().and_then(|live| live.log.as_ref());
-                let last_words = log.map(ServerLog::tail).unwrap_or_default();
-                self.give_up(&error, last_words).await;
-            }
+    /// Reports every change of what the server offers, until the session is over.
+    async fn follow(&self, mut follower: Follower) {
+        while let Some(lists) = follower.next().await {
+            self.report(News::Offers(Box::new(lists))).await;
         }
-        if let Some(live) = live {
-            live.end().await;
-        }
-    }
-
-    /// Opens, greets and lists. What is open at any moment stands in `live`, so that a caller
-    /// that stops waiting can still end it in an orderly way.
-    async fn establish(
-        &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
-    ) -> Result<Connected, ConnectError> {
-        let mut greeting = Greeting {
-            client: Arc::clone(&self.context.client),
-            delivery: self.source.delivery(),
-            mode: self.source.protocol(),
-            timeout: self.context.connect_timeout,
-        };
-        let session = match self.greet(live, step, &greeting).await {
-            // Some servers end at the first message they do not know. They get a fresh process
-            // and the handshake they know.
-            Err(error)
-                if greeting.mode == ProtocolMode::Auto
-                    && greeting.delivery == Delivery::Stream
-                    && error.is_closed() =>
-            {
-                debug!(%error, "the server ended during the probe: starting it again as legacy");
-                greeting.mode = ProtocolMode::Legacy;
-                self.greet(live, step, &greeting).await?
-            }
-            outcome => outcome?,
-        };
-        *step = Step::Listing;
-        let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
-        Ok(Connected { session, lists })
-    }
-
-    async fn greet(
-        &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
-        greeting: &Greeting,
-    ) -> Result<Session, ConnectError> {
-        if let Some(old) = live.take() {
-            old.end().await;
-        }
-        *step = Step::Opening;
-        let opened = self.source.open(&self.context.open).await?;
-        let log = opened.channel.log.clone();
-        let (correlator, pump) = session::open(opened.channel, self.context.root.clone());
-        let pump = tasks::spawn("session", pump.run());
-        let live = live.insert(Live {
-            correlator,
-            pump,
-            server: opened.server,
-            log,
-        });
-        *step = Step::Greeting;
-        session::greet(&live.correlator, greeting).await
-    }
-
-    /// Keeps a connection that stands until it ends or is stopped.
-    async fn keep(&self, connected: Connected, log: Option<ServerLog>) {
-        let session = connected.session.clone();
-        let facts = session.facts();
-        info!(
-            era = facts.era.as_str(),
-            version = facts.protocol_version,
-            "connected"
-        );
-        let lists = connected.lists.clone();
-        self.report(News::Connected(Box::new(connected))).await;
-        let mut following = pin!(self.follow(&session, lists, log));
-        let reason = tokio::select! {
-            () = self.stop.cancelled() => return,
-            reason = session.closed() => reason,
-            () = &mut following => return,
-        };
-        debug!(?reason, strays = ?session.strays(), "connection ended");
-        let failure = match &reason {
-            CloseReason::Asked => return,
-            reason => error::lost(reason),
-        };
-        self.report(News::Down(ConnectionState::Failed(failure)))
-            .await;
-    }
-
-    /// Fetches lists again when the server says that they changed. Changes during a fetch are
-    /// one more fetch after it. A server that floods its stdout is said to, once.
-    async fn follow(&self, session: &Session, mut lists: Lists, mut log: Option<ServerLog>) {
-        let mut changes = session.changes();
-        let mut before = session::ListChanges::default();
-        loop {
-            let noisy = async {
-                match &log {
-                    Some(log) => log.noisy().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let news = tokio::select! {
-                waited = changes.wait_for(|now| *now != before) => waited.map(drop).map_err(drop),
-                () = noisy => Ok(()),
-            };
-            if news.is_err() {
-                return;
-            }
-            if *changes.borrow() == before {
-                log = None;
-                lists.conduct.push(NOISY.to_owned());
-                self.report(News::Offers(Box::new(lists.clone()))).await;
-                continue;
-            }
-            let now = *changes.borrow_and_update();
-            lists
-                .refresh(session, before, now, self.context.connect_timeout)
-                .await;
-            before = now;
-            self.report(News::Offers(Box::new(lists.clone()))).await;
-        }
-    }
-
-    async fn give_up(&self, error: &ConnectError, last_words: Vec<Untrusted>) {
-        let state = match error {
-            ConnectError::Stopped => return,
-            ConnectError::NeedsAuth { challenge } => {
-                let detail = challenge.clone().unwrap_or_else(|| Untrusted::new(""));
-                ConnectionState::NeedsAuth { detail }
-            }
-            error => ConnectionState::Failed(error.to_failure(last_words)),
-        };
-        info!(%error, "not connected");
-        self.report(News::Down(state)).await;
     }
 
     async fn report(&self, news: News) {
@@ -285,57 +317,18 @@ impl Connection {
             .reports
             .send(Report {
                 server: self.server.clone(),
+                epoch: self.epoch.load(Ordering::Relaxed),
                 news,
             })
             .await;
     }
 }
 
-/// Says that the connection failed when its task panics: a bug must not look like a server that
-/// connects for ever.
-struct Alarm<'a>(&'a Connection);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let state = ConnectionState::Failed(Failure {
-                kind: FailureKind::Protocol,
-                message: "an internal error ended the connection".to_owned(),
-                stderr: Vec::new(),
-            });
-            let report = Report {
-                server: self.0.server.clone(),
-                news: News::Down(state),
-            };
-            let _ = self.0.reports.try_send(report);
-        }
-    }
-}
-
-impl std::fmt::Debug for Connected {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Connected {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Connected")
-            .field("facts", self.session.facts())
+            .field("facts", self.standing.session.facts())
             .finish_non_exhaustive()
-    }
-}
-
-/// How far connecting has come.
-#[derive(Debug, Clone, Copy)]
-enum Step {
-    Opening,
-    Greeting,
-    Listing,
-}
-
-impl Step {
-    /// What a connection that ran out of time waited for.
-    fn waits(self) -> &'static str {
-        match self {
-            Step::Opening => "it could not be started",
-            Step::Greeting => "it did not answer the handshake",
-            Step::Listing => "it did not list what it offers",
-        }
     }
 }

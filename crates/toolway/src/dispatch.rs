@@ -13,7 +13,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use toolway_config::permission::{Hooks, Permissions};
 
@@ -43,8 +42,8 @@ pub struct Dispatch<'a> {
     pub lines: &'a dyn send::Lines,
     /// Who asks a person, where someone can.
     pub prompter: Option<&'a dyn Prompter>,
-    /// The longest a call may take where neither the call nor the server's entry says.
-    pub tool_timeout: Duration,
+    /// The limits where neither the call nor the server's entry says.
+    pub limits: send::GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
 }
@@ -62,7 +61,7 @@ impl Dispatch<'_> {
         let call = hooks::run(call, self.hooks)?;
         let call =
             permission::permit(call, self.permissions, options.consent, self.prompter).await?;
-        let answer = send::send(call, self.lines, &options, self.tool_timeout).await?;
+        let answer = send::send(call, self.lines, &options, self.limits).await?;
         result::finish(answer, self.output_dir).await
     }
 

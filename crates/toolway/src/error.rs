@@ -16,6 +16,12 @@ pub enum RequestError {
     /// The time for it is over; the server was told that nobody waits.
     #[error("no answer in time")]
     TimedOut,
+    /// Nothing was heard of it for too long; the server was told that nobody waits.
+    #[error("no sign of life for {after:?}")]
+    Idle {
+        /// How long.
+        after: Duration,
+    },
     /// The channel ended before the answer came.
     #[error("{}", describe_close(.0))]
     Closed(CloseReason),
@@ -28,9 +34,21 @@ pub enum RequestError {
     /// The answer, or what should have been sent, is not the protocol.
     #[error("{0}")]
     Malformed(String),
-    /// The server wants input from a person before it answers.
-    #[error("the server asks for more input, which this session cannot give")]
-    InputRequired,
+    /// The server wants something before it answers that this program does not offer.
+    #[error("the server asks for more input, which this program does not offer: {input}")]
+    InputRefused {
+        /// What it wants, such as `elicitation/create (form)`.
+        input: Untrusted,
+    },
+    /// The server kept asking for more input.
+    #[error("the server asked for more input {rounds} times in a row")]
+    TooManyRounds {
+        /// How often it was asked.
+        rounds: usize,
+    },
+    /// The call became a task, and somebody cancelled the task.
+    #[error("the server cancelled the task that the call had become")]
+    TaskCancelled,
 }
 
 /// Why a server could not be connected.
@@ -53,6 +71,15 @@ pub enum ConnectError {
     Version {
         /// What it offers.
         offered: Vec<Untrusted>,
+    },
+    /// Its endpoint knows neither era of Streamable HTTP. Servers of the transport before it do
+    /// that; which one is meant is for the entry to say.
+    #[error(
+        "the server answers HTTP {status} to `initialize`: if it is an old HTTP+SSE server, its entry needs `\"type\": \"sse\"`; otherwise its URL is wrong"
+    )]
+    NotStreamable {
+        /// What it answered.
+        status: u16,
     },
     /// A step of the handshake got no usable answer.
     #[error("`{method}`: {source}")]
@@ -105,29 +132,20 @@ impl ConnectError {
         }
     }
 
-    /// Whether the channel ended by itself, as a process that exits does.
-    pub(crate) fn is_closed(&self) -> bool {
-        matches!(
-            self,
-            Self::Request {
-                source: RequestError::Closed(_),
-                ..
-            }
-        )
-    }
-
     /// The same for people; `stderr` is what is known from elsewhere.
     pub(crate) fn to_failure(&self, stderr: Vec<Untrusted>) -> Failure {
         let kind = match self {
             Self::Open(OpenError::Unsupported(_)) => FailureKind::Unsupported,
             Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
             Self::TimedOut { .. } => FailureKind::TimedOut,
-            Self::NeedsAuth { .. } | Self::Version { .. } => FailureKind::Protocol,
+            Self::NeedsAuth { .. } | Self::Version { .. } | Self::NotStreamable { .. } => {
+                FailureKind::Protocol
+            }
             Self::Stopped => FailureKind::Closed,
             Self::Request { source, .. } => match source {
-                RequestError::TimedOut | RequestError::Send(SendFailure::TimedOut) => {
-                    FailureKind::TimedOut
-                }
+                RequestError::TimedOut
+                | RequestError::Idle { .. }
+                | RequestError::Send(SendFailure::TimedOut) => FailureKind::TimedOut,
                 RequestError::Closed(_) => FailureKind::Closed,
                 RequestError::Send(SendFailure::Unreachable { .. } | SendFailure::Cut(_)) => {
                     FailureKind::Unreachable
@@ -135,7 +153,9 @@ impl ConnectError {
                 RequestError::Send(_)
                 | RequestError::Rpc(_)
                 | RequestError::Malformed(_)
-                | RequestError::InputRequired => FailureKind::Protocol,
+                | RequestError::InputRefused { .. }
+                | RequestError::TooManyRounds { .. }
+                | RequestError::TaskCancelled => FailureKind::Protocol,
             },
         };
         let stderr = match self {

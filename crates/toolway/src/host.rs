@@ -1,7 +1,8 @@
 //! The host: the only type front-ends use.
 //!
-//! Owns the way in: start, look, wait, call, stop. The work is elsewhere: servers in
-//! `supervisor.rs`, calls in `dispatch.rs`.
+//! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
+//! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
+//! decides).
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with
@@ -9,100 +10,96 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_config::{Hooks, Limits, Permissions, Plan};
-use toolway_transport::client::{Client, ClientOptions};
-use toolway_transport::{OpenOptions, Shield};
-use toolway_types::ServerName;
+use toolway_config::Plan;
+use toolway_transport::OpenOptions;
+use toolway_transport::client::Client;
+use toolway_types::{ConnectionState, ServerName, Untrusted};
 
-use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
-use crate::connection::{Context, InProcessServer};
+pub use self::options::HostOptions;
+use crate::call::{
+    CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+};
+use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
+use crate::dispatch::send::GeneralLimits;
+use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
+use crate::journal::Journal;
+use crate::respondent::Root;
 use crate::session::ClientIdentity;
-use crate::snapshot::{HostSnapshot, ServerSnapshot};
-use crate::supervisor::{self, Supervisor};
+use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
+use crate::supervisor::{self, Request, Supervisor};
 use crate::tasks::{self, Task};
+
+mod options;
 
 /// A running host.
 pub struct Host {
     pictures: watch::Receiver<Arc<HostSnapshot>>,
-    permissions: Permissions,
-    hooks: Hooks,
-    limits: Limits,
+    requests: mpsc::Sender<Request>,
+    events: broadcast::Sender<HostEvent>,
+    in_process: Vec<(ServerName, InProcessServer)>,
+    only: Option<Vec<ServerName>>,
+    replan: Option<Replan>,
+    journal: Option<Journal>,
     prompter: Option<Arc<dyn Prompter>>,
     output_dir: PathBuf,
+    roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
     supervisor: Task<()>,
-}
-
-/// What the embedding program decides.
-pub struct HostOptions {
-    /// Servers that live inside this program.
-    pub in_process: Vec<(ServerName, InProcessServer)>,
-    /// Connect only these; all when absent.
-    pub only: Option<Vec<ServerName>>,
-    /// Who asks a person, where someone can.
-    pub prompter: Option<Arc<dyn Prompter>>,
-    /// The name servers see.
-    pub client_name: String,
-    /// The version servers see.
-    pub client_version: String,
-    /// The directory offered to servers as a root; none when absent.
-    pub project_root: Option<PathBuf>,
-    /// The private directory for files of results.
-    pub output_dir: PathBuf,
-    /// Proxies and certificates.
-    pub http: ClientOptions,
-    /// What processes are kept from writing: nothing unless directories are named.
-    pub shield: Shield,
-}
-
-impl Default for HostOptions {
-    fn default() -> Self {
-        Self {
-            in_process: Vec::new(),
-            only: None,
-            prompter: None,
-            client_name: "toolway".to_owned(),
-            client_version: env!("CARGO_PKG_VERSION").to_owned(),
-            project_root: None,
-            output_dir: std::env::temp_dir().join("toolway"),
-            http: ClientOptions::default(),
-            shield: Shield::default(),
-        }
-    }
 }
 
 impl Host {
     /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
     pub fn start(plan: Plan, options: HostOptions) -> Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
+        let (roots, current_roots) = watch::channel(Arc::from(options.roots));
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
                 &options.client_version,
             )),
-            root: options.project_root,
+            respondent: options.respondent,
+            roots: current_roots,
             open: OpenOptions {
                 client: Client::new(options.http),
                 shield: options.shield,
                 ..OpenOptions::default()
             },
+            eras: options
+                .era_memory
+                .map_or_else(EraMemory::none, EraMemory::at),
             connect_timeout: plan.limits.connect_timeout,
-            local: Semaphore::new(slots(plan.limits.local_batch)),
-            remote: Semaphore::new(slots(plan.limits.remote_batch)),
+            local: connection::slots(plan.limits.local_batch),
+            remote: connection::slots(plan.limits.remote_batch),
+            retry_first: options.retry_first,
+            journal: options.journal.clone(),
+            panics: Arc::new(AtomicU64::new(0)),
         });
         let stop = CancellationToken::new();
-        let (supervisor, pictures) = Supervisor::start(members, &context, stop.clone());
+        let (events, _) = broadcast::channel(event::EVENTS_LEN);
+        let (supervisor, handle) = Supervisor::start(
+            members,
+            settings(plan),
+            context,
+            events.clone(),
+            options.clock,
+            stop.clone(),
+        );
         Host {
-            pictures,
-            permissions: plan.permissions,
-            hooks: plan.hooks,
-            limits: plan.limits,
+            pictures: handle.pictures,
+            requests: handle.requests,
+            events,
+            in_process: options.in_process,
+            only: options.only,
+            replan: options.replan,
+            journal: options.journal,
             prompter: options.prompter,
             output_dir: options.output_dir,
+            roots,
             stop,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
@@ -116,6 +113,12 @@ impl Host {
     /// Every picture from now on; a slow reader sees the newest only.
     pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
         self.pictures.clone()
+    }
+
+    /// What happens from now on. A reader that is more than a thousand events behind loses the
+    /// oldest; what is true now always stands in the snapshot.
+    pub fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
+        self.events.subscribe()
     }
 
     /// Waits until no server is still connecting.
@@ -134,27 +137,120 @@ impl Host {
         let _ = self.watch().wait_for(|picture| !pending(picture)).await;
     }
 
-    /// Carries one call through the whole line. A server that is still connecting is waited for
-    /// when the call names it. Dropping the future cancels the call and tells the server.
+    /// Ends whatever there is of this server's connection and connects anew, as at the first
+    /// start. Returns the state once it is not `pending` any more; a server that may not connect
+    /// stays `disabled`. Callers that ask at the same time share one connection.
+    pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
+        let unknown = || UnknownServer(server.to_owned());
+        self.ask(|done| Request::Reconnect {
+            server: server.to_owned(),
+            done,
+        })
+        .await
+        .unwrap_or_else(|| Err(unknown()))?;
+        self.ready(server).await;
+        let picture = self.snapshot();
+        let shown = picture.server(server).ok_or_else(unknown)?;
+        Ok(shown.state.clone())
+    }
+
+    /// Puts a new plan in the place of the old one. Servers are compared by their definitions:
+    /// only what changed starts, stops or is replaced, and calls in flight finish on the old
+    /// connection (half a minute at most). Rules, hooks and limits hold for every call that
+    /// starts afterwards.
+    pub async fn apply(&self, plan: Plan) -> Changes {
+        let members = supervisor::roster(&plan, &self.in_process, self.only.as_deref());
+        let settings = settings(plan);
+        self.ask(|done| Request::Apply {
+            members,
+            settings,
+            done,
+        })
+        .await
+        .unwrap_or_default()
+    }
+
+    /// Makes a fresh plan and applies it.
+    pub async fn reload(&self) -> Result<Changes, NoPlanSource> {
+        let replan = self.replan.clone().ok_or(NoPlanSource)?;
+        match tasks::blocking("replan", move || replan()).await {
+            Ok(plan) => Ok(self.apply(plan).await),
+            Err(failure) => {
+                tracing::error!(%failure, "no fresh plan: the old one stays");
+                Ok(Changes::default())
+            }
+        }
+    }
+
+    /// Carries one call through the whole line. A server that is connecting, also one that was
+    /// lost and is being brought back, is waited for when the call names it, for as long as the
+    /// call may take. A server that failed more than half a minute ago is tried once more first.
+    /// Dropping the future cancels the call and tells the server.
     pub async fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
-        if let ToolTarget::Key(key) = &request.target {
-            self.ready(key.server.as_str()).await;
-        }
+        self.await_server(&request.target, &options).await?;
         let picture = self.snapshot();
+        let settings = &picture.settings;
         let dispatch = Dispatch {
             catalog: Arc::clone(&picture.catalog),
-            permissions: &self.permissions,
-            hooks: &self.hooks,
+            permissions: &settings.permissions,
+            hooks: &settings.hooks,
             lines: &*picture,
             prompter: self.prompter.as_deref(),
-            tool_timeout: self.limits.tool_timeout,
+            limits: GeneralLimits {
+                timeout: settings.limits.tool_timeout,
+                idle: settings.limits.tool_idle_timeout,
+            },
             output_dir: &self.output_dir,
         };
         dispatch.call(request, options).await
+    }
+
+    /// Waits for the server that a call names, if it is on its way.
+    async fn await_server(
+        &self,
+        target: &ToolTarget,
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
+        let picture = self.snapshot();
+        let Some(server) = picture.absent(target) else {
+            return Ok(());
+        };
+        if matches!(server.state, ConnectionState::Failed(_)) {
+            self.ask(|done| Request::Revive {
+                server: server.name.as_str().to_owned(),
+                done,
+            })
+            .await;
+        }
+        let general = picture.settings.limits.tool_timeout;
+        let after = options.timeout.unwrap_or(general);
+        let ready = tokio::time::timeout(after, self.ready(server.name.as_str())).await;
+        ready.map_err(|_| CallError::TimedOut {
+            server: server.name.clone(),
+            tool: Untrusted::new(match target {
+                ToolTarget::Exposed(name) => name,
+                ToolTarget::Key(key) => &key.tool,
+            }),
+            after,
+            limit: TimeLimit::Whole,
+        })
+    }
+
+    /// Asks the supervisor; `None` when it is gone.
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
+        let (done, answer) = oneshot::channel();
+        self.requests.send(request(done)).await.ok()?;
+        answer.await.ok()
+    }
+
+    /// Replaces the roots. Servers of the legacy era that were told of roots when they connected
+    /// hear that they changed; modern ones are told with the next request that asks.
+    pub fn set_roots(&self, roots: Vec<Root>) {
+        self.roots.send_replace(Arc::from(roots));
     }
 
     /// Ends every connection. Every process is gone when this returns; calls in flight fail.
@@ -163,10 +259,16 @@ impl Host {
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
+        if let Some(journal) = &self.journal {
+            journal.flush().await;
+        }
     }
 }
 
-/// As many slots as a semaphore can have: nought would connect nobody, ever, and there is a most.
-fn slots(wanted: usize) -> usize {
-    wanted.clamp(1, Semaphore::MAX_PERMITS)
+fn settings(plan: Plan) -> Arc<Settings> {
+    Arc::new(Settings {
+        permissions: plan.permissions,
+        hooks: plan.hooks,
+        limits: plan.limits,
+    })
 }

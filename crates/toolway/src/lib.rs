@@ -34,7 +34,10 @@ pub mod catalog;
 mod connection;
 pub mod dispatch;
 pub mod error;
+pub mod event;
 pub mod host;
+pub mod journal;
+pub mod respondent;
 mod session;
 pub mod snapshot;
 mod supervisor;
@@ -42,12 +45,16 @@ mod tasks;
 
 pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
-    Question, RefusedBy, SavedFile, ToolOutcome, ToolRequest, ToolTarget,
+    Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
-pub use connection::InProcessServer;
+pub use connection::clock::{Clock, Reading, SystemClock};
+pub use connection::{InProcessServer, RetryFirst};
 pub use error::{ConnectError, RequestError};
+pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions};
+pub use journal::{Journal, JournalWriter};
+pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;

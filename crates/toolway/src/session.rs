@@ -3,10 +3,10 @@
 //! Owns the handle that callers send requests through, once era, version and capabilities are
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `inbound.rs` (what the server says on its own),
-//! `list.rs` (all pages of a list), `progress.rs`.
+//! `list.rs` (all pages of a list), `patience.rs` (how long silence proves nothing),
+//! `progress.rs`.
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,16 +19,21 @@ use toolway_wire::meta::Meta;
 use toolway_wire::view::Tool;
 use toolway_wire::{Message, envelope, headers};
 
+use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
 pub(crate) use self::inbound::{List, ListChanges};
+pub(crate) use self::probe::is_era_evidence;
 use crate::call::ProgressSink;
 use crate::error::{ConnectError, RequestError};
+use crate::respondent::Counterpart;
 
 mod correlator;
+mod declared;
 mod inbound;
 mod legacy;
 pub(crate) mod list;
 mod modern;
+pub(crate) mod patience;
 mod probe;
 mod progress;
 
@@ -63,7 +68,6 @@ impl Delivery {
 #[derive(Debug)]
 pub(crate) struct ClientIdentity {
     info: Box<RawValue>,
-    modern_capabilities: Box<RawValue>,
 }
 
 impl ClientIdentity {
@@ -72,7 +76,6 @@ impl ClientIdentity {
         let info = to_raw_value(&json!({ "name": name, "version": version }));
         Self {
             info: info.unwrap_or_else(|_| RawValue::NULL.to_owned()),
-            modern_capabilities: raw("{}"),
         }
     }
 }
@@ -86,13 +89,29 @@ pub(crate) struct Greeting {
     pub delivery: Delivery,
     /// Which era to speak.
     pub mode: ProtocolMode,
+    /// The era it spoke last time; only asked when `mode` leaves it open.
+    pub remembered: Option<Era>,
+    /// Whether another channel of the same attempt already ended or went silent.
+    pub again: bool,
     /// The longest that one step may take.
     pub timeout: Duration,
 }
 
+/// Listens in on a channel: every message, as it is sent and as it came. It must not block.
+pub(crate) trait Tap: Send + Sync {
+    /// We sent this.
+    fn sent(&self, message: &[u8]);
+    /// The server sent this.
+    fn received(&self, message: &[u8]);
+}
+
 /// Puts the protocol on a channel. The caller runs the pump and then greets.
-pub(crate) fn open(channel: Channel, root: Option<PathBuf>) -> (Correlator, Pump) {
-    correlator::open(channel, inbound::Reception::new(root))
+pub(crate) fn open(
+    channel: Channel,
+    counterpart: Counterpart,
+    tap: Option<Arc<dyn Tap>>,
+) -> (Correlator, Pump) {
+    correlator::open(channel, inbound::Reception::new(counterpart), tap)
 }
 
 /// Settles era, version and capabilities with the server.
@@ -131,8 +150,10 @@ struct Inner {
 
 /// How one request is to be sent.
 pub(crate) struct RequestOptions<'a> {
-    /// The longest to wait for the answer.
+    /// The longest to wait for the answer, whatever happens meanwhile.
     pub timeout: Duration,
+    /// The longest to wait without a sign of life: progress starts it anew.
+    pub idle: Option<Duration>,
     /// Where its progress goes; the server is asked for progress only when somebody listens.
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
@@ -144,6 +165,7 @@ impl RequestOptions<'_> {
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
             timeout,
+            idle: None,
             progress: None,
             headers_for: None,
         }
@@ -173,16 +195,21 @@ impl Session {
         } = &*self.0;
         let RequestOptions {
             timeout,
+            idle,
             progress,
             headers_for: tool,
         } = options;
+        let deadline = Deadline::new(timeout, idle);
         let outcome = match facts.era {
-            Era::Legacy => self.legacy_request(method, params, timeout, progress).await,
+            Era::Legacy => {
+                self.legacy_request(method, params, deadline, progress)
+                    .await
+            }
             Era::Modern => {
                 let request = modern::Request {
                     method,
                     params: &params,
-                    timeout,
+                    deadline,
                     progress,
                     tool,
                 };
@@ -196,7 +223,7 @@ impl Session {
         &self,
         method: &str,
         params: Box<RawValue>,
-        timeout: Duration,
+        deadline: Deadline,
         progress: Option<ProgressSink>,
     ) -> Result<Box<RawValue>, RequestError> {
         let Inner {
@@ -205,18 +232,19 @@ impl Session {
             ..
         } = &*self.0;
         let id = correlator.reserve();
-        let params = match progress {
-            Some(_) => Meta::new()
+        let params = if progress.is_some() || deadline.wants_signs_of_life() {
+            Meta::new()
                 .with_progress_token(id)
                 .splice(Some(&params))
-                .map_err(|error| RequestError::Malformed(error.to_string()))?,
-            None => params,
+                .map_err(|error| RequestError::Malformed(error.to_string()))?
+        } else {
+            params
         };
         let exchange = correlator::Exchange {
             id,
             bytes: envelope::request(id, method, &params),
             headers: version_header.clone(),
-            timeout,
+            deadline,
             progress,
             farewell: correlator::Farewell::Notify(version_header.clone()),
         };

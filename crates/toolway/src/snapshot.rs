@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use toolway_config::{Hooks, Limits, Permissions};
 use toolway_types::{ConnectionState, Origin, Scope, ServerName, TransportKind};
 
-use crate::call::CallError;
+use crate::call::{CallError, ToolTarget};
 use crate::catalog::Catalog;
 use crate::dispatch::send::{Line, Lines};
 
@@ -22,6 +23,22 @@ pub struct HostSnapshot {
     pub catalog: Arc<Catalog>,
     /// The ways to the connected ones.
     pub(crate) lines: BTreeMap<ServerName, Arc<dyn Line>>,
+    /// How many bugs ended a connection since the host started. Each was contained: that
+    /// connection was torn down and tried again, and nobody else noticed.
+    pub panics: u64,
+    /// What the plan says about calls.
+    pub(crate) settings: Arc<Settings>,
+}
+
+/// What a plan says about calls, beside the servers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// Which calls may run.
+    pub permissions: Permissions,
+    /// What runs around calls.
+    pub hooks: Hooks,
+    /// The numbers that limit a run.
+    pub limits: Limits,
 }
 
 impl HostSnapshot {
@@ -30,6 +47,30 @@ impl HostSnapshot {
         self.servers
             .iter()
             .find(|server| server.name.as_str() == name)
+    }
+
+    /// The server that a call means, if it is not connected but may come: a name that models see
+    /// begins with its server's.
+    pub(crate) fn absent(&self, target: &ToolTarget) -> Option<&ServerSnapshot> {
+        let may_come = |server: &&ServerSnapshot| {
+            matches!(
+                server.state,
+                ConnectionState::Pending { .. } | ConnectionState::Failed(_)
+            )
+        };
+        match target {
+            ToolTarget::Key(key) => self.server(key.server.as_str()).filter(may_come),
+            ToolTarget::Exposed(name) => {
+                if self.catalog.tools.iter().any(|tool| tool.name == *name) {
+                    return None;
+                }
+                self.servers.iter().filter(may_come).find(|server| {
+                    name.strip_prefix("mcp__")
+                        .and_then(|rest| rest.strip_prefix(&server.name.normalized()))
+                        .is_some_and(|rest| rest.starts_with("__"))
+                })
+            }
+        }
     }
 
     /// Whether no server is still connecting.
@@ -48,7 +89,8 @@ impl fmt::Debug for HostSnapshot {
     }
 }
 
-/// A call that resolved against this picture is sent over the lines of this picture.
+/// A call that resolved against this picture is sent to the servers of this picture. If a server
+/// has lost its connection since, the call waits at its door for the next one.
 impl Lines for HostSnapshot {
     fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
         if let Some(line) = self.lines.get(server) {

@@ -1,276 +1,291 @@
 //! The supervisor: which servers there are, which of them run, and the picture of it all.
 //!
 //! Owns the map of servers, starts and stops their connections, and publishes a new
-//! [`HostSnapshot`] whenever a connection reports. The only reader of a plan's servers in this
-//! crate.
+//! [`HostSnapshot`] whenever a connection reports. The one place where a server's state is set.
+//! Parts: `member.rs` (who is in), `apply.rs` (a new plan takes over).
 //! Does not own any connection's inner life (`connection.rs`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use toolway_config::{Plan, PlannedServer, Verdict};
-use toolway_types::{
-    ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
-};
+use toolway_types::{ConnectionState, ServerName};
 use tracing::info_span;
 
+pub(crate) use self::member::{Member, roster};
 use crate::catalog::Catalog;
-use crate::connection::{self, Connection, Context, InProcessServer, Lists, News, Report, Source};
-use crate::session::Session;
-use crate::snapshot::{Counts, HostSnapshot, ServerSnapshot};
+use crate::connection::clock::{self, Clock};
+use crate::connection::{Connection, Context, Lists, News, Orders, Report, Tries};
+use crate::event::{Changes, HostEvent, UnknownServer};
+use crate::snapshot::{HostSnapshot, Settings};
 use crate::tasks::{self, Task};
+
+mod apply;
+mod member;
 
 /// How many reports may wait before connections are held back.
 const REPORTS_LEN: usize = 64;
+/// How many requests of the host may wait.
+const REQUESTS_LEN: usize = 64;
+/// How long a failure stands before a call may have the server tried again.
+const FAILURE_STANDS: Duration = Duration::from_secs(30);
 
-/// One server, and what to connect to if it may connect.
-pub(crate) struct Member {
-    shown: ServerSnapshot,
-    source: Option<Source>,
-    session: Option<Session>,
-    lists: Lists,
+/// What the host asks of the supervisor.
+pub(crate) enum Request {
+    /// End what is there and connect anew.
+    Reconnect {
+        server: String,
+        done: oneshot::Sender<Result<(), UnknownServer>>,
+    },
+    /// Somebody wants to call a server that failed.
+    Revive {
+        server: String,
+        done: oneshot::Sender<()>,
+    },
+    /// A new plan takes over.
+    Apply {
+        members: BTreeMap<ServerName, Member>,
+        settings: Arc<Settings>,
+        done: oneshot::Sender<Changes>,
+    },
+}
+
+/// A connection's task, and the ways to speak to it.
+pub(crate) struct Running {
+    orders: watch::Sender<Orders>,
+    retire: CancellationToken,
+    task: Task<()>,
 }
 
 /// Owns every server of a host.
 pub(crate) struct Supervisor {
     members: BTreeMap<ServerName, Member>,
-    connections: Vec<Task<()>>,
+    /// Connections that others took over from, on their way out.
+    leaving: Vec<Task<()>>,
+    settings: Arc<Settings>,
+    context: Arc<Context>,
+    report_to: mpsc::Sender<Report>,
     reports: mpsc::Receiver<Report>,
+    requests: mpsc::Receiver<Request>,
+    events: broadcast::Sender<HostEvent>,
     published: watch::Sender<Arc<HostSnapshot>>,
+    clock: Arc<dyn Clock>,
     stop: CancellationToken,
 }
 
-/// Who is in: the plan's servers that nobody shadows, and the objects of the embedding program.
-pub(crate) fn roster(
-    plan: &Plan,
-    objects: &[(ServerName, InProcessServer)],
-    only: Option<&[ServerName]>,
-) -> BTreeMap<ServerName, Member> {
-    let mut members = BTreeMap::new();
-    for planned in &plan.servers {
-        // The winner of a name comes first; what it shadows is shown from the plan.
-        if !matches!(planned.verdict, Verdict::Shadowed { .. }) {
-            members
-                .entry(planned.name.clone())
-                .or_insert_with(|| Member::planned(planned));
-        }
-    }
-    for (name, object) in objects {
-        let blocked = plan
-            .blocked
-            .as_ref()
-            .map(|diagnosis| diagnosis.message.clone());
-        match members.get_mut(name) {
-            Some(member) => member.take_object(object),
-            None => {
-                members.insert(name.clone(), Member::object(name, object, blocked));
-            }
-        }
-    }
-    for (name, member) in &mut members {
-        if member.source.is_some() && only.is_some_and(|only| !only.contains(name)) {
-            member.source = None;
-            let reason = "not selected for this run".to_owned();
-            member.shown.state = ConnectionState::Disabled { reason };
-        }
-    }
-    members
-}
-
-impl Member {
-    fn planned(planned: &PlannedServer) -> Self {
-        let reason = planned.verdict.reason().map(ToOwned::to_owned);
-        let (state, source) = match &planned.verdict {
-            Verdict::Admitted(spec) => (
-                ConnectionState::Pending { attempt: 1 },
-                Some(Source::Spec(spec.clone())),
-            ),
-            refused => {
-                let reason = reason.clone().unwrap_or_else(|| refused.word().to_owned());
-                (ConnectionState::Disabled { reason }, None)
-            }
-        };
-        let shown = ServerSnapshot {
-            name: planned.name.clone(),
-            scope: planned.scope,
-            origin: planned.origin.clone(),
-            transport: planned.transport,
-            state,
-            verdict_word: planned.verdict.word(),
-            reason,
-            counts: None,
-            warnings: Vec::new(),
-        };
-        Self {
-            shown,
-            source,
-            session: None,
-            lists: Lists::default(),
-        }
-    }
-
-    fn object(name: &ServerName, object: &InProcessServer, blocked: Option<String>) -> Self {
-        // A policy that cannot be read admits nothing, whoever brings it.
-        let (state, source, verdict_word) = if let Some(reason) = blocked.clone() {
-            (ConnectionState::Disabled { reason }, None, "refused")
-        } else {
-            let source = Source::Object {
-                server: Arc::clone(object),
-                timeout: None,
-                protocol: ProtocolMode::Auto,
-            };
-            (
-                ConnectionState::Pending { attempt: 1 },
-                Some(source),
-                "admitted",
-            )
-        };
-        let shown = ServerSnapshot {
-            name: name.clone(),
-            scope: Scope::Dynamic,
-            origin: Origin::Program,
-            transport: Some(TransportKind::Sdk),
-            state,
-            verdict_word,
-            reason: blocked,
-            counts: None,
-            warnings: Vec::new(),
-        };
-        Self {
-            shown,
-            source,
-            session: None,
-            lists: Lists::default(),
-        }
-    }
-
-    /// Puts the object behind the entry that names it. An entry that may not connect, or that is
-    /// reached in another way, stays as it is: an object never gets around the plan.
-    fn take_object(&mut self, object: &InProcessServer) {
-        let Some(Source::Spec(spec)) = &self.source else {
-            return;
-        };
-        if spec.transport == TransportSpec::Sdk {
-            self.source = Some(Source::Object {
-                server: Arc::clone(object),
-                timeout: spec.timeout,
-                protocol: spec.protocol,
-            });
-        } else {
-            let word = spec.transport.kind().as_str();
-            self.shown.warnings.push(format!(
-                "the program's own server of this name is not used: the name is configured as `{word}`"
-            ));
-        }
-    }
+/// The host's side of a supervisor.
+pub(crate) struct Handle {
+    /// Where requests go.
+    pub requests: mpsc::Sender<Request>,
+    /// Every picture.
+    pub pictures: watch::Receiver<Arc<HostSnapshot>>,
 }
 
 impl Supervisor {
     /// Starts every connection and publishes the first picture.
     pub(crate) fn start(
         members: BTreeMap<ServerName, Member>,
-        context: &Arc<Context>,
+        settings: Arc<Settings>,
+        context: Arc<Context>,
+        events: broadcast::Sender<HostEvent>,
+        clock: Arc<dyn Clock>,
         stop: CancellationToken,
-    ) -> (Self, watch::Receiver<Arc<HostSnapshot>>) {
-        let (sender, reports) = mpsc::channel(REPORTS_LEN);
-        let connections = members
-            .iter()
-            .filter_map(|(name, member)| member.source.clone().map(|source| (name, source)))
-            .map(|(name, source)| {
-                let connection = Connection {
-                    server: name.clone(),
-                    source,
-                    context: Arc::clone(context),
-                    reports: sender.clone(),
-                    stop: stop.clone(),
-                };
-                let span = info_span!("connection", server = %name);
-                span.in_scope(|| tasks::spawn("connection", connection.run()))
-            })
-            .collect();
-        let published = watch::Sender::default();
+    ) -> (Self, Handle) {
+        let (report_to, reports) = mpsc::channel(REPORTS_LEN);
+        let (requests_to, requests) = mpsc::channel(REQUESTS_LEN);
         let mut supervisor = Self {
             members,
-            connections,
+            leaving: Vec::new(),
+            settings,
+            context,
+            report_to,
             reports,
-            published,
+            requests,
+            events,
+            published: watch::Sender::default(),
+            clock,
             stop,
         };
-        supervisor.publish();
-        let pictures = supervisor.published.subscribe();
-        (supervisor, pictures)
+        for (name, member) in &mut supervisor.members {
+            let start = Start {
+                name,
+                context: &supervisor.context,
+                reports: &supervisor.report_to,
+                stop: &supervisor.stop,
+            };
+            start.run(member);
+        }
+        supervisor.publish(&[]);
+        let handle = Handle {
+            requests: requests_to,
+            pictures: supervisor.published.subscribe(),
+        };
+        (supervisor, handle)
     }
 
-    /// Takes reports until it is stopped, then waits until every connection is gone.
+    /// Takes reports and requests until it is stopped, then waits until every connection is gone.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::new();
+        let mut watch = clock::Watch::new(Arc::clone(&self.clock));
+        let mut look = tokio::time::interval(clock::LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => break,
                 // Every report that waits goes into one picture: a start with hundreds of
                 // servers must not build hundreds of catalogues in a row.
-                count = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
-                    if count == 0 {
-                        // Every connection has ended; the picture stays as it is.
-                        self.stop.cancelled().await;
-                        break;
-                    }
+                _ = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
+                    let mut changed = Vec::new();
                     for report in batch.drain(..) {
-                        self.take(report);
+                        self.take(report, &mut changed);
                     }
-                    self.publish();
+                    self.publish(&changed);
                 }
+                _ = look.tick() => if watch.slept() {
+                    self.resume();
+                },
+                request = self.requests.recv() => match request {
+                    Some(request) => self.serve(request),
+                    // The host is gone without a word; its drop aborts this task as well.
+                    None => break,
+                },
             }
         }
+        self.stop.cancel();
         // Connections that still report must not wait for a reader that is gone.
         self.reports.close();
-        for connection in std::mem::take(&mut self.connections) {
+        let running = std::mem::take(&mut self.members).into_values();
+        let tasks = running.filter_map(|member| member.running.map(|running| running.task));
+        for connection in tasks.chain(std::mem::take(&mut self.leaving)) {
             if let Err(failure) = connection.join().await {
                 tracing::warn!(%failure, "a connection did not end by itself");
             }
         }
     }
 
-    fn take(&mut self, report: Report) {
-        let Some(member) = self.members.get_mut(&report.server) else {
-            return;
-        };
-        match report.news {
-            News::Connected(connected) => {
-                let facts = connected.session.facts().clone();
-                member.shown.state = ConnectionState::Connected(Box::new(facts));
-                member.session = Some(connected.session);
-                member.lists = connected.lists;
+    /// The machine slept: every connection is looked after.
+    fn resume(&mut self) {
+        tracing::info!("the machine slept, or the program was stopped: looking after every server");
+        for running in self.members.values().filter_map(|it| it.running.as_ref()) {
+            running.orders.send_modify(|orders| orders.resumed += 1);
+        }
+    }
+
+    fn serve(&mut self, request: Request) {
+        // Whoever asked may have gone; what was asked for is done all the same.
+        match request {
+            Request::Reconnect { server, done } => {
+                let _ = done.send(self.reconnect(server));
             }
-            News::Offers(lists) => member.lists = *lists,
-            News::Down(state) => {
-                // Connection and lists go together, so that nothing stale is ever served.
-                member.shown.state = state;
-                member.session = None;
-                member.lists = Lists::default();
+            Request::Revive { server, done } => {
+                self.revive(&server);
+                let _ = done.send(());
+            }
+            Request::Apply {
+                members,
+                settings,
+                done,
+            } => {
+                let changes = self.apply(members, settings);
+                let _ = done.send(changes);
             }
         }
     }
 
-    fn publish(&mut self) {
+    fn reconnect(&mut self, server: String) -> Result<(), UnknownServer> {
+        let known = self
+            .members
+            .iter_mut()
+            .find(|(name, _)| name.as_str() == server);
+        let Some((name, member)) = known else {
+            return Err(UnknownServer(server));
+        };
+        let name = name.clone();
+        if member.running.is_some() {
+            member.begin_anew(Tries::AsFirst, &self.events);
+            self.publish(&[name]);
+        }
+        Ok(())
+    }
+
+    /// Has a failed server tried once more, unless that was done a moment ago.
+    fn revive(&mut self, server: &str) {
+        let known = self
+            .members
+            .iter_mut()
+            .find(|(name, _)| name.as_str() == server);
+        let Some((name, member)) = known else {
+            return;
+        };
+        let rested = member
+            .failed_at
+            .is_some_and(|at| at.elapsed() >= FAILURE_STANDS);
+        if rested && member.running.is_some() {
+            let name = name.clone();
+            member.begin_anew(Tries::Once, &self.events);
+            self.publish(&[name]);
+        }
+    }
+
+    /// Takes one report; the servers whose offers it changed are added to `changed`.
+    fn take(&mut self, report: Report, changed: &mut Vec<ServerName>) {
+        let Some(member) = self.members.get_mut(&report.server) else {
+            return;
+        };
+        // From before the last order, or from a connection that another one took over from.
+        if report.epoch != member.epoch {
+            return;
+        }
+        let had_lists = member.standing.is_some();
+        match report.news {
+            News::Connected(connected) => {
+                let facts = connected.standing.session.facts().clone();
+                member.set_state(ConnectionState::Connected(Box::new(facts)), &self.events);
+                member.door.open(&connected.standing);
+                member.standing = Some(connected.standing);
+                member.lists = connected.lists;
+                changed.push(report.server);
+            }
+            News::Offers(lists) => {
+                member.lists = *lists;
+                changed.push(report.server);
+            }
+            News::Retrying { attempt, failure } => {
+                member.clear();
+                member.trouble = failure.map(|failure| failure.message);
+                member.set_state(ConnectionState::Pending { attempt }, &self.events);
+                if had_lists {
+                    changed.push(report.server);
+                }
+            }
+            News::Down(state) => {
+                member.clear();
+                member.set_state(state, &self.events);
+                if had_lists {
+                    changed.push(report.server);
+                }
+            }
+        }
+    }
+
+    /// Makes the picture of this moment.
+    fn publish(&mut self, changed: &[ServerName]) {
         let revision = self.published.borrow().catalog.revision + 1;
         let standing = || {
             self.members
                 .iter()
-                .filter(|(_, member)| member.session.is_some())
+                .filter(|(_, member)| member.standing.is_some())
         };
         let catalog = Catalog::build(
             revision,
             standing().map(|(name, member)| member.lists.offer(name)),
         );
         let lines = standing()
-            .filter_map(|(name, member)| {
-                let session = member.session.clone()?;
-                let timeout = member.source.as_ref().and_then(Source::timeout);
-                Some((name.clone(), connection::line::of(session, timeout)))
-            })
+            .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
             .collect();
         let servers = self
             .members
@@ -281,29 +296,105 @@ impl Supervisor {
             servers,
             catalog,
             lines,
+            panics: self.context.panics.load(Ordering::Relaxed),
+            settings: Arc::clone(&self.settings),
         }));
+        for server in changed {
+            // Nobody may listen.
+            let _ = self.events.send(HostEvent::CatalogChanged {
+                revision,
+                server: server.clone(),
+            });
+        }
+    }
+}
+
+/// What a connection needs to start.
+struct Start<'a> {
+    name: &'a ServerName,
+    context: &'a Arc<Context>,
+    reports: &'a mpsc::Sender<Report>,
+    stop: &'a CancellationToken,
+}
+
+impl Start<'_> {
+    /// Starts the member's connection, if it may connect.
+    fn run(&self, member: &mut Member) {
+        let Some(source) = member.source.clone() else {
+            return;
+        };
+        let (orders, received) = watch::channel(Orders {
+            epoch: member.epoch,
+            ..Orders::default()
+        });
+        let retire = CancellationToken::new();
+        let journal = self.context.journal.as_ref();
+        let journal = journal.map(|journal| journal.open(self.name, source.secrets()));
+        let connection = Connection {
+            server: self.name.clone(),
+            source,
+            context: Arc::clone(self.context),
+            journal,
+            reports: self.reports.clone(),
+            epoch: AtomicU64::new(member.epoch),
+            orders: received,
+            stop: self.stop.clone(),
+            retire: retire.clone(),
+        };
+        let span = info_span!("connection", server = %self.name);
+        let task = span.in_scope(|| tasks::spawn("connection", connection.run()));
+        member.running = Some(Running {
+            orders,
+            retire,
+            task,
+        });
     }
 }
 
 impl Member {
-    fn show(&self, catalog: &Catalog) -> ServerSnapshot {
-        let mut shown = self.shown.clone();
-        if self.session.is_none() {
-            return shown;
+    /// The one place where a state is set.
+    fn set_state(&mut self, to: ConnectionState, events: &broadcast::Sender<HostEvent>) {
+        let from = &self.shown.state;
+        let legal = from.may_become(&to);
+        debug_assert!(legal, "{from:?} cannot become {to:?}");
+        if !legal {
+            tracing::error!(server = %self.shown.name, ?from, ?to, "an impossible change of state");
         }
-        shown.counts = Some(Counts {
-            tools: catalog.tools_of(&shown.name).len(),
-            resources: self.lists.resources.items.len(),
-            prompts: self.lists.prompts.items.len(),
+        if *from == to {
+            return;
+        }
+        self.failed_at = matches!(to, ConnectionState::Failed(_)).then(Instant::now);
+        match &to {
+            ConnectionState::Pending { .. } => self.door.hold(),
+            ConnectionState::Connected(_) => self.trouble = None,
+            down => self.door.shut(down),
+        }
+        let from = std::mem::replace(&mut self.shown.state, to.clone());
+        let _ = events.send(HostEvent::StateChanged {
+            server: self.shown.name.clone(),
+            from,
+            to,
         });
-        shown.warnings.extend(self.lists.warnings());
-        let left_out = catalog
-            .warnings
-            .iter()
-            .filter(|warning| warning.server == shown.name);
-        shown
-            .warnings
-            .extend(left_out.map(|warning| warning.message.clone()));
-        shown
+    }
+
+    /// Drops the session and everything that was learnt over it, together, so that nothing stale
+    /// is ever served.
+    fn clear(&mut self) {
+        self.standing = None;
+        self.lists = Lists::default();
+    }
+
+    /// Orders a new connection from the task that runs; its older reports do not count any more.
+    fn begin_anew(&mut self, tries: Tries, events: &broadcast::Sender<HostEvent>) {
+        self.clear();
+        self.trouble = None;
+        self.set_state(ConnectionState::Pending { attempt: 1 }, events);
+        self.epoch += 1;
+        if let Some(running) = &self.running {
+            running.orders.send_modify(|orders| {
+                orders.epoch = self.epoch;
+                orders.tries = tries;
+            });
+        }
     }
 }

@@ -41,7 +41,27 @@ where
     Task { name, handle }
 }
 
+/// Runs work that may block, such as reading files, away from the threads that serve. It cannot
+/// be ended early; whoever stops waiting leaves it to itself.
+pub(crate) async fn blocking<T, F>(name: &'static str, work: F) -> Result<T, TaskFailure>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|source| TaskFailure {
+            name: name.to_owned(),
+            source,
+        })
+}
+
 impl<T> Task<T> {
+    /// Whether it has ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
     /// Waits until the task has ended. A caller that goes away while it waits aborts the task.
     pub(crate) async fn join(mut self) -> Result<T, TaskFailure> {
         let outcome = (&mut self.handle).await;

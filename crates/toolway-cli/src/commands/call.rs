@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::Value;
-use toolway::{CallError, CallOptions, Consent, Host, ToolRequest, ToolTarget};
+use toolway::{CallError, CallOptions, Consent, Host, TimeLimit, ToolRequest, ToolTarget};
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
@@ -175,10 +175,19 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         };
         let report = Report::from(match (error, wish.timeout) {
             // The whole time counts, not what was left of it.
-            (CallError::TimedOut { server, tool, .. }, Some(after)) => CallError::TimedOut {
+            (
+                CallError::TimedOut {
+                    server,
+                    tool,
+                    limit: TimeLimit::Whole,
+                    ..
+                },
+                Some(after),
+            ) => CallError::TimedOut {
                 server,
                 tool,
                 after,
+                limit: TimeLimit::Whole,
             },
             (error, _) => error,
         });

@@ -2,7 +2,7 @@
 //!
 //! Owns: where a plugin keeps them, and their names. Installing plugins is not ours.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toolway_types::{Diagnosis, Scope, ServerName};
 
@@ -16,6 +16,22 @@ const FILES: [(&str, FileKind); 4] = [
     (".claude-plugin/plugin.json", FileKind::PluginManifest),
     ("plugin.json", FileKind::PluginManifest),
 ];
+
+/// The folder of plugins, and every file of a plugin that may hold servers.
+pub(crate) fn plugin_files(config_home: &Path) -> impl Iterator<Item = PathBuf> {
+    let folder = config_home.join("plugins");
+    let plugins: Vec<PathBuf> = folder
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    let files = plugins
+        .into_iter()
+        .flat_map(|root| FILES.map(|(name, _)| root.join(name)));
+    std::iter::once(folder).chain(files)
+}
 
 impl Loader<'_> {
     /// The plugins that the person or the organisation switched off.

@@ -5,7 +5,7 @@
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolway_types::{Diagnosis, Scope};
 
@@ -21,6 +21,11 @@ const FILES: [(&str, FileKind, Scope); 2] = [
     ("managed-settings.json", FileKind::Managed, Scope::Managed),
     ("managed-mcp.json", FileKind::Enterprise, Scope::Enterprise),
 ];
+
+/// The files of the organisation.
+pub(crate) fn system_files(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    FILES.iter().map(|(name, ..)| directory.join(name))
+}
 
 impl Loader<'_> {
     pub(super) fn system(&mut self) {

@@ -8,6 +8,21 @@ use toolway_config::Limits;
 use crate::{Stage, findings};
 
 #[test]
+fn the_limit_on_silence_may_be_nought_and_our_spelling_wins() {
+    let mut stage = Stage::new();
+    assert_eq!(stage.plan().limits.tool_idle_timeout, None);
+    stage.set("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT", "90000");
+    let idle = |stage: &Stage| stage.plan().limits.tool_idle_timeout;
+    assert_eq!(idle(&stage), Some(Duration::from_secs(90)));
+    stage.set("MCP_TOOL_IDLE_TIMEOUT", "0");
+    assert_eq!(idle(&stage), Some(Duration::ZERO));
+    stage.set("MCP_TOOL_IDLE_TIMEOUT", "never");
+    let plan = stage.plan();
+    assert_eq!(plan.limits.tool_idle_timeout, Some(Duration::from_secs(90)));
+    assert_snapshot!(findings(&stage, &plan), @"`MCP_TOOL_IDLE_TIMEOUT` is not a whole number; the default is kept");
+}
+
+#[test]
 fn limits_come_from_the_environment_and_managed_settings_win() {
     let mut stage = Stage::new();
     assert_eq!(stage.plan().limits, Limits::default());

@@ -23,6 +23,7 @@ mod flags;
 mod hostile;
 mod limits;
 mod local;
+mod planner;
 mod policy;
 mod scopes;
 mod size;

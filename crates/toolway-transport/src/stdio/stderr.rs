@@ -30,6 +30,7 @@ const NOISE_LINES: u32 = 100;
 pub struct ServerLog {
     ring: Arc<Mutex<Ring>>,
     noisy: Arc<watch::Sender<bool>>,
+    written: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Debug)]
@@ -39,6 +40,8 @@ struct Ring {
     limit: usize,
     partial: Vec<u8>,
     noise: Noise,
+    /// How many whole lines there ever were.
+    written: u64,
 }
 
 /// What came on stdout and was no message.
@@ -74,11 +77,40 @@ impl ServerLog {
                 second: Instant::now(),
                 lines: 0,
             },
+            written: 0,
         };
         Self {
             ring: Arc::new(Mutex::new(ring)),
             noisy: Arc::new(watch::Sender::new(false)),
+            written: Arc::new(watch::Sender::new(0)),
         }
+    }
+
+    /// Waits until more lines than `seen` were ever written, and gives those of them that are
+    /// still kept. `seen` counts on; it begins at nought.
+    pub async fn after(&self, seen: &mut u64) -> Vec<Untrusted> {
+        // The sender lives as long as this handle.
+        let _ = self
+            .written
+            .subscribe()
+            .wait_for(|written| *written > *seen)
+            .await;
+        self.since(seen)
+    }
+
+    /// The same without waiting: empty when there is nothing new.
+    pub fn since(&self, seen: &mut u64) -> Vec<Untrusted> {
+        self.with(|ring| {
+            let fresh = usize::try_from(ring.written.saturating_sub(*seen)).unwrap_or(usize::MAX);
+            *seen = ring.written;
+            let skipped = ring.lines.len().saturating_sub(fresh);
+            ring.lines
+                .iter()
+                .skip(skipped)
+                .cloned()
+                .map(Untrusted::new)
+                .collect()
+        })
     }
 
     /// Resolves once the server has written far more to stdout than belongs there.
@@ -99,6 +131,7 @@ impl ServerLog {
 
     pub(super) fn push_stderr(&self, bytes: &[u8]) {
         self.with(|ring| ring.feed(bytes));
+        self.announce();
     }
 
     pub(super) fn push_stdout(&self, line: &[u8]) {
@@ -108,10 +141,17 @@ impl ServerLog {
             ring.push(text);
             ring.noise.count(line.len(), Instant::now())
         });
+        self.announce();
         if too_much {
             self.noisy
                 .send_if_modified(|noisy| !std::mem::replace(noisy, true));
         }
+    }
+
+    fn announce(&self) {
+        let written = self.with(|ring| ring.written);
+        self.written
+            .send_if_modified(|known| std::mem::replace(known, written) != written);
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Ring) -> T) -> T {
@@ -144,6 +184,7 @@ impl Ring {
     }
 
     fn push(&mut self, line: String) {
+        self.written += 1;
         self.bytes += line.len();
         self.lines.push_back(line);
         // An empty line costs memory too.
@@ -189,6 +230,27 @@ mod tests {
             .iter()
             .map(|line| line.as_received().to_owned())
             .collect()
+    }
+
+    #[tokio::test]
+    async fn a_follower_sees_each_whole_line_once() {
+        let log = ServerLog::new(1024);
+        let mut seen = 0;
+        log.push_stderr(b"one\ntwo\nthr");
+        let text = |lines: Vec<Untrusted>| {
+            let texts = lines.iter().map(|line| line.as_received().to_owned());
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(text(log.after(&mut seen).await), ["one", "two"]);
+        assert_eq!(text(log.since(&mut seen)), Vec::<String>::new());
+        log.push_stderr(b"ee\n");
+        assert_eq!(text(log.after(&mut seen).await), ["three"]);
+        for _ in 0..1000 {
+            log.push_stderr(b"a flood\n");
+        }
+        let kept = text(log.after(&mut seen).await).len();
+        assert!(kept > 0 && kept < 1000, "only what is kept: {kept}");
+        assert_eq!(seen, 1003);
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub enum CallError {
         server: ServerName,
     },
     /// No answer in time; the server was told to stop.
-    #[error("`{}` of server `{server}` did not answer within {after:?}", brief(.tool))]
+    #[error("`{}` of server `{server}` {}", brief(.tool), Waited(.limit, .after))]
     TimedOut {
         /// The server.
         server: ServerName,
@@ -73,6 +73,8 @@ pub enum CallError {
         tool: Untrusted,
         /// The time it had.
         after: Duration,
+        /// Which of its limits was over.
+        limit: TimeLimit,
     },
     /// The host ended the connection while the call ran.
     #[error("the call of `{}` of server `{server}` was cancelled", brief(.tool))]
@@ -81,6 +83,34 @@ pub enum CallError {
         server: ServerName,
         /// The tool.
         tool: Untrusted,
+    },
+    /// The call became a task at the server, and the task was cancelled there.
+    #[error("server `{server}` cancelled the call of `{}`", brief(.tool))]
+    CancelledByServer {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+    },
+    /// The server wants input before it answers, and nobody here gives it.
+    #[error("server `{server}` needs input for `{}` that nobody here can give: {}", brief(.tool), brief(.input))]
+    InputRefused {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// What it wants, such as `elicitation/create (form)`.
+        input: Untrusted,
+    },
+    /// The server wanted input again and again.
+    #[error("server `{server}` asked for input for `{}` {rounds} times without an end", brief(.tool))]
+    TooManyRounds {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// How often it asked.
+        rounds: usize,
     },
     /// The server answered with a JSON-RPC error.
     #[error("server `{server}` answered `{}` with error {code}: {}", brief(.tool), brief(.message))]
@@ -145,10 +175,33 @@ impl CallError {
             | CallError::NeedsAuth { server }
             | CallError::TimedOut { server, .. }
             | CallError::Cancelled { server, .. }
+            | CallError::CancelledByServer { server, .. }
+            | CallError::InputRefused { server, .. }
+            | CallError::TooManyRounds { server, .. }
             | CallError::Protocol { server, .. }
             | CallError::Malformed { server, .. }
             | CallError::Transport { server, .. }
             | CallError::TooLarge { server, .. } => Some(server),
+        }
+    }
+}
+
+/// The two limits on a call's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeLimit {
+    /// On the whole of it.
+    Whole,
+    /// On silence: without an answer and without progress.
+    Idle,
+}
+
+struct Waited<'a>(&'a TimeLimit, &'a Duration);
+
+impl fmt::Display for Waited<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            TimeLimit::Whole => write!(formatter, "did not answer within {:?}", self.1),
+            TimeLimit::Idle => write!(formatter, "gave no sign of life for {:?}", self.1),
         }
     }
 }

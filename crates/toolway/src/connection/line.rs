@@ -1,26 +1,301 @@
-//! A standing connection as a call sees it.
+//! The way to one server, as a call sees it.
 //!
-//! Owns nothing but the translation between `dispatch`'s words and the session's.
+//! Owns the door through which calls come to whichever session stands, and the judgement of what
+//! their outcomes say about it: three broken requests in a row, or one that nobody listened to,
+//! put the connection in doubt; a session that the server forgot is asked for anew, and the call
+//! that found out is sent once more. Nothing else is ever sent twice.
+//! Does not own the session's end or its successor (`connection.rs`).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use toolway_transport::{CloseReason, SendFailure};
+use toolway_types::{ConnectionState, Era};
 
+use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
 use crate::error::RequestError;
-use crate::session::{RequestOptions, Session};
+use crate::session::{Delivery, RequestOptions, Session};
 
-/// The way to one server.
-struct ServerLine {
-    session: Session,
-    timeout: Option<Duration>,
+/// How many broken requests in a row end a connection.
+const BROKEN_IN_A_ROW: u32 = 3;
+
+/// Longer than any program runs, and still a time that can be named.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// A session that stands, and who uses it.
+pub(crate) struct Standing {
+    /// The session.
+    pub session: Session,
+    calls: TaskTracker,
+    doubt: watch::Sender<Option<Doubt>>,
+    broken: AtomicU32,
+    /// Whether the server may forget the session before the connection ends.
+    expires: bool,
 }
 
-/// Makes a line of a session; `timeout` is what the server's entry says.
-pub(crate) fn of(session: Session, timeout: Option<Duration>) -> Arc<dyn Line> {
-    Arc::new(ServerLine { session, timeout })
+/// Why a session that still stands is of no use any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// The server does not know the session any more.
+    Expired,
+    /// Requests do not get through.
+    Unreachable(String),
+}
+
+impl Standing {
+    /// For a session that was just settled.
+    pub(crate) fn new(session: Session, delivery: Delivery) -> Arc<Self> {
+        let expires = delivery == Delivery::PerRequest && session.facts().era == Era::Legacy;
+        let calls = TaskTracker::new();
+        // It counts; nothing is spawned on it.
+        calls.close();
+        Arc::new(Self {
+            session,
+            calls,
+            doubt: watch::Sender::default(),
+            broken: AtomicU32::new(0),
+            expires,
+        })
+    }
+
+    /// Waits until the session is in doubt.
+    pub(crate) async fn doubted(&self) -> Doubt {
+        let mut doubt = self.doubt.subscribe();
+        loop {
+            if let Some(doubt) = doubt.borrow_and_update().clone() {
+                return doubt;
+            }
+            if doubt.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Waits until nobody uses the session. Only of use once the door leads elsewhere.
+    pub(crate) async fn unused(&self) {
+        self.calls.wait().await;
+    }
+
+    fn cast_doubt(&self, why: Doubt) {
+        // The first reason stands, so that everybody who finds out shares one new session.
+        self.doubt.send_if_modified(|doubt| {
+            let first = doubt.is_none();
+            if first {
+                *doubt = Some(why);
+            }
+            first
+        });
+    }
+
+    /// What the outcome of a request says about the session. True when the server does not know
+    /// the session any more, and so never saw the request.
+    fn judge(&self, outcome: &Result<Box<RawValue>, RequestError>) -> bool {
+        match outcome {
+            Err(RequestError::Send(SendFailure::Status {
+                status: 404,
+                had_session: true,
+                ..
+            })) => {
+                self.cast_doubt(Doubt::Expired);
+                return true;
+            }
+            Err(RequestError::Send(SendFailure::Unreachable {
+                refused: true,
+                message,
+            })) => self.cast_doubt(Doubt::Unreachable(message.clone())),
+            Err(RequestError::Send(
+                SendFailure::Unreachable { message, .. } | SendFailure::Cut(message),
+            )) => {
+                if self.broken.fetch_add(1, Ordering::Relaxed) + 1 >= BROKEN_IN_A_ROW {
+                    self.cast_doubt(Doubt::Unreachable(message.clone()));
+                }
+            }
+            // Silence says nothing either way.
+            Err(
+                RequestError::TimedOut
+                | RequestError::Idle { .. }
+                | RequestError::Closed(_)
+                | RequestError::Send(SendFailure::TimedOut),
+            ) => {}
+            _ => self.broken.store(0, Ordering::Relaxed),
+        }
+        false
+    }
+
+    fn explain(&self, error: RequestError) -> SendError {
+        match error {
+            // We closed it, but not because the caller wanted it so.
+            RequestError::Closed(CloseReason::Asked) => match &*self.doubt.borrow() {
+                Some(Doubt::Expired) => broken("the server forgot the session"),
+                Some(Doubt::Unreachable(message)) => broken(message),
+                None => SendError::Closed(CloseReason::Asked),
+            },
+            RequestError::TimedOut => SendError::TimedOut,
+            RequestError::Closed(reason) => SendError::Closed(reason),
+            RequestError::Rpc(error) => SendError::Rpc(error),
+            RequestError::Send(failure) => SendError::Send(failure),
+            RequestError::Malformed(what) => SendError::Malformed(what),
+            RequestError::Idle { after } => SendError::Idle { after },
+            RequestError::InputRefused { input } => SendError::InputRefused { input },
+            RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
+            RequestError::TaskCancelled => SendError::TaskCancelled,
+        }
+    }
+}
+
+fn broken(message: &str) -> SendError {
+    SendError::Closed(CloseReason::Broken(message.to_owned()))
+}
+
+/// Where the door leads.
+#[derive(Clone)]
+enum Way {
+    /// Nowhere yet: a connection is being made.
+    Waiting,
+    /// To this session.
+    Open(Arc<Standing>),
+    /// Nowhere, until the state changes.
+    Shut(ConnectionState),
+}
+
+/// One server's door. It outlives sessions, connections and definitions.
+pub(crate) struct Door {
+    way: watch::Sender<Way>,
+}
+
+impl Door {
+    /// A door of a server that is being connected.
+    pub(crate) fn new() -> Self {
+        Self {
+            way: watch::Sender::new(Way::Waiting),
+        }
+    }
+
+    /// Calls wait here from now on.
+    pub(crate) fn hold(&self) {
+        self.way.send_replace(Way::Waiting);
+    }
+
+    /// Calls go to this session from now on.
+    pub(crate) fn open(&self, standing: &Arc<Standing>) {
+        self.way.send_replace(Way::Open(Arc::clone(standing)));
+    }
+
+    /// Calls are turned away from now on.
+    pub(crate) fn shut(&self, state: &ConnectionState) {
+        self.way.send_replace(Way::Shut(state.clone()));
+    }
+
+    /// A line through this door to a server of this source.
+    pub(crate) fn line(&self, source: &Source) -> Arc<dyn Line> {
+        // A process or an object of ours that works for long is at least there to be looked at; a
+        // silent server across a network may be gone without anybody having been told.
+        let idle = match source.group() {
+            Group::Local => Duration::from_mins(30),
+            Group::Remote => Duration::from_mins(5),
+        };
+        Arc::new(ServerLine {
+            way: self.way.subscribe(),
+            timeout: source.timeout(),
+            idle,
+        })
+    }
+}
+
+struct ServerLine {
+    way: watch::Receiver<Way>,
+    timeout: Option<Duration>,
+    idle: Duration,
+}
+
+/// A call inside: the session does not end in an orderly way before this is dropped.
+struct Entered {
+    standing: Arc<Standing>,
+    counted: TaskTrackerToken,
+}
+
+impl ServerLine {
+    /// Goes through the door, waiting while a connection is being made. `spent` is the session
+    /// that the caller has tried already.
+    async fn enter(&self, spent: Option<&Arc<Standing>>) -> Result<Entered, SendError> {
+        let of_use = |standing: &Arc<Standing>| {
+            // A session that has ended is about to be replaced, and nothing was sent yet.
+            spent.is_none_or(|spent| !Arc::ptr_eq(spent, standing))
+                && standing.session.closed().now_or_never().is_none()
+        };
+        let mut way = self.way.clone();
+        let now = way
+            .wait_for(|way| match way {
+                Way::Waiting => false,
+                Way::Open(standing) => of_use(standing),
+                Way::Shut(_) => true,
+            })
+            .await;
+        match now.as_deref() {
+            // Counted while the door cannot move, so that whoever moves it sees this call.
+            Ok(Way::Open(standing)) => Ok(Entered {
+                standing: Arc::clone(standing),
+                counted: standing.calls.token(),
+            }),
+            Ok(Way::Shut(state)) => Err(SendError::Unavailable(state.clone())),
+            Ok(Way::Waiting) | Err(_) => Err(SendError::Closed(CloseReason::Asked)),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        options: SendOptions<'_>,
+    ) -> Result<Box<RawValue>, SendError> {
+        let now = Instant::now();
+        let deadline = now.checked_add(options.timeout).unwrap_or(now + FOR_EVER);
+        let enter = |spent| tokio::time::timeout_at(deadline, self.enter(spent));
+        let Ok(entered) = enter(None).await else {
+            return Err(SendError::TimedOut);
+        };
+        let Entered { standing, counted } = entered?;
+        let spare = standing.expires.then(|| (params.clone(), options.clone()));
+        let outcome = attempt(&standing, method, params, options, deadline).await;
+        let expired = standing.judge(&outcome);
+        let (true, Some((params, options))) = (expired, spare) else {
+            return outcome.map_err(|error| standing.explain(error));
+        };
+        drop(counted);
+        let Ok(entered) = enter(Some(&standing)).await else {
+            return Err(SendError::TimedOut);
+        };
+        let Entered { standing, counted } = entered?;
+        let outcome = attempt(&standing, method, params, options, deadline).await;
+        standing.judge(&outcome);
+        drop(counted);
+        outcome.map_err(|error| standing.explain(error))
+    }
+}
+
+async fn attempt(
+    standing: &Standing,
+    method: &str,
+    params: Box<RawValue>,
+    options: SendOptions<'_>,
+    deadline: Instant,
+) -> Result<Box<RawValue>, RequestError> {
+    let options = RequestOptions {
+        timeout: deadline.saturating_duration_since(Instant::now()),
+        idle: options.idle,
+        progress: options.progress,
+        headers_for: options.tool,
+    };
+    standing.session.request(method, params, options).await
 }
 
 impl Line for ServerLine {
@@ -30,27 +305,14 @@ impl Line for ServerLine {
         params: Box<RawValue>,
         options: SendOptions<'a>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
-        let options = RequestOptions {
-            timeout: options.timeout,
-            progress: options.progress,
-            headers_for: options.tool,
-        };
-        Box::pin(async move {
-            self.session
-                .request(method, params, options)
-                .await
-                .map_err(|error| match error {
-                    RequestError::TimedOut => SendError::TimedOut,
-                    RequestError::Closed(reason) => SendError::Closed(reason),
-                    RequestError::Rpc(error) => SendError::Rpc(error),
-                    RequestError::Send(failure) => SendError::Send(failure),
-                    RequestError::Malformed(what) => SendError::Malformed(what),
-                    RequestError::InputRequired => SendError::Malformed(error.to_string()),
-                })
-        })
+        Box::pin(self.send(method, params, options))
     }
 
     fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    fn usual_idle(&self) -> Option<Duration> {
+        Some(self.idle)
     }
 }

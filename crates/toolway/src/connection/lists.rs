@@ -197,12 +197,15 @@ async fn fetch<T>(
 fn is_fatal(error: &RequestError) -> bool {
     match error {
         RequestError::TimedOut
+        | RequestError::Idle { .. }
         | RequestError::Closed(_)
         | RequestError::Send(SendFailure::TimedOut | SendFailure::Unreachable { .. }) => true,
         RequestError::Send(failure) if wants_login(failure) => true,
         RequestError::Rpc(_)
         | RequestError::Malformed(_)
-        | RequestError::InputRequired
+        | RequestError::InputRefused { .. }
+        | RequestError::TooManyRounds { .. }
+        | RequestError::TaskCancelled
         | RequestError::Send(_) => false,
     }
 }

@@ -10,10 +10,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use toolway_transport::in_process::{self, ServerEnd};
 use toolway_transport::{Channel, OpenOptions};
-use toolway_types::{ProtocolMode, ServerSpec, TransportSpec};
+use toolway_types::{ProtocolMode, Secret, ServerSpec, TransportSpec};
 
 use crate::error::ConnectError;
+use crate::journal::secrets_of;
 use crate::session::Delivery;
+use crate::session::patience::patience_for;
 use crate::tasks::{self, Task};
 
 /// A server inside the embedding program: given its end of a channel, it serves until the
@@ -41,6 +43,33 @@ impl fmt::Debug for Source {
         match self {
             Source::Spec(spec) => formatter.debug_tuple("Spec").field(spec).finish(),
             Source::Object { .. } => formatter.write_str("Object"),
+        }
+    }
+}
+
+/// Two sources are one when they lead to the same server in the same way. Where the entry stands
+/// is no part of it.
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Source::Spec(one), Source::Spec(other)) => one == other,
+            (
+                Source::Object {
+                    server,
+                    timeout,
+                    protocol,
+                },
+                Source::Object {
+                    server: other,
+                    timeout: other_timeout,
+                    protocol: other_protocol,
+                },
+            ) => {
+                Arc::ptr_eq(server, other) && timeout == other_timeout && protocol == other_protocol
+            }
+            (Source::Spec(_), Source::Object { .. }) | (Source::Object { .. }, Source::Spec(_)) => {
+                false
+            }
         }
     }
 }
@@ -87,11 +116,33 @@ impl Source {
         }
     }
 
-    /// Which era its entry asks for.
+    /// Which era its entry asks for. The old HTTP+SSE transport exists in the legacy era only.
     pub(crate) fn protocol(&self) -> ProtocolMode {
         match self {
-            Source::Spec(spec) => spec.protocol,
+            Source::Spec(spec) => match (spec.protocol, &spec.transport) {
+                (ProtocolMode::Auto, TransportSpec::Sse(_) | TransportSpec::SseIde(_)) => {
+                    ProtocolMode::Legacy
+                }
+                (asked_for, _) => asked_for,
+            },
             Source::Object { protocol, .. } => *protocol,
+        }
+    }
+
+    /// The longest that this attempt to connect may take, counted from 1, where most servers
+    /// have `limit`.
+    pub(crate) fn patience(&self, limit: Duration, attempt: u32) -> Duration {
+        match self {
+            Source::Spec(spec) => patience_for(&spec.transport, limit, attempt),
+            Source::Object { .. } => limit,
+        }
+    }
+
+    /// What must not be written down.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        match self {
+            Source::Spec(spec) => secrets_of(spec),
+            Source::Object { .. } => Vec::new(),
         }
     }
 

@@ -12,11 +12,11 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
-use crate::call::{CallError, CallOptions, Oversize, ProgressSink};
+use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
 use crate::error::wants_login;
 
 /// An open way to one server: a session, as far as a call is concerned.
@@ -34,6 +34,12 @@ pub trait Line: Send + Sync {
     fn timeout(&self) -> Option<Duration> {
         None
     }
+
+    /// How long a call may go without a sign of life where nobody says anything; for ever when
+    /// absent.
+    fn usual_idle(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Where lines come from: the host's connections.
@@ -47,6 +53,8 @@ pub trait Lines: Send + Sync {
 pub struct SendOptions<'a> {
     /// The longest it may take.
     pub timeout: Duration,
+    /// The longest it may go without a sign of life; progress is one.
+    pub idle: Option<Duration>,
     /// Where progress goes.
     pub progress: Option<ProgressSink>,
     /// The tool called, as its server described it: its schema may ask for arguments to be
@@ -59,6 +67,13 @@ pub struct SendOptions<'a> {
 pub enum SendError {
     /// No answer in time.
     TimedOut,
+    /// No sign of life in time.
+    Idle {
+        /// How long there was none.
+        after: Duration,
+    },
+    /// Nothing was sent: the server is not connected, and will not be by waiting.
+    Unavailable(ConnectionState),
     /// The channel ended first.
     Closed(CloseReason),
     /// The server answered with an error.
@@ -67,6 +82,28 @@ pub enum SendError {
     Send(SendFailure),
     /// The answer is not the protocol.
     Malformed(String),
+    /// The server wants input first that this program does not offer.
+    InputRefused {
+        /// What it wants.
+        input: Untrusted,
+    },
+    /// The server wants more and more input.
+    TooManyRounds {
+        /// How often it asked.
+        rounds: usize,
+    },
+    /// The call became a task that was cancelled at the server.
+    TaskCancelled,
+}
+
+/// The limits of the whole host, where neither a call nor a server's entry says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GeneralLimits {
+    /// The longest a call may take.
+    pub timeout: Duration,
+    /// The longest a call may go without a sign of life; zero is for ever, and absent means what
+    /// is usual for the kind of server.
+    pub idle: Option<Duration>,
 }
 
 /// A server's answer to a permitted call, unread.
@@ -96,9 +133,9 @@ struct Params<'a> {
 /// use toolway::dispatch::{hooks::HookedCall, send};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn rush(call: HookedCall, lines: &dyn send::Lines) {
+/// async fn rush(call: HookedCall, lines: &dyn send::Lines, limits: send::GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, lines, &options, std::time::Duration::from_secs(1)).await;
+///     let _ = send::send(call, lines, &options, limits).await;
 /// }
 /// ```
 ///
@@ -108,23 +145,23 @@ struct Params<'a> {
 /// use toolway::dispatch::{permission::PermittedCall, send};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn proceed(call: PermittedCall, lines: &dyn send::Lines) {
+/// async fn proceed(call: PermittedCall, lines: &dyn send::Lines, limits: send::GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, lines, &options, std::time::Duration::from_secs(1)).await;
+///     let _ = send::send(call, lines, &options, limits).await;
 /// }
 /// ```
 pub async fn send(
     call: PermittedCall,
     lines: &dyn Lines,
     options: &CallOptions,
-    general_timeout: Duration,
+    general: GeneralLimits,
 ) -> Result<RawResult, CallError> {
     let key = &call.tool().key;
     let line = lines.line(&key.server)?;
     let timeout = options
         .timeout
         .or_else(|| line.timeout())
-        .unwrap_or(general_timeout);
+        .unwrap_or(general.timeout);
     let params = Params {
         name: &key.tool,
         arguments: call.arguments(),
@@ -136,6 +173,7 @@ pub async fn send(
     })?;
     let send_options = SendOptions {
         timeout,
+        idle: idle(options, &*line, general),
         progress: options.progress.clone(),
         tool: Some(call.tool().received()),
     };
@@ -144,6 +182,24 @@ pub async fn send(
         Ok(result) => Ok(RawResult { call, result }),
         Err(error) => Err(explain(error, key, timeout)),
     }
+}
+
+/// How long a call may go without a sign of life. Who gives a call longer than is usual for
+/// silence, gives it as long for silence too.
+fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Option<Duration> {
+    let floor = options.timeout.or_else(|| line.timeout());
+    let floor = floor.unwrap_or_default();
+    options
+        .idle_timeout
+        .or_else(|| {
+            let usual = general.idle.or_else(|| line.usual_idle())?;
+            Some(if usual.is_zero() {
+                usual
+            } else {
+                usual.max(floor)
+            })
+        })
+        .filter(|idle| !idle.is_zero())
 }
 
 /// The one mapping from what happened on the line to what the caller is told.
@@ -160,7 +216,29 @@ fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
             server,
             tool,
             after,
+            limit: TimeLimit::Whole,
         },
+        SendError::Idle { after } => CallError::TimedOut {
+            server,
+            tool,
+            after,
+            limit: TimeLimit::Idle,
+        },
+        SendError::InputRefused { input } => CallError::InputRefused {
+            server,
+            tool,
+            input,
+        },
+        SendError::TooManyRounds { rounds } => CallError::TooManyRounds {
+            server,
+            tool,
+            rounds,
+        },
+        SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
+        SendError::Unavailable(ConnectionState::NeedsAuth { .. }) => {
+            CallError::NeedsAuth { server }
+        }
+        SendError::Unavailable(state) => CallError::Unavailable { server, state },
         SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
         SendError::Closed(CloseReason::Exited { status, .. }) => {
             lost(format!("its process ended ({status})"))

@@ -1,6 +1,7 @@
 //! Whole calls over a scripted line: what is sent, what is refused, what comes back.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};

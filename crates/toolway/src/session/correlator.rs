@@ -10,21 +10,25 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_transport::{Channel, CloseReason, Command, Outgoing, Tag};
 use tracing::debug;
 
+use self::deadline::Asking;
+pub(super) use self::deadline::Deadline;
 pub(crate) use self::reader::Pump;
+use super::Tap;
 use super::inbound::{ListChanges, Reception};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
 
+mod deadline;
 mod reader;
 
 type Answer = Result<Box<RawValue>, RequestError>;
@@ -45,6 +49,8 @@ struct Shared {
     counters: Counters,
     changes: watch::Sender<ListChanges>,
     reception: Reception,
+    asking: watch::Sender<Asking>,
+    tap: Option<Arc<dyn Tap>>,
     stop: CancellationToken,
     closed: CancellationToken,
 }
@@ -58,10 +64,13 @@ struct Waiting {
 struct Waiter {
     answer: oneshot::Sender<Answer>,
     progress: Option<ProgressSink>,
+    last_sign: Instant,
 }
 
 impl Waiter {
-    fn listener(&self) -> Option<ProgressSink> {
+    /// Notes a sign of life, and says who listens for it.
+    fn stir(&mut self) -> Option<ProgressSink> {
+        self.last_sign = Instant::now();
         self.progress.clone()
     }
 }
@@ -117,7 +126,7 @@ pub(super) struct Exchange {
     /// For transports that have headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The longest to wait.
-    pub timeout: Duration,
+    pub deadline: Deadline,
     /// Where its progress goes.
     pub progress: Option<ProgressSink>,
     /// What the server hears when the wait ends early.
@@ -125,7 +134,11 @@ pub(super) struct Exchange {
 }
 
 /// Puts a correlator on a channel. Nothing moves until the pump is polled.
-pub(super) fn open(channel: Channel, reception: Reception) -> (Correlator, Pump) {
+pub(super) fn open(
+    channel: Channel,
+    reception: Reception,
+    tap: Option<Arc<dyn Tap>>,
+) -> (Correlator, Pump) {
     let (notices, notices_receiver) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         commands: channel.commands.downgrade(),
@@ -135,6 +148,8 @@ pub(super) fn open(channel: Channel, reception: Reception) -> (Correlator, Pump)
         counters: Counters::default(),
         changes: watch::Sender::default(),
         reception,
+        asking: Asking::none(),
+        tap,
         stop: CancellationToken::new(),
         closed: CancellationToken::new(),
     });
@@ -154,7 +169,7 @@ impl Correlator {
             id,
             bytes,
             headers,
-            timeout,
+            deadline,
             progress,
             farewell,
         } = exchange;
@@ -164,6 +179,7 @@ impl Correlator {
             Waiter {
                 answer: sender,
                 progress,
+                last_sign: Instant::now(),
             },
         )?;
         let mut in_flight = InFlight {
@@ -172,7 +188,7 @@ impl Correlator {
             farewell,
             sent: false,
         };
-        let outcome = tokio::time::timeout(timeout, async {
+        let exchanged = async {
             if let Some(commands) = self.shared.commands.upgrade() {
                 // The answer side is watched meanwhile: a channel that closes while its queue is
                 // full must still end this request.
@@ -181,18 +197,20 @@ impl Correlator {
                     permit = commands.reserve() => if let Ok(permit) = permit {
                         in_flight.sent = true;
                         let tag = Some(Tag(id));
+                        self.shared.tap_sent(&bytes);
                         permit.send(Command::Send(Outgoing { bytes, tag, headers }));
                     },
                 }
             }
             answer.await
-        })
-        .await;
-        match outcome {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(RequestError::Closed(self.shared.close_reason())),
-            Err(_) => Err(RequestError::TimedOut),
-        }
+        };
+        let last_sign = || self.shared.last_sign(id);
+        let outcome = tokio::select! {
+            biased;
+            outcome = exchanged => outcome,
+            error = deadline.passes(last_sign, &self.shared.asking) => return Err(error),
+        };
+        outcome.unwrap_or_else(|_| Err(RequestError::Closed(self.shared.close_reason())))
     }
 
     /// Sends a notification.
@@ -203,6 +221,7 @@ impl Correlator {
     ) -> Result<(), RequestError> {
         let closed = || RequestError::Closed(self.shared.close_reason());
         let commands = self.shared.commands.upgrade().ok_or_else(closed)?;
+        self.shared.tap_sent(&bytes);
         let message = Command::Send(Outgoing {
             bytes,
             tag: None,
@@ -259,6 +278,19 @@ impl Shared {
         }
         waiting.requests.insert(id, waiter);
         Ok(())
+    }
+
+    /// When the request last showed that it is alive. One that has just been answered is.
+    fn last_sign(&self, id: u64) -> Instant {
+        let waiting = self.waiting();
+        let waiter = waiting.requests.get(&id);
+        waiter.map_or_else(Instant::now, |waiter| waiter.last_sign)
+    }
+
+    fn tap_sent(&self, message: &[u8]) {
+        if let Some(tap) = &self.tap {
+            tap.sent(message);
+        }
     }
 
     fn close_reason(&self) -> CloseReason {

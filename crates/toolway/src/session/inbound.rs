@@ -3,7 +3,6 @@
 //! Owns sorting a message into an [`Inbound`] and our answers to server requests. Decides
 //! nothing about our own requests; `correlator.rs` does, from what this returns.
 
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -15,10 +14,11 @@ use toolway_wire::era::method;
 use toolway_wire::skim::Skimmer;
 use toolway_wire::{Id, Message, RpcError, envelope, error};
 use tracing::debug;
-use url::Url;
 
+use super::declared::Declared;
 use super::progress;
 use crate::call::Progress;
+use crate::respondent::{Counterpart, Root};
 
 /// A message, sorted.
 pub(super) enum Inbound {
@@ -80,9 +80,10 @@ impl ListChanges {
 }
 
 /// How server requests are received on one channel.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Reception {
-    root: Option<PathBuf>,
+    counterpart: Counterpart,
+    declared: Declared,
     settled: OnceLock<Settled>,
 }
 
@@ -93,17 +94,23 @@ struct Settled {
 }
 
 impl Reception {
-    /// Offers this directory as the one root.
-    pub(super) fn new(root: Option<PathBuf>) -> Self {
+    /// Offers what the counterpart offers.
+    pub(super) fn new(counterpart: Counterpart) -> Self {
         Self {
-            root,
+            declared: Declared::new(&counterpart),
+            counterpart,
             settled: OnceLock::new(),
         }
     }
 
-    /// The directory offered as a root.
-    pub(super) fn root(&self) -> Option<&Path> {
-        self.root.as_deref()
+    /// What a legacy server is told that it may ask.
+    pub(super) fn legacy_capabilities(&self) -> serde_json::Value {
+        self.declared.legacy()
+    }
+
+    /// What a modern server is told with every request.
+    pub(super) fn modern_capabilities(&self) -> &RawValue {
+        self.declared.modern(&self.counterpart.roots.borrow())
     }
 
     /// The handshake is over. `headers` go with every answer of ours.
@@ -178,9 +185,11 @@ fn asked(id: &Id, name: &str, reception: &Reception) -> Inbound {
             problem: "a request from a modern server".to_owned(),
         };
     }
-    let answer = match (name, reception.root()) {
-        (method::PING, _) => to_raw_value(&json!({})).ok(),
-        ("roots/list", Some(root)) => roots(root),
+    let answer = match name {
+        method::PING => to_raw_value(&json!({})).ok(),
+        method::ROOTS_LIST if reception.declared.roots => {
+            roots(&reception.counterpart.roots.borrow())
+        }
         // `sampling/createMessage` and `elicitation/create` too: neither is declared, and a
         // client without the capability does not have the method.
         _ => None,
@@ -197,11 +206,17 @@ fn asked(id: &Id, name: &str, reception: &Reception) -> Inbound {
     Inbound::Reply { bytes, headers }
 }
 
-fn roots(root: &Path) -> Option<Box<RawValue>> {
-    let uri = Url::from_directory_path(root).ok()?;
-    let uri = uri.as_str().trim_end_matches('/');
-    let name = root.file_name().map(|name| name.to_string_lossy());
-    to_raw_value(&json!({ "roots": [{ "uri": uri, "name": name }] })).ok()
+fn roots(roots: &[Root]) -> Option<Box<RawValue>> {
+    let roots: Vec<_> = roots.iter().map(describe_root).collect();
+    to_raw_value(&json!({ "roots": roots })).ok()
+}
+
+fn describe_root(root: &Root) -> serde_json::Value {
+    let uri = root.uri.as_str();
+    match &root.name {
+        Some(name) => json!({ "uri": uri, "name": name }),
+        None => json!({ "uri": uri }),
+    }
 }
 
 /// The notification that nobody waits for a request any more.

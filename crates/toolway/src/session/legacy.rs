@@ -12,7 +12,7 @@ use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::{envelope, headers};
 
-use super::correlator::{Correlator, Exchange, Farewell};
+use super::correlator::{Correlator, Deadline, Exchange, Farewell};
 use super::{ClientIdentity, facts};
 use crate::error::{ConnectError, RequestError};
 
@@ -35,13 +35,9 @@ pub(super) async fn initialize(
     client: &ClientIdentity,
     timeout: Duration,
 ) -> Result<Box<RawValue>, RequestError> {
-    let capabilities = match correlator.reception().root() {
-        Some(_) => json!({ "roots": {} }),
-        None => json!({}),
-    };
     let params = to_raw_value(&json!({
         "protocolVersion": LATEST_LEGACY,
-        "capabilities": capabilities,
+        "capabilities": correlator.reception().legacy_capabilities(),
         "clientInfo": &client.info,
     }))
     .map_err(|error| RequestError::Malformed(error.to_string()))?;
@@ -51,7 +47,7 @@ pub(super) async fn initialize(
             id,
             bytes: envelope::request(id, method::INITIALIZE, &params),
             headers: Vec::new(),
-            timeout,
+            deadline: Deadline::new(timeout, None),
             progress: None,
             farewell: Farewell::Silent,
         })

@@ -15,7 +15,7 @@ use toolway_wire::meta::Meta;
 use toolway_wire::view::{ResultType, Tool};
 use toolway_wire::{envelope, headers};
 
-use super::correlator::{Correlator, Exchange, Farewell};
+use super::correlator::{Correlator, Deadline, Exchange, Farewell};
 use super::{ClientIdentity, Delivery, facts, raw};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
@@ -24,7 +24,7 @@ use crate::error::RequestError;
 pub(super) struct Request<'a> {
     pub method: &'a str,
     pub params: &'a RawValue,
-    pub timeout: Duration,
+    pub deadline: Deadline,
     pub progress: Option<ProgressSink>,
     pub tool: Option<&'a Tool>,
 }
@@ -75,7 +75,7 @@ pub(super) async fn discover(
     let request = Request {
         method: method::DISCOVER,
         params: &params,
-        timeout,
+        deadline: Deadline::new(timeout, None),
         progress: None,
         tool: None,
     };
@@ -104,8 +104,9 @@ fn shape(
     request: Request<'_>,
 ) -> Result<Exchange, RequestError> {
     let id = correlator.reserve();
-    let mut meta = Meta::modern(MODERN, &client.info, &client.modern_capabilities);
-    if request.progress.is_some() {
+    let capabilities = correlator.reception().modern_capabilities();
+    let mut meta = Meta::modern(MODERN, &client.info, capabilities);
+    if request.progress.is_some() || request.deadline.wants_signs_of_life() {
         meta = meta.with_progress_token(id);
     }
     let malformed = |problem: &dyn std::fmt::Display| RequestError::Malformed(problem.to_string());
@@ -125,7 +126,7 @@ fn shape(
         id,
         bytes: envelope::request(id, request.method, &params),
         headers,
-        timeout: request.timeout,
+        deadline: request.deadline,
         progress: request.progress,
         farewell,
     })
@@ -137,7 +138,9 @@ fn judge(result: &RawValue) -> Result<(), RequestError> {
         .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
     match kind {
         ResultType::Complete => Ok(()),
-        ResultType::InputRequired => Err(RequestError::InputRequired),
+        ResultType::InputRequired => Err(RequestError::InputRefused {
+            input: Untrusted::new("input"),
+        }),
         ResultType::Task => Err(unknown_type("task")),
         ResultType::Unknown(other) => Err(unknown_type(&other)),
     }

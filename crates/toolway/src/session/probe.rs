@@ -1,27 +1,24 @@
 //! Which era a server speaks.
 //!
-//! Owns the rules for reading an answer to `server/discover`, and the order in which the two
-//! eras are tried. A process that ends because of the probe is started again by the connection,
-//! in the legacy era.
+//! Owns the rules for reading an answer to `server/discover`, the order in which the two eras are
+//! tried, and how a fresh channel is greeted after one that ended or went silent. Opening that
+//! channel is the connection's work, remembering the outcome `era_memory.rs`'s; how long is waited
+//! stands in `patience.rs`.
 
 use std::pin::pin;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use toolway_transport::SendFailure;
-use toolway_types::{ProtocolMode, ServerFacts, Untrusted};
+use toolway_transport::{CloseReason, SendFailure};
+use toolway_types::{Era, ProtocolMode, ServerFacts, Untrusted};
 use toolway_wire::era::{LEGACY_VERSIONS, method, mutual_modern};
 use toolway_wire::error::UNSUPPORTED_PROTOCOL_VERSION;
 use toolway_wire::{Message, RpcError, envelope};
 
 use super::correlator::Correlator;
 use super::modern::Discovery;
-use super::{Delivery, Greeting, legacy, modern};
+use super::{Delivery, Greeting, legacy, modern, patience};
 use crate::error::{ConnectError, RequestError};
-
-/// How long a silent process is given before `initialize` is sent as well. Silence proves
-/// nothing: `npx` and `uvx` may install for a minute before anybody reads.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 type Answer = Result<Box<RawValue>, RequestError>;
 
@@ -32,10 +29,56 @@ enum Evidence {
     Modern(Box<ServerFacts>),
     /// It is modern, refused our version, and names one that both speak.
     Mutual,
+    /// The answer broke off; the network may have done that, or the server's manners.
+    Cut,
     /// It is taken for legacy. `offered`: the versions it named, none of which we speak.
     Legacy { offered: Vec<String> },
     /// It says nothing about the era.
     Nothing(RequestError),
+}
+
+impl Greeting {
+    /// How to greet a fresh channel of the same server after this handshake failed; `None` when
+    /// that would show nothing new. Some servers end at the first message they do not know, some
+    /// never answer again: both get the question they know first. A server that ends or is silent
+    /// where it was remembered to answer is asked everything.
+    pub(crate) fn after(&self, error: &ConnectError) -> Option<Greeting> {
+        let lost = matches!(
+            error,
+            ConnectError::Request {
+                source: RequestError::TimedOut
+                    | RequestError::Closed(
+                        CloseReason::Exited { .. }
+                            | CloseReason::EndOfStream { .. }
+                            | CloseReason::Broken(_)
+                    ),
+                ..
+            }
+        );
+        let open = self.mode == ProtocolMode::Auto && self.delivery == Delivery::Stream;
+        if self.again || !open || !lost {
+            return None;
+        }
+        let remembered = match self.remembered {
+            Some(Era::Legacy) => None,
+            Some(Era::Modern) | None => Some(Era::Legacy),
+        };
+        Some(Greeting {
+            remembered,
+            again: true,
+            ..self.clone()
+        })
+    }
+
+    /// How long a stream may be silent to everything. Nothing comes after a second channel, so
+    /// that one may use up the time.
+    fn hush(&self) -> Duration {
+        if self.again || self.delivery == Delivery::PerRequest {
+            self.timeout
+        } else {
+            patience::hush(self.timeout)
+        }
+    }
 }
 
 /// Finds the era and does its handshake.
@@ -43,25 +86,99 @@ pub(super) async fn settle(
     correlator: &Correlator,
     greeting: &Greeting,
 ) -> Result<ServerFacts, ConnectError> {
-    match (greeting.mode, greeting.delivery) {
-        (ProtocolMode::Legacy, _) => initialize(correlator, greeting).await,
-        (ProtocolMode::Modern, _) => discover_only(correlator, greeting).await,
-        (ProtocolMode::Auto, Delivery::PerRequest) => {
-            let evidence = ask_twice(correlator, greeting).await;
+    match (greeting.mode, greeting.remembered, greeting.delivery) {
+        (ProtocolMode::Legacy, ..) => initialize(correlator, greeting, greeting.timeout).await,
+        (ProtocolMode::Modern, ..) => discover_only(correlator, greeting).await,
+        (ProtocolMode::Auto, Some(Era::Legacy), _) => initialize_first(correlator, greeting).await,
+        (ProtocolMode::Auto, _, Delivery::PerRequest)
+        | (ProtocolMode::Auto, Some(Era::Modern), _) => {
+            let asked = tokio::time::timeout(greeting.hush(), ask_twice(correlator, greeting));
+            let evidence = asked
+                .await
+                .unwrap_or(Evidence::Nothing(RequestError::TimedOut));
             conclude(correlator, greeting, evidence).await
         }
-        (ProtocolMode::Auto, Delivery::Stream) => settle_stream(correlator, greeting).await,
+        (ProtocolMode::Auto, None, Delivery::Stream) => settle_stream(correlator, greeting).await,
     }
 }
 
 async fn initialize(
     correlator: &Correlator,
     greeting: &Greeting,
+    limit: Duration,
 ) -> Result<ServerFacts, ConnectError> {
-    let answer = legacy::initialize(correlator, &greeting.client, greeting.timeout)
+    let answer = legacy::initialize(correlator, &greeting.client, limit)
         .await
-        .map_err(|error| ConnectError::request(method::INITIALIZE, error))?;
+        .map_err(|error| unwelcome(greeting.delivery, error))?;
     legacy::settle(correlator, &answer).await
+}
+
+/// Why `initialize` was not answered. Where the transport has statuses, one without an error of
+/// the protocol may come from a server of the transport before it.
+fn unwelcome(delivery: Delivery, error: RequestError) -> ConnectError {
+    if let (
+        Delivery::PerRequest,
+        RequestError::Send(SendFailure::Status {
+            status: status @ (400 | 404 | 405),
+            body,
+            ..
+        }),
+    ) = (delivery, &error)
+    {
+        return match rpc_error(body) {
+            Some(rpc) => ConnectError::request(method::INITIALIZE, RequestError::Rpc(rpc)),
+            None => ConnectError::NotStreamable { status: *status },
+        };
+    }
+    ConnectError::request(method::INITIALIZE, error)
+}
+
+/// The server was legacy last time. Only an answer that refuses `initialize` proves that wrong;
+/// then it is probed over the same channel.
+async fn initialize_first(
+    correlator: &Correlator,
+    greeting: &Greeting,
+) -> Result<ServerFacts, ConnectError> {
+    let error = match initialize(correlator, greeting, greeting.hush()).await {
+        Err(error) if is_refusal(&error) => error,
+        outcome => return outcome,
+    };
+    tracing::debug!(%error, "`initialize` is refused: probing");
+    let limit = patience::hush(greeting.timeout);
+    match tokio::time::timeout(limit, ask_twice(correlator, greeting)).await {
+        Ok(Evidence::Modern(facts)) => Ok(*facts),
+        _ => Err(error),
+    }
+}
+
+/// Whether the server answered that it does not do this handshake. A login wall, an overload or
+/// a broken line says nothing about the era.
+fn is_refusal(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Version { .. } | ConnectError::NotStreamable { .. } => true,
+        ConnectError::Request { source, .. } => match source {
+            RequestError::Rpc(_)
+            | RequestError::Malformed(_)
+            | RequestError::Send(SendFailure::NotMcp { .. }) => true,
+            RequestError::Send(SendFailure::Status { status, .. }) => {
+                matches!(status, 400..=499) && !matches!(status, 401 | 403)
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether a handshake that failed so, in an era that was remembered, is a reason to forget it.
+pub(crate) fn is_era_evidence(error: &ConnectError) -> bool {
+    let is_silence_or_end = matches!(
+        error,
+        ConnectError::Request {
+            source: RequestError::TimedOut | RequestError::Closed(_),
+            ..
+        }
+    );
+    is_refusal(error) || is_silence_or_end
 }
 
 async fn ask(correlator: &Correlator, greeting: &Greeting) -> Answer {
@@ -74,10 +191,11 @@ async fn ask(correlator: &Correlator, greeting: &Greeting) -> Answer {
     .await
 }
 
-/// Probes, and once more when the server names a version that both speak.
+/// Probes, and once more when the server names a version that both speak, or when the answer
+/// broke off. What breaks off twice is no accident.
 async fn ask_twice(correlator: &Correlator, greeting: &Greeting) -> Evidence {
     match weigh(ask(correlator, greeting).await) {
-        Evidence::Mutual => weigh(ask(correlator, greeting).await),
+        Evidence::Mutual | Evidence::Cut => weigh(ask(correlator, greeting).await),
         evidence => evidence,
     }
 }
@@ -94,7 +212,7 @@ async fn discover_only(
     match weigh(answer.clone()) {
         Evidence::Modern(facts) => Ok(*facts),
         Evidence::Legacy { offered } if !offered.is_empty() => Err(unspoken(offered)),
-        Evidence::Legacy { .. } | Evidence::Mutual | Evidence::Nothing(_) => {
+        Evidence::Legacy { .. } | Evidence::Mutual | Evidence::Cut | Evidence::Nothing(_) => {
             let error = answer.err().unwrap_or_else(|| {
                 RequestError::Malformed("the answer is not a discover result".to_owned())
             });
@@ -112,27 +230,31 @@ async fn conclude(
     match evidence {
         Evidence::Modern(facts) => Ok(*facts),
         // Twice the same contradiction: what is left is the other era.
-        Evidence::Mutual => initialize(correlator, greeting).await,
-        Evidence::Legacy { offered } => match initialize(correlator, greeting).await {
-            // It named its versions, and none is ours: that is the better explanation.
-            Err(ConnectError::Request {
-                source: RequestError::Rpc(_),
-                ..
-            }) if !offered.is_empty() => Err(unspoken(offered)),
-            outcome => outcome,
-        },
+        Evidence::Mutual | Evidence::Cut => {
+            initialize(correlator, greeting, greeting.timeout).await
+        }
+        Evidence::Legacy { offered } => {
+            match initialize(correlator, greeting, greeting.timeout).await {
+                // It named its versions, and none is ours: that is the better explanation.
+                Err(error) if !offered.is_empty() && is_refusal(&error) => Err(unspoken(offered)),
+                outcome => outcome,
+            }
+        }
         Evidence::Nothing(error) => Err(ConnectError::request(method::DISCOVER, error)),
     }
 }
 
-/// A stream: an answer within [`PATIENCE`] decides. After that `initialize` goes out too, on the
-/// same stream, and whichever is answered decides.
+/// A stream: an answer in short time decides. After that `initialize` goes out too, on the same
+/// stream, and whichever is answered decides. Silence to both ends the wait early, so that a
+/// fresh channel has a chance ([`Greeting::after`]).
 async fn settle_stream(
     correlator: &Correlator,
     greeting: &Greeting,
 ) -> Result<ServerFacts, ConnectError> {
     let mut probe = pin!(ask_twice(correlator, greeting));
-    if let Ok(evidence) = tokio::time::timeout(PATIENCE, &mut probe).await {
+    let mut hush = pin!(tokio::time::sleep(greeting.hush()));
+    let short = patience::second_question(greeting.timeout);
+    if let Ok(evidence) = tokio::time::timeout(short, &mut probe).await {
         return conclude(correlator, greeting, evidence).await;
     }
     tracing::debug!("no answer to the probe yet: trying `initialize` as well");
@@ -144,6 +266,7 @@ async fn settle_stream(
     let mut probing = true;
     let mut refusal = None;
     loop {
+        let heard_nothing = probing && refusal.is_none();
         tokio::select! {
             evidence = &mut probe, if probing => match evidence {
                 Evidence::Modern(facts) => return Ok(*facts),
@@ -151,7 +274,10 @@ async fn settle_stream(
                     return Err(ConnectError::request(method::DISCOVER, error));
                 }
                 // A late refusal of the probe is not news.
-                Evidence::Mutual | Evidence::Legacy { .. } | Evidence::Nothing(_) => {
+                Evidence::Mutual
+                | Evidence::Cut
+                | Evidence::Legacy { .. }
+                | Evidence::Nothing(_) => {
                     probing = false;
                 }
             },
@@ -162,6 +288,9 @@ async fn settle_stream(
                 }
                 Err(error) => refusal = Some(error),
             },
+            () = &mut hush, if heard_nothing => {
+                return Err(ConnectError::request(method::INITIALIZE, RequestError::TimedOut));
+            }
         }
         if !probing && let Some(error) = refusal.take() {
             return Err(ConnectError::request(method::INITIALIZE, error));
@@ -171,12 +300,16 @@ async fn settle_stream(
 
 /// The table: what an answer to `server/discover` proves.
 fn weigh(answer: Answer) -> Evidence {
+    let legacy = Evidence::Legacy {
+        offered: Vec::new(),
+    };
     match answer {
         Ok(result) => weigh_result(&result),
         Err(RequestError::Rpc(error)) => weigh_error(&error),
         // Anything may have answered so, or nobody: a login wall, a gateway, a proxy.
         Err(
             error @ (RequestError::TimedOut
+            | RequestError::Idle { .. }
             | RequestError::Closed(_)
             | RequestError::Send(
                 SendFailure::Status {
@@ -188,20 +321,22 @@ fn weigh(answer: Answer) -> Evidence {
                 | SendFailure::Redirected { .. },
             )),
         ) => Evidence::Nothing(error),
-        Err(RequestError::Send(SendFailure::Status { body, .. })) => match envelope::parse(&body) {
-            Ok(Message::Response {
-                outcome: Err(error),
-                ..
-            }) => weigh_error(&error),
-            _ => Evidence::Legacy {
-                offered: Vec::new(),
-            },
-        },
-        Err(RequestError::Send(_) | RequestError::Malformed(_) | RequestError::InputRequired) => {
-            Evidence::Legacy {
-                offered: Vec::new(),
-            }
+        Err(RequestError::Send(SendFailure::Cut(_))) => Evidence::Cut,
+        Err(RequestError::Send(SendFailure::Status { body, .. })) => {
+            rpc_error(&body).map_or(legacy, |error| weigh_error(&error))
         }
+        Err(_) => legacy,
+    }
+}
+
+/// The error of the protocol in the body of a status.
+fn rpc_error(body: &[u8]) -> Option<RpcError> {
+    match envelope::parse(body) {
+        Ok(Message::Response {
+            outcome: Err(error),
+            ..
+        }) => Some(error),
+        _ => None,
     }
 }
 

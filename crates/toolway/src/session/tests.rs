@@ -1,5 +1,6 @@
 //! The session against a peer that follows a script, with the channel in the test's own hands.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,13 +9,15 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolway_transport::{Channel, CloseReason, Command, Event, Outgoing, SendFailure, Tag};
-use toolway_types::ProtocolMode;
+use toolway_types::{ProtocolMode, ServerName};
 
 use super::*;
+use crate::respondent::Root;
 use crate::tasks::{self, Task};
 
 mod inbound;
 mod probe;
+mod remembered;
 mod requests;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -149,7 +152,7 @@ fn open() -> (Correlator, Task<()>, Peer) {
         driver: Box::pin(std::future::ready(())),
         log: None,
     };
-    let (correlator, pump) = super::open(channel, Some("/work/project".into()));
+    let (correlator, pump) = super::open(channel, counterpart(), None);
     let pump = tasks::spawn("pump", pump.run());
     (
         correlator,
@@ -161,12 +164,24 @@ fn open() -> (Correlator, Task<()>, Peer) {
     )
 }
 
+/// A program that has one root and nobody to ask.
+fn counterpart() -> Counterpart {
+    let root = Root::directory(Path::new("/work/project")).expect("an absolute path");
+    Counterpart {
+        server: ServerName::new("scripted").expect("a name"),
+        respondent: None,
+        roots: watch::channel(Arc::from([root])).1,
+    }
+}
+
 fn greeting(mode: ProtocolMode, delivery: Delivery) -> Greeting {
     let client = Arc::new(ClientIdentity::new("tests", "0"));
     Greeting {
         client,
         delivery,
         mode,
+        remembered: None,
+        again: false,
         timeout: LIMIT,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey};
 use toolway_wire::view;
 
-use super::super::send::{Line, Lines, SendError, SendOptions};
+use super::super::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
 use super::super::*;
 use crate::call::Progress;
 use crate::catalog::ServerOffer;
@@ -165,7 +166,10 @@ impl Scene {
             hooks: &self.hooks,
             lines: &lines,
             prompter: self.prompter.as_deref(),
-            tool_timeout: Duration::from_secs(100),
+            limits: GeneralLimits {
+                timeout: Duration::from_secs(100),
+                idle: None,
+            },
             output_dir: &output_dir,
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();

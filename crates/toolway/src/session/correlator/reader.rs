@@ -96,6 +96,9 @@ impl Reader {
                 Some(notice) = self.notices.recv() => self.take_leave(notice),
                 permit = commands.reserve(), if !self.outbox.is_empty() => match permit {
                     Ok(permit) => if let Some(command) = self.outbox.pop_front() {
+                        if let Command::Send(outgoing) = &command {
+                            self.shared.tap_sent(&outgoing.bytes);
+                        }
                         permit.send(command);
                     },
                     // The transport is ending; its last event says why.
@@ -106,6 +109,9 @@ impl Reader {
     }
 
     fn receive(&mut self, bytes: &[u8]) {
+        if let Some(tap) = &self.shared.tap {
+            tap.received(bytes);
+        }
         let inbound = inbound::receive(bytes, &self.shared.reception);
         // Revisions up to 2025-03-26 may answer several requests in one array.
         if let Inbound::Unusable { id: None, .. } = &inbound
@@ -149,8 +155,8 @@ impl Reader {
                     .shared
                     .waiting()
                     .requests
-                    .get(&id)
-                    .and_then(Waiter::listener);
+                    .get_mut(&id)
+                    .and_then(Waiter::stir);
                 if let Some(sink) = sink {
                     sink(report);
                 }

@@ -25,7 +25,7 @@ async fn auto<F: Future<Output = Peer>>(script: impl FnOnce(Peer) -> F) -> Sessi
         .expect("it connects")
 }
 
-fn status(status: u16, body: &str) -> SendFailure {
+pub(super) fn status(status: u16, body: &str) -> SendFailure {
     let body = Bytes::copy_from_slice(body.as_bytes());
     SendFailure::Status {
         status,
@@ -176,8 +176,9 @@ async fn a_slow_modern_server_is_still_modern() {
     let session = auto(async |mut peer: Peer| {
         let probe = peer.expect("server/discover").await;
         let initialize = peer.expect("initialize").await;
-        tokio::time::sleep(Duration::from_secs(20)).await;
+        tokio::time::sleep(Duration::from_secs(7)).await;
         peer.refuse(&initialize, -32601, Value::Null).await;
+        tokio::time::sleep(Duration::from_secs(15)).await;
         peer.answer(&probe, discover_result(&["2026-07-28"])).await;
         peer
     })
@@ -232,7 +233,14 @@ async fn a_process_that_ends_during_the_probe_is_reported_as_ended() {
         .await
         .err()
         .expect("it is gone");
-        assert!(error.is_closed(), "{error}");
+        let closed = matches!(
+            &error,
+            ConnectError::Request {
+                source: RequestError::Closed(_),
+                ..
+            }
+        );
+        assert!(closed, "{error}");
     }
 }
 
@@ -458,4 +466,67 @@ async fn over_http_a_refused_version_in_a_400_is_probed_once_more() {
     .await
     .expect("it connects");
     assert_eq!(session.facts().era, Era::Modern);
+}
+
+#[tokio::test(start_paused = true)]
+async fn over_http_an_answer_that_breaks_off_is_asked_for_again() {
+    let cut = || SendFailure::Cut("the stream ended before the answer".to_owned());
+    for (twice, era) in [(false, Era::Modern), (true, Era::Legacy)] {
+        let session = meet(
+            ProtocolMode::Auto,
+            Delivery::PerRequest,
+            async |mut peer: Peer| {
+                let probe = peer.expect("server/discover").await;
+                peer.fail(&probe, cut()).await;
+                let probe = peer.expect("server/discover").await;
+                if twice {
+                    peer.fail(&probe, cut()).await;
+                    peer.greet_legacy("2025-11-25").await;
+                } else {
+                    peer.answer(&probe, discover_result(&["2026-07-28"])).await;
+                }
+                peer
+            },
+        )
+        .await
+        .expect("it connects");
+        assert_eq!(session.facts().era, era);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn over_http_a_server_that_knows_neither_era_is_told_from_one_that_refuses() {
+    for code in [400, 404, 405] {
+        let error = meet(
+            ProtocolMode::Auto,
+            Delivery::PerRequest,
+            async |mut peer: Peer| {
+                let probe = peer.expect("server/discover").await;
+                peer.fail(&probe, status(code, "Cannot POST /sse")).await;
+                let request = peer.expect("initialize").await;
+                peer.fail(&request, status(code, "Cannot POST /sse")).await;
+                peer
+            },
+        )
+        .await
+        .err()
+        .expect("it is not Streamable HTTP");
+        let text = error.to_string();
+        assert!(text.contains(r#"`"type": "sse"`"#), "{text}");
+        assert!(text.contains(&code.to_string()), "{text}");
+    }
+    let refusal = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"no licence"}}"#;
+    let error = meet(
+        ProtocolMode::Legacy,
+        Delivery::PerRequest,
+        async |mut peer: Peer| {
+            let request = peer.expect("initialize").await;
+            peer.fail(&request, status(400, refusal)).await;
+            peer
+        },
+    )
+    .await
+    .err()
+    .expect("it refuses");
+    assert!(error.to_string().contains("no licence"), "{error}");
 }

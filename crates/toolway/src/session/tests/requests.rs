@@ -218,6 +218,7 @@ async fn progress_reaches_its_own_call_in_order_and_before_the_answer() {
             Arc::new(move |news| heard.lock().expect("one thread").push(news.progress));
         let options = RequestOptions {
             timeout: LIMIT,
+            idle: None,
             progress: Some(sink),
             headers_for: None,
         };

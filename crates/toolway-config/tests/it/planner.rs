@@ -1,0 +1,137 @@
+//! Plans that follow one another while files change.
+
+use std::fs;
+
+use toolway_config::{Flags, Planner, Verdict, watched_paths};
+
+use crate::Stage;
+
+const GOOD: &str = r#"{"mcpServers": {"one": {"command": "true"}}}"#;
+
+fn admitted(planner: &Planner) -> Vec<String> {
+    let plan = planner.plan();
+    plan.admitted()
+        .map(|(server, _)| server.name.to_string())
+        .collect()
+}
+
+#[test]
+fn servers_of_a_file_that_breaks_stay_until_it_is_mended() {
+    let stage = Stage::new();
+    let path = stage.user(GOOD);
+    let planner = Planner::new(stage.environment(), Flags::default());
+    assert_eq!(admitted(&planner), ["one"]);
+
+    fs::write(&path, &GOOD[..20]).unwrap();
+    let plan = planner.plan();
+    assert_eq!(plan.admitted().count(), 1);
+    let faults: Vec<String> = plan
+        .all_diagnoses()
+        .filter_map(|found| Some(found.origin.as_ref()?.path()))
+        .collect();
+    assert_eq!(faults, [path.display().to_string()]);
+    // At a fresh start there is nothing to go by.
+    assert_eq!(stage.plan().admitted().count(), 0);
+
+    fs::write(&path, GOOD.replace("one", "two")).unwrap();
+    assert_eq!(admitted(&planner), ["two"]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(admitted(&planner), [""; 0]);
+    // What is gone is not remembered.
+    fs::write(&path, "{").unwrap();
+    assert_eq!(admitted(&planner), [""; 0]);
+}
+
+#[test]
+fn the_rules_of_a_settings_file_that_breaks_refuse_calls() {
+    let stage = Stage::new();
+    let path = stage.user(GOOD);
+    let planner = Planner::new(stage.environment(), Flags::default());
+    let before = planner.plan();
+    fs::write(&path, "{").unwrap();
+    let after = planner.plan();
+    assert_ne!(
+        format!("{:?}", before.permissions),
+        format!("{:?}", after.permissions)
+    );
+    assert_eq!(
+        format!("{:?}", after.permissions),
+        format!("{:?}", stage.plan().permissions)
+    );
+}
+
+#[test]
+fn sec_14_a_policy_that_breaks_stops_everything_at_once() {
+    let stage = Stage::new();
+    stage.user(GOOD);
+    let policy = stage.managed("{}");
+    let planner = Planner::new(stage.environment(), Flags::default());
+    assert_eq!(admitted(&planner), ["one"]);
+    fs::write(&policy, "{").unwrap();
+    let plan = planner.plan();
+    assert!(plan.blocked.is_some());
+    assert!(
+        plan.servers
+            .iter()
+            .all(|server| matches!(server.verdict, Verdict::Refused { .. }))
+    );
+    fs::write(&policy, "{}").unwrap();
+    assert_eq!(admitted(&planner), ["one"]);
+}
+
+#[test]
+fn every_file_that_counts_is_watched_whether_it_exists_or_not() {
+    let stage = Stage::new();
+    stage.write("home/.config/toolway/plugins/p/plugin.json", "{}");
+    let flags = Flags {
+        mcp_config: vec!["extra.json".to_owned(), "{}".to_owned()],
+        ..Flags::default()
+    };
+    let watched = watched_paths(&stage.environment(), &flags);
+    let shown: Vec<String> = watched
+        .iter()
+        .map(|path| {
+            path.strip_prefix(&stage.root)
+                .unwrap()
+                .display()
+                .to_string()
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "home/.config/toolway/approvals.json",
+            "home/.config/toolway/plugins",
+            "home/.config/toolway/plugins/p/.claude-plugin/plugin.json",
+            "home/.config/toolway/plugins/p/.mcp.json",
+            "home/.config/toolway/plugins/p/.toolway-plugin/plugin.json",
+            "home/.config/toolway/plugins/p/plugin.json",
+            "home/.config/toolway/settings.json",
+            "home/.mcp.json",
+            "home/repo/.mcp.json",
+            "home/repo/.toolway/settings.json",
+            "home/repo/.toolway/settings.local.json",
+            "home/repo/extra.json",
+            "system/managed-mcp.json",
+            "system/managed-settings.json",
+        ]
+    );
+    let strict = Flags {
+        strict: true,
+        ..flags
+    };
+    let watched = watched_paths(&stage.environment(), &strict);
+    assert!(!watched.iter().any(|path| path.ends_with(".mcp.json")));
+}
+
+#[test]
+fn a_settings_file_that_is_a_link_is_watched_at_both_ends() {
+    let stage = Stage::new();
+    let real = stage.write("dotfiles/settings.json", GOOD);
+    let folder = stage.root.join("home/.config/toolway");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(&real, folder.join("settings.json")).unwrap();
+    let watched = watched_paths(&stage.environment(), &Flags::default());
+    assert!(watched.contains(&real));
+    assert!(watched.contains(&folder.join("settings.json")));
+}

@@ -1,0 +1,157 @@
+//! A call that became a task (extension `io.modelcontextprotocol/tasks`, modern era).
+//!
+//! Owns the shape of a task as `tools/call`, `tasks/get` and `notifications/tasks` show it. How a
+//! task is followed to its end is the session's.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::elicit::{InputRequest, input_requests};
+use super::{ViewError, lenient, object, optional};
+use crate::error::RpcError;
+
+/// The extension's name among the capabilities of either side.
+pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// A task at one moment.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// The server's name for it.
+    pub id: String,
+    /// How far it is.
+    pub status: TaskStatus,
+    /// What the server says about it, as received.
+    pub message: Option<String>,
+    /// How often the server wants to be asked at most.
+    pub poll_interval: Option<Duration>,
+}
+
+/// How far a task is.
+#[derive(Debug, Clone)]
+pub enum TaskStatus {
+    /// The server works on it.
+    Working,
+    /// It needs something first; what, is told by `tasks/get` only.
+    InputRequired(Vec<InputRequest>),
+    /// It is done; the result of the call. Absent in the answer that makes the task.
+    Completed(Option<Box<RawValue>>),
+    /// It ended with a JSON-RPC error.
+    Failed(RpcError),
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// The word on the wire.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::InputRequired(_) => "input_required",
+            Self::Completed(_) => "completed",
+            Self::Failed(_) => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Views a task.
+pub fn task(result: &RawValue) -> Result<Task, ViewError> {
+    let members = object(result)?;
+    let id = optional(&members, "taskId").ok_or(ViewError::Missing("taskId"))?;
+    let message = optional(&members, "statusMessage");
+    let status = match optional(&members, "status").as_deref() {
+        Some("working") => TaskStatus::Working,
+        Some("input_required") => TaskStatus::InputRequired(input_requests(&members)?),
+        Some("completed") => TaskStatus::Completed(members.owned("result")),
+        Some("failed") => TaskStatus::Failed(match members.value("error") {
+            Some(error) => RpcError::read(error),
+            None => RpcError::new(
+                crate::error::INTERNAL_ERROR,
+                message
+                    .clone()
+                    .unwrap_or_else(|| "the task failed".to_owned()),
+            ),
+        }),
+        Some("cancelled") => TaskStatus::Cancelled,
+        _ => return Err(ViewError::Missing("status")),
+    };
+    Ok(Task {
+        id,
+        status,
+        message,
+        poll_interval: members
+            .value("pollIntervalMs")
+            .and_then(lenient::unsigned)
+            .map(Duration::from_millis),
+    })
+}
+
+/// Which task a `notifications/tasks` is about.
+pub fn task_id(params: &RawValue) -> Option<String> {
+    optional(&object(params).ok()?, "taskId")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::to_raw_value;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(value: &Value) -> Result<Task, ViewError> {
+        task(&to_raw_value(value).expect("JSON"))
+    }
+
+    #[test]
+    fn every_status_is_read_with_what_belongs_to_it() {
+        let made = read(&json!({
+            "resultType": "task", "taskId": "t", "status": "working", "statusMessage": "digging",
+            "createdAt": "2026-08-01T00:00:00Z", "ttlMs": null, "pollIntervalMs": 5000,
+        }))
+        .expect("a task");
+        assert_eq!(made.id, "t");
+        assert_eq!(made.message.as_deref(), Some("digging"));
+        assert_eq!(made.poll_interval, Some(Duration::from_secs(5)));
+        assert!(matches!(made.status, TaskStatus::Working));
+
+        let waiting = read(&json!({
+            "taskId": "t", "status": "input_required",
+            "inputRequests": { "k": { "method": "roots/list" } },
+        }));
+        let Ok(TaskStatus::InputRequired(requests)) = waiting.map(|task| task.status) else {
+            panic!("it waits")
+        };
+        assert_eq!(requests[0].key, "k");
+
+        let done = read(&json!({ "taskId": "t", "status": "completed", "result": { "x": 1 } }));
+        let Ok(TaskStatus::Completed(Some(result))) = done.map(|task| task.status) else {
+            panic!("it is done")
+        };
+        assert_eq!(result.get(), r#"{"x":1}"#);
+
+        let failed = read(
+            &json!({ "taskId": "t", "status": "failed", "error": { "code": -5, "message": "no" } }),
+        );
+        let Ok(TaskStatus::Failed(error)) = failed.map(|task| task.status) else {
+            panic!("it failed")
+        };
+        assert_eq!(error, RpcError::new(-5, "no"));
+    }
+
+    #[test]
+    fn a_failure_without_an_error_is_still_a_failure_and_no_status_is_an_error() {
+        let failed = read(&json!({ "taskId": "t", "status": "failed", "statusMessage": "broke" }));
+        let Ok(TaskStatus::Failed(error)) = failed.map(|task| task.status) else {
+            panic!("it failed")
+        };
+        assert_eq!(error.message, "broke");
+        for (value, missing) in [
+            (json!({ "taskId": "t", "status": "dreaming" }), "status"),
+            (json!({ "taskId": "t" }), "status"),
+            (json!({ "status": "working" }), "taskId"),
+        ] {
+            assert_eq!(read(&value).unwrap_err(), ViewError::Missing(missing));
+        }
+    }
+}

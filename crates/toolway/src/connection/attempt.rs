@@ -1,0 +1,228 @@
+//! One attempt to connect: open, greet, list.
+//!
+//! Owns what is open while a connection is made and kept, and its orderly end. Does not own when
+//! an attempt is made, or what follows one that failed (`connection.rs`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use toolway_transport::stdio::stderr::ServerLog;
+use toolway_types::Untrusted;
+use tracing::debug;
+
+use super::era_memory::Key;
+use super::line::Standing;
+use super::source::Group;
+use super::{Connected, Connection, Lists};
+use crate::error::ConnectError;
+use crate::journal::JournalWriter;
+use crate::respondent::Counterpart;
+use crate::session::{self, Correlator, Greeting, Session, Tap};
+use crate::tasks::{self, Task};
+
+/// A channel in use, with the tasks behind it.
+pub(super) struct Live {
+    correlator: Correlator,
+    pump: Task<()>,
+    server: Option<Task<()>>,
+    log: Option<ServerLog>,
+    scribe: Option<Scribe>,
+}
+
+impl Live {
+    /// What the server logged last, when it is a process.
+    pub(super) fn last_words(&self) -> Vec<Untrusted> {
+        self.log.as_ref().map(ServerLog::tail).unwrap_or_default()
+    }
+
+    /// What the server logs.
+    pub(super) fn log(&self) -> Option<ServerLog> {
+        self.log.clone()
+    }
+
+    /// Ends it in an orderly way; when this returns, nothing of it is left.
+    pub(super) async fn end(self) {
+        self.correlator.close();
+        if let Err(failure) = self.pump.join().await {
+            debug!(%failure, "the channel did not end by itself");
+        }
+        if let Some(scribe) = self.scribe {
+            scribe.end().await;
+        }
+        // The server's end of the channel is closed now; a server that does not notice is
+        // dropped with its task.
+        drop(self.server);
+    }
+}
+
+impl Connection {
+    /// Makes one attempt, within its time and holding a slot for as long as it lasts. What is
+    /// open afterwards stands in `live`, whatever the outcome.
+    pub(super) async fn attempt(
+        &self,
+        number: u32,
+        live: &mut Option<Live>,
+    ) -> Result<Connected, ConnectError> {
+        let slots = match self.source.group() {
+            Group::Local => &self.context.local,
+            Group::Remote => &self.context.remote,
+        };
+        // Never closed, so there always is one in the end.
+        let _slot = slots.acquire().await;
+        let mut step = Step::Opening;
+        let limit = self.source.patience(self.context.connect_timeout, number);
+        tokio::time::timeout(limit, self.establish(live, &mut step, limit))
+            .await
+            .unwrap_or(Err(ConnectError::TimedOut {
+                after: limit,
+                waiting_for: step.waits(),
+            }))
+    }
+
+    /// Opens, greets and lists. What is open at any moment stands in `live`, so that a caller
+    /// that stops waiting can still end it in an orderly way.
+    async fn establish(
+        &self,
+        live: &mut Option<Live>,
+        step: &mut Step,
+        limit: Duration,
+    ) -> Result<Connected, ConnectError> {
+        let key = Key::of(&self.source);
+        let mut greeting = Greeting {
+            client: Arc::clone(&self.context.client),
+            delivery: self.source.delivery(),
+            mode: self.source.protocol(),
+            remembered: self.context.eras.recall(key.as_ref()),
+            again: false,
+            timeout: limit,
+        };
+        let session = loop {
+            let error = match self.greet(live, step, &greeting).await {
+                Ok(session) => break session,
+                Err(error) => error,
+            };
+            let Some(next) = greeting.after(&error) else {
+                self.context.eras.learn(key.as_ref(), Err(&error)).await;
+                return Err(error);
+            };
+            debug!(%error, "starting the server again for another handshake");
+            greeting = next;
+        };
+        let era = session.facts().era;
+        self.context.eras.learn(key.as_ref(), Ok(era)).await;
+        *step = Step::Listing;
+        let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
+        let standing = Standing::new(session, self.source.delivery());
+        Ok(Connected { standing, lists })
+    }
+
+    fn tap(&self) -> Option<Arc<dyn Tap>> {
+        let journal = self.journal.clone()?;
+        Some(Arc::new(Trace(journal)))
+    }
+
+    async fn greet(
+        &self,
+        live: &mut Option<Live>,
+        step: &mut Step,
+        greeting: &Greeting,
+    ) -> Result<Session, ConnectError> {
+        if let Some(old) = live.take() {
+            old.end().await;
+        }
+        *step = Step::Opening;
+        let opened = self.source.open(&self.context.open).await?;
+        let log = opened.channel.log.clone();
+        let counterpart = Counterpart {
+            server: self.server.clone(),
+            respondent: self.context.respondent.clone(),
+            roots: self.context.roots.clone(),
+        };
+        let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());
+        let pump = tasks::spawn("session", pump.run());
+        let scribe = match (&log, &self.journal) {
+            (Some(log), Some(journal)) => Some(Scribe::start(log.clone(), journal.clone())),
+            _ => None,
+        };
+        let live = live.insert(Live {
+            correlator,
+            pump,
+            server: opened.server,
+            log,
+            scribe,
+        });
+        *step = Step::Greeting;
+        session::greet(&live.correlator, greeting).await
+    }
+}
+
+/// Writes every message into the journal.
+struct Trace(JournalWriter);
+
+impl Tap for Trace {
+    fn sent(&self, message: &[u8]) {
+        self.0.sent(message);
+    }
+
+    fn received(&self, message: &[u8]) {
+        self.0.received(message);
+    }
+}
+
+/// Writes what a process logs into the journal.
+struct Scribe {
+    gone: CancellationToken,
+    writing: Task<()>,
+}
+
+impl Scribe {
+    fn start(log: ServerLog, journal: JournalWriter) -> Self {
+        let gone = CancellationToken::new();
+        let writing = tasks::spawn("scribe", write_down(log, journal, gone.clone()));
+        Self { gone, writing }
+    }
+
+    /// The process is gone: what it said last is written too.
+    async fn end(self) {
+        self.gone.cancel();
+        if let Err(failure) = self.writing.join().await {
+            debug!(%failure, "the last words are not in the journal");
+        }
+    }
+}
+
+async fn write_down(log: ServerLog, journal: JournalWriter, gone: CancellationToken) {
+    let mut seen = 0;
+    loop {
+        let ended = gone.is_cancelled();
+        let lines = tokio::select! {
+            lines = log.after(&mut seen) => lines,
+            () = gone.cancelled() => log.since(&mut seen),
+        };
+        lines.iter().for_each(|line| journal.stderr(line));
+        // A look after the end has seen everything.
+        if ended {
+            return;
+        }
+    }
+}
+
+/// How far connecting has come.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Opening,
+    Greeting,
+    Listing,
+}
+
+impl Step {
+    /// What a connection that ran out of time waited for.
+    fn waits(self) -> &'static str {
+        match self {
+            Step::Opening => "it could not be started",
+            Step::Greeting => "it did not answer the handshake",
+            Step::Listing => "it did not list what it offers",
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Which era each definition spoke, kept across runs, so that the next start need not probe.
+//!
+//! Owns the file and its key. The file is a hint and nothing else: it may be missing, broken, or
+//! written by several hosts at once, and none of that keeps a server from connecting. What proves
+//! a remembered era wrong is `probe.rs`'s to say.
+//!
+//! Invariants: the file is private and replaced as a whole; it holds digests, never a command, an
+//! address or a value of the environment.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use toolway_types::{Era, ProtocolMode, ServerSpec, TransportSpec};
+use tracing::debug;
+
+use super::source::Source;
+use crate::error::ConnectError;
+use crate::session;
+
+/// How many definitions are remembered, the newest.
+const MOST: usize = 1000;
+
+/// How long a modern era is believed.
+const MODERN_FOR: u64 = 30 * DAY;
+
+/// How long a legacy era is believed: a server that learns the modern one still answers
+/// `initialize`, so this never proves wrong by itself.
+const LEGACY_FOR: u64 = 7 * DAY;
+
+const DAY: u64 = 24 * 60 * 60;
+
+/// No file of ours is larger.
+const MAX_FILE: u64 = 1 << 20;
+
+/// How long is waited for another host that writes.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The memory; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EraMemory(Option<Arc<Store>>);
+
+/// A definition's place in the memory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key(String);
+
+#[derive(Debug)]
+struct Store {
+    path: PathBuf,
+    /// What the file said when it was first asked, and what was learnt since.
+    known: Mutex<Option<Records>>,
+}
+
+type Records = BTreeMap<Key, Record>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Record {
+    era: Era,
+    /// When it was found out, in seconds since 1970.
+    when: u64,
+}
+
+impl Key {
+    /// The key of what a connection connects to; `None` where nothing is to be remembered: the
+    /// entry says which era, or the server is an object of this program.
+    pub(crate) fn of(source: &Source) -> Option<Self> {
+        match source {
+            Source::Spec(spec) if source.protocol() == ProtocolMode::Auto => {
+                Some(Self::digest(spec))
+            }
+            Source::Spec(_) | Source::Object { .. } => None,
+        }
+    }
+
+    fn digest(spec: &ServerSpec) -> Self {
+        let place = match &spec.transport {
+            TransportSpec::Stdio(process) => json!({
+                "command": process.command,
+                "args": process.args,
+                "env": process.env.keys().collect::<Vec<_>>(),
+                "cwd": process.cwd,
+            }),
+            TransportSpec::Http(remote)
+            | TransportSpec::Sse(remote)
+            | TransportSpec::Ws(remote)
+            | TransportSpec::SseIde(remote)
+            | TransportSpec::WsIde(remote)
+            | TransportSpec::Connector(remote) => json!({ "url": remote.url.as_str() }),
+            TransportSpec::Sdk => json!({ "name": spec.name.as_str() }),
+        };
+        let text = json!([spec.transport.kind().as_str(), place]).to_string();
+        Self(hex::encode(Sha256::digest(text)))
+    }
+}
+
+impl EraMemory {
+    /// Remembers nothing.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Keeps what it learns in this file, which need not exist.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self(Some(Arc::new(Store {
+            path,
+            known: Mutex::default(),
+        })))
+    }
+
+    /// The era this definition spoke last time.
+    pub(crate) fn recall(&self, key: Option<&Key>) -> Option<Era> {
+        let store = self.0.as_ref()?;
+        let record = store.known().get(key?).copied()?;
+        (!record.is_old(now())).then_some(record.era)
+    }
+
+    /// Takes in how a handshake ended. An era that failed in a way that speaks of the era is
+    /// forgotten; any other failure changes nothing.
+    pub(crate) async fn learn(&self, key: Option<&Key>, outcome: Result<Era, &ConnectError>) {
+        let (Some(store), Some(key)) = (&self.0, key) else {
+            return;
+        };
+        let era = match outcome {
+            Ok(era) => Some(era),
+            Err(error) if session::is_era_evidence(error) => None,
+            Err(_) => return,
+        };
+        let now = now();
+        {
+            let mut known = store.known();
+            let before = known.get(key).filter(|record| !record.is_old(now));
+            if before.map(|record| record.era) == era {
+                return;
+            }
+            change(&mut known, key, era, now);
+        }
+        let (store, key) = (Arc::clone(store), key.clone());
+        // Files and locks may block, and nobody waits for this but the connection itself.
+        let saved = tokio::task::spawn_blocking(move || store.save(&key, era, now)).await;
+        if let Ok(Err(error)) = saved {
+            debug!(%error, "the era was not remembered");
+        }
+    }
+}
+
+impl Record {
+    fn is_old(&self, now: u64) -> bool {
+        let believed = match self.era {
+            Era::Legacy => LEGACY_FOR,
+            Era::Modern => MODERN_FOR,
+        };
+        // A clock that was wrong must not make a record eternal.
+        now.saturating_sub(self.when) > believed || self.when > now + DAY
+    }
+}
+
+/// What is known, read from the file the first time.
+struct Known<'a>(MutexGuard<'a, Option<Records>>);
+
+impl std::ops::Deref for Known<'_> {
+    type Target = Records;
+
+    fn deref(&self) -> &Records {
+        const NONE: &Records = &BTreeMap::new();
+        self.0.as_ref().unwrap_or(NONE)
+    }
+}
+
+impl std::ops::DerefMut for Known<'_> {
+    fn deref_mut(&mut self) -> &mut Records {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl Store {
+    fn known(&self) -> Known<'_> {
+        // Every change is one call, so a panic elsewhere leaves the map whole.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert_with(|| read(&self.path));
+        Known(known)
+    }
+
+    /// Puts one change into the file, which others may have changed meanwhile.
+    fn save(&self, key: &Key, era: Option<Era>, now: u64) -> io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            private_folder(folder)?;
+        }
+        let lock = private_file(
+            &beside(&self.path, "lock"),
+            OpenOptions::new().write(true).create(true),
+        )?;
+        wait_for(&lock)?;
+        let mut records = read(&self.path);
+        change(&mut records, key, era, now);
+        prune(&mut records, now);
+        // The name is ours alone while the lock is held; one left behind by a crash is in the way.
+        let new = beside(&self.path, "new");
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = private_file(&new, OpenOptions::new().write(true).create_new(true))?;
+        file.write_all(render(&records).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &self.path)
+        // Dropping the file gives the lock back.
+    }
+}
+
+fn change(records: &mut Records, key: &Key, era: Option<Era>, now: u64) {
+    match era {
+        Some(era) => drop(records.insert(key.clone(), Record { era, when: now })),
+        None => drop(records.remove(key)),
+    }
+}
+
+/// Keeps what is still believed, and of that the newest.
+fn prune(records: &mut Records, now: u64) {
+    records.retain(|_, record| !record.is_old(now));
+    let excess = records.len().saturating_sub(MOST);
+    if excess > 0 {
+        let mut ages: Vec<(u64, Key)> = records
+            .iter()
+            .map(|(key, record)| (record.when, key.clone()))
+            .collect();
+        ages.sort_unstable();
+        for (_, key) in &ages[..excess] {
+            records.remove(key);
+        }
+    }
+}
+
+/// Whatever of the file can be read. A file that cannot be is as none.
+fn read(path: &Path) -> Records {
+    let text = File::open(path).and_then(|file| {
+        let mut text = String::new();
+        file.take(MAX_FILE).read_to_string(&mut text)?;
+        Ok(text)
+    });
+    let Ok(Value::Object(file)) = text.map(|text| serde_json::from_str(&text).unwrap_or_default())
+    else {
+        return Records::new();
+    };
+    let eras = file.get("eras").and_then(Value::as_object);
+    let records = eras.into_iter().flatten().filter_map(|(key, record)| {
+        let era = [Era::Legacy, Era::Modern]
+            .into_iter()
+            .find(|era| record["era"] == era.as_str())?;
+        let when = record["when"].as_u64()?;
+        Some((Key(key.clone()), Record { era, when }))
+    });
+    records.collect()
+}
+
+fn render(records: &Records) -> String {
+    let eras: serde_json::Map<String, Value> = records
+        .iter()
+        .map(|(key, record)| {
+            let record = json!({ "era": record.era.as_str(), "when": record.when });
+            (key.0.clone(), record)
+        })
+        .collect();
+    json!({ "eras": eras }).to_string()
+}
+
+/// Waits for the lock, but not for a host that is stopped in the middle.
+fn wait_for(lock: &File) -> io::Result<()> {
+    let begun = std::time::Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn private_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options.open(path)
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! What a host tells of: changes of state, of the catalogue and of the plan.
+//!
+//! Owns the values that [`Host::subscribe`](crate::Host::subscribe) sends and that applying a
+//! plan gives back. They are news for the eye: they may be lost by a slow reader, and nothing
+//! inside the host depends on them. What is true now stands in the snapshot.
+
+use std::sync::Arc;
+
+use toolway_config::Plan;
+use toolway_types::{ConnectionState, ServerName};
+
+/// How many events wait for a slow reader before the oldest are dropped.
+pub(crate) const EVENTS_LEN: usize = 1024;
+
+/// Something happened to a host.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HostEvent {
+    /// A server's connection moved from one state to another.
+    StateChanged {
+        /// The server.
+        server: ServerName,
+        /// Where it stood.
+        from: ConnectionState,
+        /// Where it stands.
+        to: ConnectionState,
+    },
+    /// What a server offers changed, and there is a new catalogue.
+    CatalogChanged {
+        /// Its revision.
+        revision: u64,
+        /// The server.
+        server: ServerName,
+    },
+    /// A new plan took the place of the old one.
+    Reloaded(Changes),
+    /// Something worth a line that changes nothing.
+    Notice {
+        /// The server.
+        server: ServerName,
+        /// The line.
+        message: String,
+    },
+}
+
+/// What applying a plan did, by server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// New, or allowed to connect now.
+    pub started: Vec<ServerName>,
+    /// Gone, or not allowed to connect any more.
+    pub stopped: Vec<ServerName>,
+    /// Defined in another way: a new connection takes over from the old one.
+    pub replaced: Vec<ServerName>,
+    /// Untouched.
+    pub kept: Vec<ServerName>,
+}
+
+impl Changes {
+    /// Whether every server was left as it was.
+    pub fn is_empty(&self) -> bool {
+        self.started.is_empty() && self.stopped.is_empty() && self.replaced.is_empty()
+    }
+}
+
+/// Where a host gets a fresh plan from when it is asked to reload. Runs on a thread that may
+/// block.
+pub type Replan = Arc<dyn Fn() -> Plan + Send + Sync>;
+
+/// No server of this name is configured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no server `{0}`")]
+pub struct UnknownServer(pub String);
+
+/// The host was not told where fresh plans come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this host has no source of plans to reload from")]
+pub struct NoPlanSource;

@@ -1,0 +1,74 @@
+//! What the embedding program decides about a host.
+//!
+//! Owns the options and their defaults. What configuration decides stands in the plan.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolway_transport::Shield;
+use toolway_transport::client::ClientOptions;
+use toolway_types::ServerName;
+
+use crate::call::Prompter;
+use crate::connection::clock::{Clock, SystemClock};
+use crate::connection::{InProcessServer, RetryFirst};
+use crate::event::Replan;
+use crate::journal::Journal;
+use crate::respondent::{Respondent, Root};
+
+/// What the embedding program decides.
+pub struct HostOptions {
+    /// Servers that live inside this program.
+    pub in_process: Vec<(ServerName, InProcessServer)>,
+    /// Connect only these; all when absent.
+    pub only: Option<Vec<ServerName>>,
+    /// Who asks a person, where someone can.
+    pub prompter: Option<Arc<dyn Prompter>>,
+    /// The name servers see.
+    pub client_name: String,
+    /// The version servers see.
+    pub client_version: String,
+    /// Who answers what servers ask; without one they are told that nobody does.
+    pub respondent: Option<Arc<dyn Respondent>>,
+    /// The places servers are told of; without any, servers do not hear of roots at all.
+    pub roots: Vec<Root>,
+    /// The private directory for files of results.
+    pub output_dir: PathBuf,
+    /// Proxies and certificates.
+    pub http: ClientOptions,
+    /// What processes are kept from writing: nothing unless directories are named.
+    pub shield: Shield,
+    /// Whether a first connection that fails is tried again.
+    pub retry_first: RetryFirst,
+    /// Where a fresh plan comes from when the host is asked to reload.
+    pub replan: Option<Replan>,
+    /// A file that remembers which era each server speaks, so that the next start need not ask;
+    /// nothing is remembered without one.
+    pub era_memory: Option<PathBuf>,
+    /// Where it is written down what servers log and what is said to them; nowhere without one.
+    pub journal: Option<Journal>,
+    /// The clocks that tell whether the machine slept.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            in_process: Vec::new(),
+            only: None,
+            prompter: None,
+            client_name: "toolway".to_owned(),
+            client_version: env!("CARGO_PKG_VERSION").to_owned(),
+            respondent: None,
+            roots: Vec::new(),
+            output_dir: std::env::temp_dir().join("toolway"),
+            http: ClientOptions::default(),
+            shield: Shield::default(),
+            retry_first: RetryFirst::default(),
+            replan: None,
+            era_memory: None,
+            journal: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! The journal: what a server logged and what was said to it, kept on disk for `toolway logs`.
+//!
+//! Owns one file per server (`<directory>/<server>.log`), the thread that writes them, and what
+//! may stand in them: time, process, kind (`stderr`, `→`, `←`, `note`) and text, one line each.
+//! Secrets are taken out (`journal/redact.rs`; which values count, `journal/secrets.rs`) and text
+//! from servers is cleaned before a line is written, so that a file never steers a terminal.
+//! How a file is opened and rotated is `journal/file.rs`, how one is read `journal/read.rs`.
+//! Does not own: when something is worth a line.
+//!
+//! Invariants: no caller ever waits for a disk. A caller copies a bounded piece of a message into
+//! a bounded queue; what does not fit is dropped, counted, and said in the file. A disk that is
+//! full or a directory that cannot be written costs one warning and nothing else.
+
+mod file;
+mod line;
+mod message;
+mod read;
+mod redact;
+mod secrets;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::oneshot;
+use toolway_types::{Secret, ServerName, Untrusted};
+use tracing::warn;
+
+use file::LogFile;
+use message::Piece;
+use redact::Redactor;
+
+pub use line::{Kind, Line};
+pub use read::{Follower, logged_servers, read_last};
+pub use secrets::secrets_of;
+
+/// How many lines may wait to be written, and how many bytes they may hold together.
+const QUEUE_LINES: usize = 1024;
+const QUEUE_BYTES: usize = 4 * 1024 * 1024;
+
+/// What is shown of a message; the rest is only counted.
+const SHOWN_OF_A_MESSAGE: usize = 2 * 1024;
+
+/// What is shown of a line that a server logged or of a note.
+const SHOWN_OF_A_LINE: usize = 8 * 1024;
+
+/// A piece of stderr this long is the beginning of a line that goes on in the next.
+const FULL_PIECE: usize = 8 * 1024;
+
+/// How long a flush waits for a disk.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where the journals of all servers are kept. A cheap handle.
+#[derive(Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+    trace: Trace,
+}
+
+/// Whether messages are traced. What servers log, and notes, always are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trace {
+    On,
+    Off,
+}
+
+struct Shared {
+    directory: PathBuf,
+    /// The way to the thread, started by the first line; absent when it could not be.
+    queue: OnceLock<Option<SyncSender<Order>>>,
+    /// Bytes that wait in the queue.
+    waiting: Arc<AtomicUsize>,
+    warned: Arc<AtomicBool>,
+}
+
+impl Journal {
+    /// Journals below a directory, which is made when the first line is written.
+    pub fn in_directory(directory: PathBuf) -> Journal {
+        Journal {
+            shared: Arc::new(Shared {
+                directory,
+                queue: OnceLock::new(),
+                waiting: Arc::default(),
+                warned: Arc::default(),
+            }),
+            trace: Trace::On,
+        }
+    }
+
+    /// The same journals without the messages: only what servers log, and notes.
+    #[must_use]
+    pub fn without_messages(mut self) -> Journal {
+        self.trace = Trace::Off;
+        self
+    }
+
+    /// Where the files are.
+    pub fn directory(&self) -> &Path {
+        &self.shared.directory
+    }
+
+    /// The journal of one server. None of `secrets` will stand in it; [`secrets_of`] says which
+    /// values of a definition these are.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the journal keeps what it is given to keep back"
+    )]
+    pub fn open(&self, server: &ServerName, secrets: Vec<Secret>) -> JournalWriter {
+        JournalWriter {
+            shared: Arc::clone(&self.shared),
+            trace: self.trace,
+            sink: Arc::new(Sink {
+                server: server.clone(),
+                redactor: Redactor::new(&secrets),
+                dropped: AtomicU64::new(0),
+                page: Mutex::new(Page {
+                    file: LogFile::new(self.shared.directory.clone(), server),
+                    continued: false,
+                }),
+            }),
+        }
+    }
+
+    /// Waits until what was said so far is written, at most a second: a program that is about to
+    /// exit calls it.
+    pub async fn flush(&self) {
+        let Some(Some(queue)) = self.shared.queue.get() else {
+            return;
+        };
+        let (done, written) = oneshot::channel();
+        let mut order = Order::Flush(done);
+        let asked = async {
+            while let Err(TrySendError::Full(back)) = queue.try_send(order) {
+                order = back;
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            // An error is a thread that is gone, and then nothing is left to wait for.
+            let _ = written.await;
+        };
+        if tokio::time::timeout(FLUSH_PATIENCE, asked).await.is_err() {
+            warn!("the journal could not be written in time");
+        }
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Journal")
+            .field("directory", &self.shared.directory)
+            .field("trace", &self.trace)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Writes one server's journal. A cheap handle; no method ever waits.
+#[derive(Clone)]
+pub struct JournalWriter {
+    shared: Arc<Shared>,
+    sink: Arc<Sink>,
+    trace: Trace,
+}
+
+impl JournalWriter {
+    /// Something about the connection itself, in the course of this attempt.
+    pub fn note(&self, attempt: u32, text: &str) {
+        self.put(Body::Note(attempt, text.to_owned()));
+    }
+
+    /// A line the server logged.
+    pub fn stderr(&self, line: &Untrusted) {
+        let text = line.as_received();
+        self.put(Body::Stderr {
+            text: text.to_owned(),
+            continues: text.len() >= FULL_PIECE,
+        });
+    }
+
+    /// A message on its way to the server.
+    pub fn sent(&self, message: &[u8]) {
+        self.message(Kind::Sent, message);
+    }
+
+    /// A message from the server.
+    pub fn received(&self, message: &[u8]) {
+        self.message(Kind::Received, message);
+    }
+
+    fn message(&self, kind: Kind, message: &[u8]) {
+        if self.trace == Trace::On {
+            let piece = Piece::of(message, self.sink.redactor.longest());
+            self.put(Body::Message(kind, piece));
+        }
+    }
+
+    fn put(&self, body: Body) {
+        let Some(queue) = self.shared.queue() else {
+            return;
+        };
+        let size = body.size();
+        let fits = self.shared.waiting.fetch_add(size, Ordering::Relaxed) + size <= QUEUE_BYTES;
+        let entry = Entry {
+            sink: Arc::clone(&self.sink),
+            at: SystemTime::now(),
+            size,
+            body,
+        };
+        if !fits || queue.try_send(Order::Write(entry)).is_err() {
+            self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
+            self.sink.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for JournalWriter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("JournalWriter")
+            .field("server", &self.sink.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> Option<&SyncSender<Order>> {
+        self.queue
+            .get_or_init(|| {
+                let (queue, orders) = sync_channel(QUEUE_LINES);
+                let clerk = Clerk {
+                    orders,
+                    waiting: Arc::clone(&self.waiting),
+                    warned: Arc::clone(&self.warned),
+                };
+                // A thread, not a task: files block, and the last line is written when the
+                // runtime is gone already. It ends with the last handle.
+                std::thread::Builder::new()
+                    .name("journal".to_owned())
+                    .spawn(move || clerk.work())
+                    .inspect_err(|error| warn!(%error, "there is no journal"))
+                    .ok()
+                    .map(|_| queue)
+            })
+            .as_ref()
+    }
+}
+
+/// Where one server's lines go.
+struct Sink {
+    server: ServerName,
+    redactor: Redactor,
+    /// Lines that did not fit into the queue since this was last said.
+    dropped: AtomicU64,
+    /// Only the thread looks at it; it closes with the last handle.
+    page: Mutex<Page>,
+}
+
+struct Page {
+    file: LogFile,
+    /// The last piece of stderr was full: what follows is the rest of the same line.
+    continued: bool,
+}
+
+enum Order {
+    Write(Entry),
+    Flush(oneshot::Sender<()>),
+}
+
+struct Entry {
+    sink: Arc<Sink>,
+    at: SystemTime,
+    size: usize,
+    body: Body,
+}
+
+enum Body {
+    Note(u32, String),
+    Stderr { text: String, continues: bool },
+    Message(Kind, Piece),
+}
+
+impl Body {
+    fn size(&self) -> usize {
+        match self {
+            Body::Note(_, text) | Body::Stderr { text, .. } => text.len(),
+            Body::Message(_, piece) => piece.weight(),
+        }
+    }
+}
+
+/// The thread that writes.
+struct Clerk {
+    orders: Receiver<Order>,
+    waiting: Arc<AtomicUsize>,
+    warned: Arc<AtomicBool>,
+}
+
+impl Clerk {
+    fn work(self) {
+        while let Ok(order) = self.orders.recv() {
+            match order {
+                Order::Write(entry) => {
+                    self.waiting.fetch_sub(entry.size, Ordering::Relaxed);
+                    self.write(&entry);
+                }
+                // Whoever asked may have stopped waiting.
+                Order::Flush(done) => drop(done.send(())),
+            }
+        }
+    }
+
+    fn write(&self, entry: &Entry) {
+        // A panic elsewhere leaves at worst half a line.
+        let mut page = entry
+            .sink
+            .page
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (kind, text) = compose(&entry.body, &entry.sink.redactor, &mut page.continued);
+        let dropped = entry.sink.dropped.swap(0, Ordering::Relaxed);
+        let lost = dropped + page.file.take_lost();
+        if lost > 0 {
+            let text = format!("{lost} lines are missing here: they could not be written in time");
+            let line = line::format(entry.at, Kind::Note, &text);
+            self.append(entry, &mut page, &line);
+        }
+        let line = line::format(entry.at, kind, &text);
+        self.append(entry, &mut page, &line);
+    }
+
+    fn append(&self, entry: &Entry, page: &mut Page, line: &str) {
+        if let Err(error) = page.file.append(line)
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            warn!(server = %entry.sink.server, %error, "the journal cannot be written");
+        }
+    }
+}
+
+/// What stands behind time and process: cleaned, without secrets, cut.
+fn compose(body: &Body, redactor: &Redactor, continued: &mut bool) -> (Kind, String) {
+    match body {
+        Body::Note(attempt, text) => {
+            let text = shown_line(text, redactor);
+            (Kind::Note, format!("attempt {attempt}: {text}"))
+        }
+        Body::Stderr { text, continues } => {
+            let mut text = text.as_str();
+            // A secret may have been cut in two: its beginning ends this piece, or its end
+            // begins it.
+            if *continues {
+                text = beginning(text, text.len().saturating_sub(redactor.longest()));
+            }
+            if std::mem::replace(continued, *continues) {
+                text = end(text, redactor.longest());
+            }
+            (Kind::Stderr, shown_line(text, redactor))
+        }
+        Body::Message(kind, piece) => (*kind, piece.shown(redactor, SHOWN_OF_A_MESSAGE)),
+    }
+}
+
+fn shown_line(text: &str, redactor: &Redactor) -> String {
+    // Cleaned first: a secret with an invisible character in it is whole again behind cleaning.
+    let text = toolway_types::text::clean_line(text);
+    let text = redactor.text(&text);
+    toolway_types::text::cut(&text, SHOWN_OF_A_LINE).into_owned()
+}
+
+/// At most the first `most` bytes, whole characters.
+fn beginning(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// What follows the first `skipped` bytes, whole characters.
+fn end(text: &str, skipped: usize) -> &str {
+    &text[text.ceil_char_boundary(skipped.min(text.len()))..]
+}

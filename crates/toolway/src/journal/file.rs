@@ -1,0 +1,250 @@
+//! A journal's file: opened in a private way, appended to, rotated.
+//!
+//! Owns names and file operations. Everything goes through the open directory and never through
+//! a symbolic link; a file is ours, plain, 0600, in a directory that is ours and 0700.
+//!
+//! Several processes append to one file: each line is one write in append mode. Whoever finds it
+//! full renames it, under the kernel's lock on the file itself, so that a process killed in the
+//! middle leaves no lock behind; the others notice that the name leads elsewhere and follow.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use sha2::{Digest as _, Sha256};
+use toolway_types::ServerName;
+
+/// A file that is larger becomes the old one.
+pub(super) const ROTATE_AT: u64 = 8 * 1024 * 1024;
+
+/// How long a file that could not be written is left alone.
+const REST: Duration = Duration::from_secs(5);
+
+/// How many lines are written before the name is looked at again.
+const LOOK_EVERY: u32 = 64;
+
+/// The longest file name that is spelled out.
+const LONGEST_NAME: usize = 180;
+
+/// One server's file, opened when there is something to write.
+pub(super) struct LogFile {
+    directory: PathBuf,
+    name: String,
+    rotate_at: u64,
+    open: Option<Open>,
+    /// After a failure: when to try again.
+    rests_until: Option<Instant>,
+    lost: u64,
+    /// The last write was cut short, by a full disk: the next line starts on its own.
+    torn: bool,
+}
+
+struct Open {
+    directory: OwnedFd,
+    file: File,
+    /// Lines to write before the name is looked at again.
+    until_look: u32,
+}
+
+impl LogFile {
+    pub(super) fn new(directory: PathBuf, server: &ServerName) -> Self {
+        Self {
+            directory,
+            name: file_name(server),
+            rotate_at: ROTATE_AT,
+            open: None,
+            rests_until: None,
+            lost: 0,
+            torn: false,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn rotating_at(mut self, size: u64) -> Self {
+        self.rotate_at = size;
+        self
+    }
+
+    /// How many lines were lost since this was last asked, once writing works again.
+    pub(super) fn take_lost(&mut self) -> u64 {
+        if self.rests() {
+            return 0;
+        }
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Appends one line, its end included. After a failure lines are only counted for a while.
+    pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
+        if self.rests() {
+            self.lost += 1;
+            return Ok(());
+        }
+        self.try_append(line).inspect_err(|_| {
+            self.open = None;
+            self.lost += 1;
+            self.rests_until = Some(Instant::now() + REST);
+        })
+    }
+
+    fn rests(&self) -> bool {
+        self.rests_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn try_append(&mut self, line: &str) -> io::Result<()> {
+        self.rests_until = None;
+        let mut open = match self.open.take() {
+            Some(open) if open.until_look > 0 || open.is_still_at(&self.name)? => open,
+            _ => Open::new(&self.directory, &self.name)?,
+        };
+        if rustix::fs::fstat(&open.file)?.st_size.cast_unsigned() >= self.rotate_at {
+            open.rotate(&self.name)?;
+            open = Open::new(&self.directory, &self.name)?;
+        }
+        open.until_look = open.until_look.checked_sub(1).unwrap_or(LOOK_EVERY);
+        let text = if self.torn {
+            Cow::Owned(format!("\n{line}"))
+        } else {
+            Cow::Borrowed(line)
+        };
+        self.torn = open.file.write(text.as_bytes())? < text.len();
+        if self.torn {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+}
+
+impl Open {
+    fn new(path: &Path, name: &str) -> io::Result<Self> {
+        let directory = open_directory(path)?;
+        let flags = OFlags::WRONLY
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            // A pipe planted under the name must not make us wait for its reader.
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(&directory, name, flags, mode)?;
+        let stat = rustix::fs::fstat(&file)?;
+        require_ours(&stat, FileType::RegularFile, name)?;
+        if stat.st_nlink > 1 {
+            return Err(io::Error::other(format!("`{name}` has a second name")));
+        }
+        if stat.st_mode & 0o077 != 0 {
+            rustix::fs::fchmod(&file, mode)?;
+        }
+        Ok(Self {
+            directory,
+            file: File::from(file),
+            until_look: LOOK_EVERY,
+        })
+    }
+
+    /// Whether the name still leads to this file; another process may have rotated it.
+    fn is_still_at(&self, name: &str) -> io::Result<bool> {
+        let ours = rustix::fs::fstat(&self.file)?;
+        match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) => Ok((there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)),
+            Err(rustix::io::Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Makes this file the old one, unless somebody else does or did.
+    fn rotate(&self, name: &str) -> io::Result<()> {
+        match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        }
+        if self.is_still_at(name)? {
+            rustix::fs::renameat(&self.directory, name, &self.directory, old_name(name))?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens the directory, making it when it is absent, and closes it to others.
+pub(super) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&directory)?;
+    require_ours(&stat, FileType::Directory, &path.display().to_string())?;
+    if stat.st_mode & 0o077 != 0 {
+        rustix::fs::fchmod(&directory, Mode::RWXU)?;
+    }
+    Ok(directory)
+}
+
+fn require_ours(stat: &Stat, kind: FileType, name: &str) -> io::Result<()> {
+    let why = if FileType::from_raw_mode(stat.st_mode) != kind {
+        "is something else than it should be"
+    } else if stat.st_uid != rustix::process::geteuid().as_raw() {
+        "belongs to another user"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::other(format!("`{name}` {why}")))
+}
+
+/// The file of a server. A name may hold anything a person can type, slashes too, so all but
+/// plain letters is spelled in hexadecimal digits behind a `%`, as in a URL.
+pub(crate) fn file_name(server: &ServerName) -> String {
+    format!("{}.log", file_stem(server))
+}
+
+/// The name of a server as a file's, without an ending.
+pub(crate) fn file_stem(server: &ServerName) -> String {
+    let mut stem = String::new();
+    for (index, byte) in server.as_str().bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'-')
+            || (byte == b'.' && index > 0);
+        if plain {
+            stem.push(char::from(byte));
+        } else {
+            // Writing into a string cannot fail.
+            let _ = write!(stem, "%{byte:02X}");
+        }
+    }
+    if stem.len() <= LONGEST_NAME {
+        return stem;
+    }
+    let digest = hex::encode(Sha256::digest(server.as_str()));
+    stem.truncate(LONGEST_NAME - 17);
+    format!("{stem}%~{}", &digest[..16])
+}
+
+/// The file that [`file_name`] was before its last rotation.
+pub(super) fn old_name(name: &str) -> String {
+    format!("{name}.1")
+}
+
+/// Which server a file belongs to; none for a name that is no journal's.
+pub(super) fn server_of(file: &str) -> Option<ServerName> {
+    let stem = file.strip_suffix(".log")?;
+    let mut name = Vec::new();
+    let mut bytes = stem.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next()?, bytes.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?;
+            name.push(u8::from_str_radix(digits, 16).ok()?);
+        } else {
+            name.push(byte);
+        }
+    }
+    ServerName::new(String::from_utf8(name).ok()?).ok()
+}

@@ -1,0 +1,356 @@
+//! Taking secrets out of text.
+//!
+//! Owns the search: for values that are known to be secret, however JSON or a URL spells them,
+//! and for what stands behind a name that speaks of a secret (`"access_token": …`,
+//! `password=…`, `Authorization: Bearer …`). JSON inside a JSON string is looked into as well.
+//! Does not own which values of a definition are secret (`secrets.rs`).
+//!
+//! Nothing here can know a secret that a server made up and gave a harmless name. The file is for
+//! its owner only for that reason.
+
+use std::borrow::Cow;
+
+use toolway_types::Secret;
+use toolway_types::text::clean;
+
+/// What stands in a secret's place.
+pub(super) const MARK: &str = "[redacted]";
+
+/// A shorter value is no secret that redaction could keep: marking it would show it.
+pub(super) const SHORTEST: usize = 4;
+
+/// What follows `Bearer` and is shorter is a word.
+const SHORTEST_TOKEN: usize = 12;
+
+/// How deep JSON inside strings is looked into.
+const DEEPEST: u32 = 3;
+
+/// Endings of names whose values are secret, without case, `-` and `_`.
+const SECRET_ENDINGS: [&str; 17] = [
+    "authorization",
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "cookie",
+    "credential",
+    "credentials",
+    "sessionid",
+    "codeverifier",
+    "clientassertion",
+    "bearer",
+];
+
+/// Names that end so and are none: they are the protocol's own, or a list's page.
+const HARMLESS: [&str; 4] = ["progresstoken", "pagetoken", "nextpagetoken", "nexttoken"];
+
+/// Whether a name says that its value is secret.
+pub(super) fn speaks_of_a_secret(name: &str) -> bool {
+    let folded: String = name
+        .chars()
+        .filter(|c| !matches!(c, '-' | '_'))
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    SECRET_ENDINGS.iter().any(|end| folded.ends_with(end)) && !HARMLESS.contains(&folded.as_str())
+}
+
+/// Knows what must not be shown.
+pub(super) struct Redactor {
+    /// The spellings of all secrets, longest first: one may be the beginning of another.
+    needles: Vec<String>,
+    longest: usize,
+}
+
+impl Redactor {
+    pub(super) fn new(secrets: &[Secret]) -> Self {
+        let mut needles: Vec<String> = secrets
+            .iter()
+            .map(Secret::expose)
+            .filter(|value| value.len() >= SHORTEST)
+            .flat_map(spellings)
+            .collect();
+        needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        needles.dedup();
+        let longest = needles.first().map_or(0, String::len);
+        Self { needles, longest }
+    }
+
+    /// The length of the longest spelling of a secret.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The text without the values that are known.
+    pub(super) fn values(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for needle in &self.needles {
+            if text.contains(needle.as_str()) {
+                text = text.replace(needle.as_str(), MARK);
+            }
+        }
+        text
+    }
+
+    /// Text that a server logged, without secrets.
+    pub(super) fn text(&self, text: &str) -> String {
+        assignments(&bearers(&self.values(text)))
+    }
+
+    /// A message without secrets; `cut` says that it goes on behind this. What is no JSON is
+    /// treated as text.
+    pub(super) fn json(&self, text: &str, cut: bool) -> String {
+        let mut shown = String::with_capacity(text.len());
+        self.scan(text, cut, 0, &mut shown);
+        shown
+    }
+
+    /// Copies JSON: strings are decoded, looked at and encoded again, and the values of secret
+    /// members replaced, whatever they are.
+    fn scan(&self, text: &str, cut: bool, depth: u32, shown: &mut String) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        let mut copied = 0;
+        while let Some(step) = bytes[at..].iter().position(|byte| *byte == b'"') {
+            at += step;
+            self.between(&text[copied..at], shown);
+            let end = string_end(bytes, at);
+            let whole = end > at + 1 && bytes[end - 1] == b'"' && !ends_escaped(&bytes[at..end]);
+            let string = decode(&text[at..end], whole);
+            let colon = end
+                + bytes[end..]
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_whitespace())
+                    .count();
+            if bytes.get(colon) == Some(&b':') {
+                encode(&self.values(&clean(&string)), true, shown);
+                shown.push_str(&text[end..=colon]);
+                at = colon + 1;
+                if speaks_of_a_secret(&clean(&string)) {
+                    let (value, after) = value_span(bytes, at);
+                    shown.push_str(&text[at..value]);
+                    // `null` and `true` are no secrets and say something.
+                    if matches!(&text[value..after], "null" | "true" | "false" | "") {
+                        shown.push_str(&text[value..after]);
+                    } else {
+                        encode(MARK, true, shown);
+                    }
+                    at = after;
+                }
+            } else {
+                let open_end = cut && !whole;
+                let mut inner = self.string(&clean(&string), open_end, depth);
+                if open_end {
+                    // A secret may have been cut in two.
+                    let kept = inner.len().saturating_sub(self.longest);
+                    inner.truncate(inner.floor_char_boundary(kept));
+                }
+                encode(&inner, whole, shown);
+                at = end;
+            }
+            copied = at;
+        }
+        self.between(&text[copied..], shown);
+    }
+
+    /// What stands outside strings: nearly always a comma or a brace.
+    fn between(&self, text: &str, shown: &mut String) {
+        if text.len() < SHORTEST {
+            shown.push_str(text);
+        } else {
+            shown.push_str(&self.text(text));
+        }
+    }
+
+    fn string(&self, text: &str, cut: bool, depth: u32) -> String {
+        if depth < DEEPEST && text.contains('"') && text.trim_start().starts_with(['{', '[']) {
+            let mut inner = String::with_capacity(text.len());
+            self.scan(text, cut, depth + 1, &mut inner);
+            return self.text(&inner);
+        }
+        self.text(text)
+    }
+}
+
+/// The ways a value is written: as it is, in JSON, in a URL.
+fn spellings(value: &str) -> Vec<String> {
+    let mut spellings = vec![value.to_owned()];
+    let mut quoted = String::new();
+    encode(value, true, &mut quoted);
+    spellings.push(quoted[1..quoted.len() - 1].to_owned());
+    let encoded: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
+    spellings.push(encoded.replace('+', "%20"));
+    spellings.push(encoded);
+    // What is shown was cleaned.
+    spellings.push(clean(value).into_owned());
+    spellings.retain(|spelling| spelling.len() >= SHORTEST);
+    spellings
+}
+
+/// Behind the string that begins at `start`; the end of the text when it does not end.
+pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Whether the last quote of an opened string belongs to it.
+fn ends_escaped(string: &[u8]) -> bool {
+    let before = &string[..string.len() - 1];
+    before
+        .iter()
+        .rev()
+        .take_while(|byte| **byte == b'\\')
+        .count()
+        % 2
+        == 1
+}
+
+fn decode(quoted: &str, whole: bool) -> Cow<'_, str> {
+    let bare = &quoted[1..quoted.len() - usize::from(whole)];
+    if !bare.contains('\\') {
+        return Cow::Borrowed(bare);
+    }
+    // A cut string may end in half an escape, and servers write escapes that mean nothing: then
+    // as much as can be decoded, and the rest as it stands.
+    let mut end = bare.len();
+    for _ in 0..12 {
+        let quoted = format!("\"{}\"", &bare[..end]);
+        if let Ok(text) = serde_json::from_str::<String>(&quoted) {
+            return Cow::Owned(text);
+        }
+        end = bare.floor_char_boundary(end.saturating_sub(1));
+    }
+    Cow::Borrowed(bare)
+}
+
+fn encode(text: &str, whole: bool, shown: &mut String) {
+    let quoted = serde_json::Value::from(text).to_string();
+    shown.push_str(if whole {
+        &quoted
+    } else {
+        &quoted[..quoted.len() - 1]
+    });
+}
+
+/// Where the value behind a colon begins and ends.
+fn value_span(bytes: &[u8], from: usize) -> (usize, usize) {
+    let start = from
+        + bytes[from..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+    let mut depth = 0_u32;
+    let mut at = start;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = string_end(bytes, at) - 1,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' | b',' if depth == 0 => return (start, at),
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 && matches!(byte, b'"' | b'}' | b']') {
+            return (start, at);
+        }
+    }
+    (start, bytes.len())
+}
+
+/// Replaces what follows the word `Bearer` or `Basic`.
+fn bearers(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let mut found: Vec<usize> = ["bearer ", "basic "]
+        .iter()
+        .flat_map(|word| lower.match_indices(word).map(|(at, _)| at + word.len()))
+        .collect();
+    found.sort_unstable();
+    let mut shown = String::with_capacity(text.len());
+    let mut copied = 0;
+    for start in found {
+        if start < copied {
+            continue;
+        }
+        let length = text[start..]
+            .bytes()
+            .take_while(|byte| is_token_byte(*byte))
+            .count();
+        // English prose has bearers and basics too.
+        if length >= SHORTEST_TOKEN {
+            shown.push_str(&text[copied..start]);
+            shown.push_str(MARK);
+            copied = start + length;
+        }
+    }
+    shown.push_str(&text[copied..]);
+    shown
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
+}
+
+/// Replaces what is given to a name that speaks of a secret: `token=…`, `"password": "…"`.
+fn assignments(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (at, sign) in text.match_indices(['=', ':']) {
+        if at < copied {
+            continue;
+        }
+        let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
+        let start = name
+            .rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
+            .map_or(0, |index| {
+                index + name[index..].chars().next().map_or(1, char::len_utf8)
+            });
+        if !speaks_of_a_secret(&name[start..]) {
+            continue;
+        }
+        let behind = &text[at + 1..];
+        let value = behind.trim_start_matches([' ', '"', '\'', '\\']);
+        let is_bare =
+            behind.starts_with(' ') && !behind.trim_start().starts_with(['"', '\'', '\\']);
+        let first = at + 1 + (behind.len() - value.len());
+        let mut length = value
+            .find(|c: char| c.is_whitespace() || "\"',;&<>)}]\\".contains(c))
+            .unwrap_or(value.len());
+        // `Authorization: Token abc`: the scheme is not the secret.
+        if let Some(rest) = value[length..].strip_prefix(' ')
+            && ["bearer", "basic", "token", "digest"]
+                .contains(&value[..length].to_ascii_lowercase().as_str())
+        {
+            length += 1 + rest
+                .find(|c: char| c.is_whitespace() || "\"',;&<>)}]\\".contains(c))
+                .unwrap_or(rest.len());
+        }
+        // "the token: missing" is prose.
+        let is_prose = sign == ":"
+            && is_bare
+            && value[..length]
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase());
+        if length == 0 || is_prose || value.starts_with(MARK) {
+            continue;
+        }
+        shown.push_str(&text[copied..first]);
+        shown.push_str(MARK);
+        copied = first + length;
+    }
+    shown.push_str(&text[copied..]);
+    shown
+}
+
+#[cfg(test)]
+mod tests;

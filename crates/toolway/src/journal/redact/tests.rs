@@ -1,0 +1,137 @@
+//! What a line may show.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SECRET: &str = "s3cr3t-Canary/Äö\"x\\";
+
+fn redactor() -> Redactor {
+    Redactor::new(&[
+        Secret::new(SECRET),
+        Secret::new("hunter22"),
+        Secret::new("abc"),
+    ])
+}
+
+#[test]
+fn a_known_value_is_replaced_however_it_is_spelled() {
+    let redactor = redactor();
+    let once = serde_json::Value::from(format!("a {SECRET} b")).to_string();
+    let twice = serde_json::Value::from(once.clone()).to_string();
+    for text in [once, twice] {
+        let shown = redactor.json(&text, false);
+        assert!(shown.contains(MARK) && !shown.contains("Canary"), "{shown}");
+    }
+    let escaped = r#"{"text":"\u0068unter22 and hunter\u00322"}"#;
+    assert_eq!(
+        redactor.json(escaped, false),
+        r#"{"text":"[redacted] and [redacted]"}"#
+    );
+    assert_eq!(
+        redactor.text("see /s3cr3t-Canary%2F%C3%84%C3%B6%22x%5C?"),
+        "see /[redacted]?"
+    );
+    assert_eq!(
+        redactor.text("abc is too short to hide"),
+        "abc is too short to hide"
+    );
+}
+
+#[test]
+fn members_that_speak_of_a_secret_lose_their_value() {
+    let none = Redactor::new(&[]);
+    for (text, shown) in [
+        (
+            r#"{"access_token": "x", "a": 1}"#,
+            r#"{"access_token": "[redacted]", "a": 1}"#,
+        ),
+        (
+            r#"{"apiKey":{"value":["x","}"]},"a":1}"#,
+            r#"{"apiKey":"[redacted]","a":1}"#,
+        ),
+        (
+            r#"{"Client-Secret":12,"a":1}"#,
+            r#"{"Client-Secret":"[redacted]","a":1}"#,
+        ),
+        (
+            r#"{"password":null,"cookie":true}"#,
+            r#"{"password":null,"cookie":true}"#,
+        ),
+        (
+            r#"{"progressToken":7,"nextPageToken":"a"}"#,
+            r#"{"progressToken":7,"nextPageToken":"a"}"#,
+        ),
+        (r#"{"pass\u0077ord":"x"}"#, r#"{"password":"[redacted]"}"#),
+        (
+            r#"{"text":"{\"token\": \"x\"}"}"#,
+            r#"{"text":"{\"token\": \"[redacted]\"}"}"#,
+        ),
+        (
+            r#"{"text":"[INFO] a  \"b\" c"}"#,
+            r#"{"text":"[INFO] a  \"b\" c"}"#,
+        ),
+    ] {
+        assert_eq!(none.json(text, false), shown);
+    }
+    assert_eq!(
+        none.json(r#"{"token":"x and more"#, true),
+        r#"{"token":"[redacted]""#
+    );
+}
+
+#[test]
+fn logged_text_loses_tokens_and_assignments() {
+    let none = Redactor::new(&[]);
+    for (text, shown) in [
+        (
+            "Authorization: Bearer abc.def.ghi",
+            "Authorization: [redacted]",
+        ),
+        (
+            "got bearer abcdefghijklmnop, fine",
+            "got bearer [redacted], fine",
+        ),
+        ("the bearer of news", "the bearer of news"),
+        ("API_KEY=abc other=1", "API_KEY=[redacted] other=1"),
+        ("url?token=abc&x=1", "url?token=[redacted]&x=1"),
+        ("the token: missing", "the token: missing"),
+        ("password: Hunter2", "password: [redacted]"),
+        (
+            r#"{"secret": "x", "y": 1}"#,
+            r#"{"secret": "[redacted]", "y": 1}"#,
+        ),
+        ("a: b = c", "a: b = c"),
+    ] {
+        assert_eq!(none.text(text), shown);
+    }
+}
+
+#[test]
+fn a_secret_that_was_cut_in_two_is_not_half_shown() {
+    let redactor = redactor();
+    let whole = r#"{"a":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx hunter22"}"#;
+    for end in 7..whole.len() {
+        let shown = redactor.json(&whole[..end], true);
+        assert!(!shown.contains("hunt"), "{shown}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_it(text in "\\PC{0,80}", cut in any::<bool>()) {
+        let redactor = redactor();
+        redactor.json(&text, cut);
+        redactor.text(&text);
+    }
+
+    #[test]
+    fn json_stays_json_and_hides_the_secret(
+        before in "[ -~]{0,20}", after in "[ -~]{0,20}", key in "[a-z]{1,8}",
+    ) {
+        let text = serde_json::json!({ key: [format!("{before}hunter22{after}")] }).to_string();
+        let shown = redactor().json(&text, false);
+        prop_assert!(!shown.contains("hunter22"), "{}", shown);
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok(), "{}", shown);
+    }
+}

@@ -1,0 +1,116 @@
+//! Which values count.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolway_types::{ProtocolMode, ServerName, ShieldMode};
+
+use super::*;
+
+fn found(transport: TransportSpec) -> Vec<String> {
+    let spec = ServerSpec {
+        name: ServerName::new("one").unwrap(),
+        transport,
+        timeout: None,
+        protocol: ProtocolMode::default(),
+    };
+    let mut found: Vec<String> = secrets_of(&spec)
+        .iter()
+        .map(|secret| secret.expose().to_owned())
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn process(env: &[(&str, &str)], args: &[&str]) -> TransportSpec {
+    TransportSpec::Stdio(StdioSpec {
+        command: "true".to_owned(),
+        args: args.iter().map(|word| (*word).to_owned()).collect(),
+        inherited: Arc::new(BTreeMap::from([
+            ("PATH".to_owned(), Secret::new("/usr/bin:/bin")),
+            (
+                "HTTPS_PROXY".to_owned(),
+                Secret::new("http://me:proxypass@proxy:3128"),
+            ),
+        ])),
+        env: env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Secret::new(*value)))
+            .collect(),
+        cwd: None,
+        shield: ShieldMode::Off,
+    })
+}
+
+#[test]
+fn variables_count_by_name_or_by_length() {
+    let env = [
+        ("NODE_ENV", "production"),
+        ("DATA_DIR", "/var/lib/data"),
+        ("PORT", "12345678"),
+        ("BASE_URL", "https://example.com/api"),
+        ("DATABASE_URL", "postgres://me:dbpass@db/x"),
+        ("GITHUB_TOKEN", "ghp_1234"),
+        ("DB_PASS", "word"),
+        ("SHORT_TOKEN", "abc"),
+        ("ANYTHING", "x9-long-enough"),
+        ("MODE", "fast"),
+    ];
+    let all = found(process(&env, &[]));
+    assert_eq!(
+        all,
+        ["dbpass", "ghp_1234", "proxypass", "word", "x9-long-enough"]
+    );
+}
+
+#[test]
+fn arguments_count_behind_a_flag_that_says_so() {
+    let args = [
+        "--api-key",
+        "k1-long",
+        "--token=t1",
+        "-H",
+        "Authorization: Bearer b1b1b1b1",
+        "--port",
+        "80",
+    ];
+    let all = found(process(&[], &args));
+    assert_eq!(
+        all,
+        ["Bearer b1b1b1b1", "b1b1b1b1", "k1-long", "proxypass", "t1"]
+    );
+}
+
+#[test]
+fn headers_and_addresses_count() {
+    let all = found(TransportSpec::Http(RemoteSpec {
+        url: Url::parse(
+            "https://someuser1:p%40ss@host/s/abcdefghij0123456789/mcp?key=q%2Bq&v=12345678#f",
+        )
+        .unwrap(),
+        headers: vec![
+            (
+                "Authorization".to_owned(),
+                Secret::new("Basic bWU6c2VzYW1l"),
+            ),
+            ("Accept".to_owned(), Secret::new("application/json")),
+            ("X-Key".to_owned(), Secret::new("value")),
+        ],
+        headers_helper: None,
+        oauth: None,
+    }));
+    let expected = [
+        "12345678",
+        "Basic bWU6c2VzYW1l",
+        "abcdefghij0123456789",
+        "bWU6c2VzYW1l",
+        "me:sesame",
+        "p%40ss",
+        "p@ss",
+        "sesame",
+        "someuser1",
+        "value",
+    ];
+    assert_eq!(all, expected);
+}

@@ -1,0 +1,133 @@
+//! What servers may ask of this program: a person's input, a model's words, its roots.
+//!
+//! Owns the words between the host and the embedding program. When a server may ask, and what it
+//! hears when nobody answers, is the session's (`session/inbound.rs`, `session/rounds.rs`).
+//!
+//! Nothing is offered unless the embedding program says so: without a [`Respondent`] no server
+//! hears of elicitation or sampling, and without roots none hears of roots.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use toolway_types::{ServerName, Untrusted};
+use toolway_wire::RpcError;
+use url::Url;
+
+/// Answers what servers ask. The embedding program supplies it.
+///
+/// A question may wait for a person as long as it likes: nothing else waits with it. When the
+/// server takes its question back, or its connection ends, the future is dropped.
+pub trait Respondent: Send + Sync + 'static {
+    /// Which of the methods below servers may use. Asked once for each connection, and declared
+    /// to the server.
+    fn offers(&self) -> Offers;
+
+    /// Puts a server's question to a person. Show them which server asks.
+    fn elicit<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: Elicitation,
+    ) -> BoxFuture<'a, ElicitationAnswer>;
+
+    /// Has a model write something for a server: the parameters of `sampling/createMessage` in,
+    /// its result out, both as raw JSON.
+    fn sample<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: Box<RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>>;
+}
+
+/// What servers may ask for.
+#[derive(Debug, Clone, Default)]
+pub struct Offers {
+    /// A person can fill in a form.
+    pub form: bool,
+    /// A person can be sent to a URL.
+    pub url: bool,
+    /// A model can be asked; the value is the capability object to declare, such as `{}` or
+    /// `{"tools": {}}`.
+    pub sampling: Option<Box<RawValue>>,
+}
+
+/// A server's question to a person.
+#[derive(Debug, Clone)]
+pub enum Elicitation {
+    /// To be answered by filling in a form.
+    Form {
+        /// What the server says it needs, and why.
+        message: Untrusted,
+        /// The fields, as a JSON Schema of an object.
+        schema: Box<RawValue>,
+    },
+    /// To be answered by visiting a page. Only `https` URLs, and `http` ones of this machine, get
+    /// this far. Never open it without the person's yes; show the whole of it.
+    Url {
+        /// What the server says it needs, and why.
+        message: Untrusted,
+        /// The page.
+        url: Url,
+        /// The server's name for this question, in the legacy era.
+        id: Option<String>,
+    },
+}
+
+/// A person's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ElicitationAnswer {
+    /// Yes: the fields of a form, or nothing for a URL, where it means consent and not that the
+    /// page was dealt with.
+    Accept(Option<Map<String, Value>>),
+    /// No.
+    Decline,
+    /// The question was put away without an answer.
+    Cancel,
+}
+
+/// A place the embedding program works in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Where; a `file:` URL.
+    pub uri: Url,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+impl Root {
+    /// A directory, named after its last part; `None` when the path is not absolute.
+    pub fn directory(path: &Path) -> Option<Self> {
+        Some(Self {
+            uri: Url::from_file_path(path).ok()?,
+            name: path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned()),
+        })
+    }
+}
+
+/// What this program offers to the server at the other end of one channel.
+#[derive(Clone)]
+pub(crate) struct Counterpart {
+    /// The server, as the respondent is told.
+    pub server: ServerName,
+    /// Who answers.
+    pub respondent: Option<Arc<dyn Respondent>>,
+    /// The roots of this moment.
+    pub roots: watch::Receiver<Arc<[Root]>>,
+}
+
+impl fmt::Debug for Counterpart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Counterpart")
+            .field("server", &self.server)
+            .field("respondent", &self.respondent.is_some())
+            .field("roots", &*self.roots.borrow())
+            .finish()
+    }
+}

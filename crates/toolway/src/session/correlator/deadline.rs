@@ -1,0 +1,117 @@
+//! How long a request may take: in all, and without a sign of life.
+//!
+//! Owns the two clocks of a request. The absolute one never stops. The idle one starts anew with
+//! every sign of life of its own request, and stands still while a person of ours is being asked
+//! something by the same server: the server waits for us then, not we for it.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::error::RequestError;
+
+/// When a request is given up. Copied from round to round, so that all rounds share one end.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::session) struct Deadline {
+    end: Option<Instant>,
+    idle: Option<Duration>,
+}
+
+/// How many questions of the server's wait for somebody of ours, and when the last was answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asking {
+    open: usize,
+    ended: Instant,
+}
+
+/// A question that is open until this is dropped.
+pub(in crate::session) struct Question(watch::Sender<Asking>);
+
+impl Deadline {
+    /// From now on.
+    pub(in crate::session) fn new(timeout: Duration, idle: Option<Duration>) -> Self {
+        // A limit beyond the clock's end is no limit.
+        let end = Instant::now().checked_add(timeout);
+        Self {
+            end,
+            idle: idle.filter(|idle| !idle.is_zero()),
+        }
+    }
+
+    /// Whether signs of life matter, so that the server should be asked for them.
+    pub(in crate::session) fn wants_signs_of_life(&self) -> bool {
+        self.idle.is_some()
+    }
+
+    /// Waits until the time is over. `last` reads the request's last sign of life.
+    pub(super) async fn passes(
+        self,
+        last: impl Fn() -> Instant,
+        asking: &watch::Sender<Asking>,
+    ) -> RequestError {
+        let idle = async {
+            let Some(after) = self.idle else {
+                return std::future::pending().await;
+            };
+            let mut asking = asking.subscribe();
+            loop {
+                let asked = asking
+                    .wait_for(|asking| asking.open == 0)
+                    .await
+                    .map(|asking| asking.ended)
+                    .ok();
+                // None means that the session is gone, which ends the request elsewhere.
+                let Some(asked) = asked else {
+                    return std::future::pending().await;
+                };
+                let Some(due) = last().max(asked).checked_add(after) else {
+                    return std::future::pending().await;
+                };
+                if due <= Instant::now() {
+                    return RequestError::Idle { after };
+                }
+                tokio::time::sleep_until(due).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            error = self.ends() => error,
+            error = idle => error,
+        }
+    }
+
+    /// Waits for the absolute end only.
+    pub(in crate::session) async fn ends(self) -> RequestError {
+        match self.end {
+            Some(end) => tokio::time::sleep_until(end).await,
+            None => std::future::pending().await,
+        }
+        RequestError::TimedOut
+    }
+}
+
+impl Asking {
+    pub(super) fn none() -> watch::Sender<Self> {
+        watch::Sender::new(Self {
+            open: 0,
+            ended: Instant::now(),
+        })
+    }
+}
+
+impl Question {
+    pub(super) fn open(asking: &watch::Sender<Asking>) -> Self {
+        asking.send_modify(|asking| asking.open += 1);
+        Self(asking.clone())
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.0.send_modify(|asking| {
+            asking.open = asking.open.saturating_sub(1);
+            asking.ended = Instant::now();
+        });
+    }
+}

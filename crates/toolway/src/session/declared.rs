@@ -1,0 +1,83 @@
+//! What we declare to a server that it may ask of us.
+//!
+//! Owns the capability objects of both eras, made from what the embedding program offers. Whether
+//! a question is put at all is decided against the same values, so that nothing is declared that
+//! is not answered, and nothing is answered that was not declared.
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use toolway_wire::view::task;
+
+use super::raw;
+use crate::respondent::{Counterpart, Offers, Root};
+
+/// What was, or will be, declared on one channel.
+#[derive(Debug)]
+pub(super) struct Declared {
+    /// What the respondent offers.
+    pub offers: Offers,
+    /// Whether there were roots when the channel opened.
+    pub roots: bool,
+    with_roots: Box<RawValue>,
+    without_roots: Box<RawValue>,
+}
+
+impl Declared {
+    pub(super) fn new(counterpart: &Counterpart) -> Self {
+        let offers = counterpart
+            .respondent
+            .as_ref()
+            .map(|respondent| respondent.offers())
+            .unwrap_or_default();
+        Self {
+            with_roots: modern(&offers, Some(json!({}))),
+            without_roots: modern(&offers, None),
+            roots: !counterpart.roots.borrow().is_empty(),
+            offers,
+        }
+    }
+
+    /// For `initialize`.
+    pub(super) fn legacy(&self) -> Value {
+        let roots = self.roots.then(|| json!({ "listChanged": true }));
+        Value::Object(common(&self.offers, roots))
+    }
+
+    /// For the `_meta` of a modern request, which says how things stand at that moment.
+    pub(super) fn modern(&self, roots: &[Root]) -> &RawValue {
+        if roots.is_empty() {
+            &self.without_roots
+        } else {
+            &self.with_roots
+        }
+    }
+}
+
+fn modern(offers: &Offers, roots: Option<Value>) -> Box<RawValue> {
+    let mut capabilities = common(offers, roots);
+    let extensions = json!({ task::EXTENSION: {} });
+    capabilities.insert("extensions".to_owned(), extensions);
+    to_raw_value(&capabilities).unwrap_or_else(|_| raw("{}"))
+}
+
+fn common(offers: &Offers, roots: Option<Value>) -> Map<String, Value> {
+    let mut capabilities = Map::new();
+    if let Some(roots) = roots {
+        capabilities.insert("roots".to_owned(), roots);
+    }
+    if let Some(sampling) = &offers.sampling {
+        let sampling = serde_json::from_str(sampling.get()).ok();
+        let sampling = sampling.filter(Value::is_object);
+        capabilities.insert("sampling".to_owned(), sampling.unwrap_or_else(|| json!({})));
+    }
+    let mut modes = Map::new();
+    for (mode, offered) in [("form", offers.form), ("url", offers.url)] {
+        if offered {
+            modes.insert(mode.to_owned(), json!({}));
+        }
+    }
+    if !modes.is_empty() {
+        capabilities.insert("elicitation".to_owned(), Value::Object(modes));
+    }
+    capabilities
+}

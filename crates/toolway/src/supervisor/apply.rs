@@ -1,0 +1,144 @@
+//! A new plan takes over from the old one.
+//!
+//! Owns the comparison: servers are compared by definition, wherever they stand, and only what
+//! changed starts, stops or is replaced. Rules, hooks and limits change with the picture, so a
+//! call sees either the old ones or the new ones, never a mixture.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use toolway_types::{ConnectionState, ServerName};
+
+use super::{Member, Start, Supervisor};
+use crate::connection::Context;
+use crate::event::{Changes, HostEvent};
+use crate::snapshot::Settings;
+
+impl Supervisor {
+    /// Makes the running servers those of a new roster.
+    pub(super) fn apply(
+        &mut self,
+        mut fresh: BTreeMap<ServerName, Member>,
+        settings: Arc<Settings>,
+    ) -> Changes {
+        if settings.limits != self.settings.limits {
+            // Connections that stay keep the numbers they were made with.
+            let mut context = Context::clone(&self.context);
+            context.set_limits(&settings.limits);
+            self.context = Arc::new(context);
+        }
+        let mut changes = Changes::default();
+        let mut members = BTreeMap::new();
+        for (name, mut old) in std::mem::take(&mut self.members) {
+            let Some(new) = fresh.remove(&name) else {
+                if old.source.is_some() {
+                    changes.stopped.push(name.clone());
+                }
+                self.retire(&mut old, "no longer configured");
+                continue;
+            };
+            match (old.source.is_some(), new.source.is_some()) {
+                _ if old.source == new.source => {
+                    if old.source.is_some() {
+                        changes.kept.push(name.clone());
+                    }
+                    old.describe(new, &self.events);
+                }
+                (true, true) => {
+                    changes.replaced.push(name.clone());
+                    self.replace(&name, &mut old, new);
+                }
+                (false, _) => {
+                    changes.started.push(name.clone());
+                    self.replace(&name, &mut old, new);
+                }
+                (true, false) => {
+                    changes.stopped.push(name.clone());
+                    self.retire(&mut old, "switched off");
+                    old.source = None;
+                    old.describe(new, &self.events);
+                }
+            }
+            members.insert(name, old);
+        }
+        for (name, mut new) in fresh {
+            if new.source.is_some() {
+                changes.started.push(name.clone());
+            }
+            self.run_member(&name, &mut new);
+            members.insert(name, new);
+        }
+        self.members = members;
+        self.settings = settings;
+        self.leaving.retain(|task| !task.is_finished());
+        let touched: Vec<_> = [&changes.started, &changes.stopped, &changes.replaced]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
+        self.publish(&touched);
+        let _ = self.events.send(HostEvent::Reloaded(changes.clone()));
+        changes
+    }
+
+    /// A connection to another definition takes over; calls in flight finish on the old one.
+    fn replace(&mut self, name: &ServerName, old: &mut Member, new: Member) {
+        old.clear();
+        if !matches!(old.shown.state, ConnectionState::Pending { attempt: 1 }) {
+            old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
+        }
+        self.let_go(old);
+        old.epoch += 1;
+        old.source.clone_from(&new.source);
+        old.describe(new, &self.events);
+        self.run_member(name, old);
+    }
+
+    /// Ends a server's connection for good.
+    fn retire(&mut self, member: &mut Member, reason: &str) {
+        member.clear();
+        self.let_go(member);
+        member.epoch += 1;
+        // There is no way from any other state.
+        if !matches!(
+            member.shown.state,
+            ConnectionState::Pending { .. } | ConnectionState::Disabled { .. }
+        ) {
+            member.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
+        }
+        let reason = reason.to_owned();
+        member.set_state(ConnectionState::Disabled { reason }, &self.events);
+    }
+
+    /// The connection finishes what is in flight and ends, watched until it has.
+    fn let_go(&mut self, member: &mut Member) {
+        if let Some(running) = member.running.take() {
+            running.retire.cancel();
+            self.leaving.push(running.task);
+        }
+    }
+
+    /// Starts a member's connection, if it may connect.
+    fn run_member(&self, name: &ServerName, member: &mut Member) {
+        let start = Start {
+            name,
+            context: &self.context,
+            reports: &self.report_to,
+            stop: &self.stop,
+        };
+        start.run(member);
+    }
+}
+
+impl Member {
+    /// Takes over what another roster says of the same server, its connection left alone.
+    fn describe(&mut self, new: Member, events: &broadcast::Sender<HostEvent>) {
+        // A reason can change while nothing else does.
+        if new.source.is_none() && self.shown.state != new.shown.state {
+            self.set_state(new.shown.state.clone(), events);
+        }
+        let state = std::mem::replace(&mut self.shown, new.shown).state;
+        self.shown.state = state;
+    }
+}

@@ -1,0 +1,201 @@
+//! Who is in: the servers of a plan and the objects of the embedding program.
+//!
+//! Owns what is known of one server between reports, and the roster that a plan gives. The only
+//! reader of a plan's servers in this crate. Does not own when anything starts or stops
+//! (`supervisor.rs`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_types::{
+    ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
+};
+
+use super::Running;
+use crate::catalog::Catalog;
+use crate::connection::line::{Door, Standing};
+use crate::connection::{InProcessServer, Lists, Source};
+use crate::dispatch::send::Line;
+use crate::snapshot::{Counts, ServerSnapshot};
+
+/// One server, and what to connect to if it may connect.
+pub(crate) struct Member {
+    pub(super) shown: ServerSnapshot,
+    pub(super) source: Option<Source>,
+    /// The task that connects it, if it may connect.
+    pub(super) running: Option<Running>,
+    /// Counts the orders and the definitions; reports from before the newest do not count.
+    pub(super) epoch: u64,
+    /// Where calls come in.
+    pub(super) door: Door,
+    /// The session, while it is connected.
+    pub(super) standing: Option<Arc<Standing>>,
+    pub(super) lists: Lists,
+    /// Since when it has failed.
+    pub(super) failed_at: Option<Instant>,
+    /// Why the attempt before this one failed.
+    pub(super) trouble: Option<String>,
+}
+
+/// Who is in: the plan's servers that nobody shadows, and the objects of the embedding program.
+pub(crate) fn roster(
+    plan: &Plan,
+    objects: &[(ServerName, InProcessServer)],
+    only: Option<&[ServerName]>,
+) -> BTreeMap<ServerName, Member> {
+    let mut members = BTreeMap::new();
+    for planned in &plan.servers {
+        // The winner of a name comes first; what it shadows is shown from the plan.
+        if !matches!(planned.verdict, Verdict::Shadowed { .. }) {
+            members
+                .entry(planned.name.clone())
+                .or_insert_with(|| Member::planned(planned));
+        }
+    }
+    for (name, object) in objects {
+        let blocked = plan
+            .blocked
+            .as_ref()
+            .map(|diagnosis| diagnosis.message.clone());
+        match members.get_mut(name) {
+            Some(member) => member.take_object(object),
+            None => {
+                members.insert(name.clone(), Member::object(name, object, blocked));
+            }
+        }
+    }
+    for (name, member) in &mut members {
+        if member.source.is_some() && only.is_some_and(|only| !only.contains(name)) {
+            member.source = None;
+            let reason = "not selected for this run".to_owned();
+            member.shown.state = ConnectionState::Disabled { reason };
+        }
+    }
+    members
+}
+
+impl Member {
+    fn new(shown: ServerSnapshot, source: Option<Source>) -> Self {
+        Self {
+            shown,
+            source,
+            running: None,
+            epoch: 0,
+            door: Door::new(),
+            standing: None,
+            lists: Lists::default(),
+            failed_at: None,
+            trouble: None,
+        }
+    }
+
+    fn planned(planned: &PlannedServer) -> Self {
+        let reason = planned.verdict.reason().map(ToOwned::to_owned);
+        let (state, source) = match &planned.verdict {
+            Verdict::Admitted(spec) => (
+                ConnectionState::Pending { attempt: 1 },
+                Some(Source::Spec(spec.clone())),
+            ),
+            refused => {
+                let reason = reason.clone().unwrap_or_else(|| refused.word().to_owned());
+                (ConnectionState::Disabled { reason }, None)
+            }
+        };
+        let shown = ServerSnapshot {
+            name: planned.name.clone(),
+            scope: planned.scope,
+            origin: planned.origin.clone(),
+            transport: planned.transport,
+            state,
+            verdict_word: planned.verdict.word(),
+            reason,
+            counts: None,
+            warnings: Vec::new(),
+        };
+        Self::new(shown, source)
+    }
+
+    fn object(name: &ServerName, object: &InProcessServer, blocked: Option<String>) -> Self {
+        // A policy that cannot be read admits nothing, whoever brings it.
+        let (state, source, verdict_word) = if let Some(reason) = blocked.clone() {
+            (ConnectionState::Disabled { reason }, None, "refused")
+        } else {
+            let source = Source::Object {
+                server: Arc::clone(object),
+                timeout: None,
+                protocol: ProtocolMode::Auto,
+            };
+            (
+                ConnectionState::Pending { attempt: 1 },
+                Some(source),
+                "admitted",
+            )
+        };
+        let shown = ServerSnapshot {
+            name: name.clone(),
+            scope: Scope::Dynamic,
+            origin: Origin::Program,
+            transport: Some(TransportKind::Sdk),
+            state,
+            verdict_word,
+            reason: blocked,
+            counts: None,
+            warnings: Vec::new(),
+        };
+        Self::new(shown, source)
+    }
+
+    /// Puts the object behind the entry that names it. An entry that may not connect, or that is
+    /// reached in another way, stays as it is: an object never gets around the plan.
+    fn take_object(&mut self, object: &InProcessServer) {
+        let Some(Source::Spec(spec)) = &self.source else {
+            return;
+        };
+        if spec.transport == TransportSpec::Sdk {
+            self.source = Some(Source::Object {
+                server: Arc::clone(object),
+                timeout: spec.timeout,
+                protocol: spec.protocol,
+            });
+        } else {
+            let word = spec.transport.kind().as_str();
+            self.shown.warnings.push(format!(
+                "the program's own server of this name is not used: the name is configured as `{word}`"
+            ));
+        }
+    }
+}
+
+impl Member {
+    /// The way to it.
+    pub(super) fn line(&self) -> Option<Arc<dyn Line>> {
+        Some(self.door.line(self.source.as_ref()?))
+    }
+
+    /// What is shown of it.
+    pub(super) fn show(&self, catalog: &Catalog) -> ServerSnapshot {
+        let mut shown = self.shown.clone();
+        if self.standing.is_none() {
+            if shown.is_pending() {
+                shown.warnings.extend(self.trouble.clone());
+            }
+            return shown;
+        }
+        shown.counts = Some(Counts {
+            tools: catalog.tools_of(&shown.name).len(),
+            resources: self.lists.resources.items.len(),
+            prompts: self.lists.prompts.items.len(),
+        });
+        shown.warnings.extend(self.lists.warnings());
+        let left_out = catalog
+            .warnings
+            .iter()
+            .filter(|warning| warning.server == shown.name);
+        shown
+            .warnings
+            .extend(left_out.map(|warning| warning.message.clone()));
+        shown
+    }
+}

@@ -27,6 +27,8 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// What processes are kept from writing.
     pub shield: Shield,
+    /// Who starts processes.
+    pub keeper: stdio::keeper::Keeper,
 }
 
 /// The caps on what a server may send, and on how long it may hold us up.
@@ -61,13 +63,9 @@ impl Default for Limits {
 }
 
 /// Opens a channel to a server.
-#[expect(
-    clippy::unused_async,
-    reason = "transports that connect before they are open follow"
-)]
 pub async fn open(spec: &ServerSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     match &spec.transport {
-        TransportSpec::Stdio(stdio) => stdio::open(stdio, options),
+        TransportSpec::Stdio(stdio) => stdio::open(stdio, options).await,
         TransportSpec::Http(remote) => http::open(remote, options),
         other => Err(OpenError::Unsupported(other.kind().as_str())),
     }

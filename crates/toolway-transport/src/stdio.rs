@@ -5,6 +5,7 @@
 
 mod descriptors;
 mod frame;
+pub mod keeper;
 mod process;
 pub mod shield;
 pub mod stderr;
@@ -15,7 +16,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_types::StdioSpec;
@@ -24,7 +25,7 @@ use crate::channel::{Channel, Command, Event, QUEUE_LEN};
 use crate::error::{CloseReason, OpenError};
 use crate::{Limits, OpenOptions};
 use frame::{Framer, Line};
-use process::Process;
+use process::{Pipes, Process};
 use stderr::ServerLog;
 use write::WriteEnd;
 
@@ -35,9 +36,9 @@ const GRACE: Duration = Duration::from_millis(200);
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Starts a server.
-pub fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+pub async fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let limits = &options.limits;
-    let (process, pipes) = Process::spawn(spec, &options.shield)?;
+    let (process, pipes) = Process::spawn(spec, options).await?;
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let log = ServerLog::new(limits.stderr_ring);
@@ -55,13 +56,6 @@ pub fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, OpenErro
         driver,
         log: Some(log),
     })
-}
-
-/// The three pipes to a child.
-struct Pipes {
-    stdin: ChildStdin,
-    stdout: ChildStdout,
-    stderr: ChildStderr,
 }
 
 async fn drive(
@@ -115,7 +109,7 @@ async fn drive(
             () = &mut drain, if !seen.end_of_stderr => seen.end_of_stderr = true,
             status = process.wait(), if seen.exit.is_none() => {
                 // What it leaves behind would hold its pipes open for ever.
-                process.kill_group();
+                process.sweep();
                 seen.exit = Some(status);
                 seen.give(if seen.end_of_stdout { GRACE } else { LAST_WORDS });
             }
@@ -197,7 +191,7 @@ enum ReadEnd {
 }
 
 async fn read(
-    mut stdout: ChildStdout,
+    mut stdout: pipe::Receiver,
     events: mpsc::Sender<Event>,
     limit: usize,
     log: ServerLog,

@@ -22,7 +22,7 @@ use toolway_types::ShieldMode;
 #[cfg(target_os = "linux")]
 use layout::{Absent, Layout};
 #[cfg(target_os = "linux")]
-pub(super) use namespace::Armed;
+pub(super) use namespace::{Armed, Mapping};
 
 /// A directory that no server may write.
 #[derive(Debug, Clone, PartialEq, Eq)]

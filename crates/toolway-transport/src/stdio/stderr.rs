@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::AsyncReadExt as _;
-use tokio::process::ChildStderr;
+use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 use toolway_types::Untrusted;
@@ -212,7 +212,7 @@ impl Ring {
 }
 
 /// Reads a process's stderr to its end.
-pub(super) async fn drain(mut stderr: ChildStderr, log: ServerLog) {
+pub(super) async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
     let mut buffer = Vec::with_capacity(16 * 1024);
     // An error is an end too: there is nobody to tell and nothing lost but log lines.
     while let Ok(1..) = stderr.read_buf(&mut buffer).await {

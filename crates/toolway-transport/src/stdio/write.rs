@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::ChildStdin;
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
@@ -30,7 +30,7 @@ pub(super) enum WriteEnd {
 /// Writes what is asked until the asking ends; dropping the pipe is then the server's sign.
 pub(super) async fn pump(
     mut commands: mpsc::Receiver<Command>,
-    mut stdin: ChildStdin,
+    mut stdin: pipe::Sender,
     stall: Duration,
 ) -> WriteEnd {
     let mut waiting: Option<Bytes> = None;
@@ -82,7 +82,7 @@ fn payload(command: Command) -> Option<Bytes> {
 }
 
 async fn write(
-    stdin: &mut ChildStdin,
+    stdin: &mut pipe::Sender,
     bytes: Bytes,
     commands: &mpsc::Receiver<Command>,
     stall: Duration,

@@ -9,6 +9,8 @@
 mod client;
 mod contract;
 mod http;
+mod keeper;
 mod peer;
+mod process;
 mod server;
 mod stdio;

@@ -46,8 +46,12 @@ impl Peer {
             limits,
             ..OpenOptions::default()
         };
+        Self::open_with(transport, &options).await
+    }
+
+    pub(crate) async fn open_with(transport: TransportSpec, options: &OpenOptions) -> Self {
         Self::new(
-            toolway_transport::open(&spec(transport), &options)
+            toolway_transport::open(&spec(transport), options)
                 .await
                 .expect("it opens"),
         )

@@ -20,12 +20,14 @@ use rustix::process::{WaitOptions, chdir, getegid, geteuid, waitpid};
 use super::layout::{Layout, c_path};
 use super::{ShieldError, Step};
 
+mod travel;
+
 /// The longest map the kernel takes in one write.
 const LONGEST_MAP: usize = 4095;
 
 /// Who the users inside are: always the same as outside.
 #[derive(Debug, Clone)]
-pub(super) struct Mapping(Arc<Maps>);
+pub(in super::super) struct Mapping(Arc<Maps>);
 
 #[derive(Debug)]
 struct Maps {
@@ -98,7 +100,10 @@ fn attempt(mapping: &Mapping, layout: &Layout) -> Result<(), ShieldError> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    armed.install(&mut command, raw::exit);
+    armed.install(&mut command, |armed| {
+        armed.raise()?;
+        raw::exit_with(0)
+    });
     let refused = |errno| ShieldError::Refused {
         step: Step::Namespace,
         errno,
@@ -144,28 +149,43 @@ impl Armed {
 
     /// Makes the child raise it before it runs its program.
     pub(in super::super) fn guard(self, command: &mut Command) {
-        self.install(command, || ());
+        self.install(command, Self::raise);
+    }
+
+    /// Makes the child raise what is left of it, where its parent has done the first half with
+    /// [`protect`](Self::protect).
+    pub(in super::super) fn guard_inside(self, command: &mut Command) {
+        self.install(command, |armed| armed.lock(itself()?.as_fd()));
     }
 
     #[expect(
         unsafe_code,
         reason = "only the child itself can enter a namespace, and only before it runs its program"
     )]
-    fn install<T>(self, command: &mut Command, then: impl Fn() -> T + Send + Sync + 'static) {
-        let raise = move || {
-            self.raise().map_err(Fault::encode)?;
-            then();
-            Ok(())
-        };
+    fn install(
+        self,
+        command: &mut Command,
+        raise: impl Fn(&Self) -> Result<(), Fault> + Send + Sync + 'static,
+    ) {
+        let raise = move || raise(&self).map_err(Fault::encode);
         // SAFETY: what runs in the child is system calls on memory that was made ready before the
         // fork. It takes no lock, allocates and frees nothing, and cannot panic.
         unsafe { command.pre_exec(raise) };
     }
 
     fn raise(&self) -> Result<(), Fault> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let itself = openat(CWD, c"/proc/self", flags, Mode::empty()).map_err(at(Step::Users))?;
+        let itself = itself()?;
         self.enter(itself.as_fd(), Depth::First)?;
+        self.mount()?;
+        self.lock(itself.as_fd())
+    }
+
+    /// The mounts, for a process that has entered its namespace already.
+    pub(in super::super) fn protect(&self) -> io::Result<()> {
+        self.mount().map_err(Fault::encode)
+    }
+
+    fn mount(&self) -> Result<(), Fault> {
         for path in &self.held {
             mount_bind_recursive(path.as_c_str(), path.as_c_str()).map_err(at(Step::Hold))?;
         }
@@ -173,9 +193,13 @@ impl Armed {
             mount_bind_recursive(path.as_c_str(), path.as_c_str()).map_err(at(Step::ReadOnly))?;
             raw::make_read_only(path).map_err(at(Step::ReadOnly))?;
         }
-        // Mounts that came from a namespace of other owners are locked: whatever the server may do
-        // in the second, it cannot undo what was done in the first.
-        self.enter(itself.as_fd(), Depth::Second)?;
+        Ok(())
+    }
+
+    /// Mounts that came from a namespace of other owners are locked: whatever the server may do
+    /// in the second, it cannot undo what was done in the first.
+    fn lock(&self, itself: BorrowedFd<'_>) -> Result<(), Fault> {
+        self.enter(itself, Depth::Second)?;
         match &self.directory {
             Some(directory) => chdir(directory.as_c_str()).map_err(at(Step::Enter)),
             None => Ok(()),
@@ -188,10 +212,11 @@ impl Armed {
         match maps.reach {
             Reach::Oneself => {
                 raw::unshare().map_err(at(Step::Namespace))?;
-                if depth == Depth::First {
-                    write(itself, c"setgroups", b"deny").map_err(at(Step::Users))?;
+                match depth {
+                    Depth::First => maps.write_own(itself),
+                    Depth::Second => maps.write(itself),
                 }
-                maps.write(itself).map_err(at(Step::Users))
+                .map_err(at(Step::Users))
             }
             Reach::Everybody => {
                 let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(at(Step::Users))?;
@@ -229,7 +254,19 @@ enum Depth {
     Second,
 }
 
+/// This process, as the kernel's files about it.
+fn itself() -> Result<OwnedFd, Fault> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, c"/proc/self", flags, Mode::empty()).map_err(at(Step::Users))
+}
+
 impl Maps {
+    /// Writes for oneself, in a namespace whose parent still lets one choose among one's groups.
+    fn write_own(&self, process: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        write(process, c"setgroups", b"deny")?;
+        self.write(process)
+    }
+
     fn write(&self, process: BorrowedFd<'_>) -> rustix::io::Result<()> {
         write(process, c"gid_map", &self.groups)?;
         write(process, c"uid_map", &self.users)
@@ -355,10 +392,6 @@ mod raw {
             Ok(pid) if pid >= 0 => Ok(Pid::from_raw(pid)),
             _ => Err(last_error()),
         }
-    }
-
-    pub(super) fn exit() {
-        exit_with(0);
     }
 
     pub(super) fn exit_with(code: i32) -> ! {

@@ -1,0 +1,128 @@
+//! A server that is a child of this process, leader of its own group.
+//!
+//! Owns the way to its end. Whoever left the group is found by a mark in the environment, on
+//! Linux, while this process lives; when it is killed itself, nobody sweeps.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+use toolway_types::StdioSpec;
+
+#[cfg(target_os = "linux")]
+use super::mark::Mark;
+use super::{ChildEnds, LADDER};
+use crate::stdio::descriptors;
+use crate::stdio::shield::Armed;
+
+/// How often is looked whether the rest of the group is gone: it has no parent that tells us.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The longest a killed process is waited for: one stuck in the kernel must not hold the host.
+const AFTER_KILL: Duration = Duration::from_secs(2);
+
+pub(in crate::stdio) struct Direct {
+    child: Child,
+    group: Option<Pid>,
+    #[cfg(target_os = "linux")]
+    mark: Option<Mark>,
+}
+
+impl Direct {
+    pub(super) fn spawn(
+        spec: &StdioSpec,
+        shield: Option<Armed>,
+        ends: ChildEnds,
+    ) -> io::Result<Self> {
+        let mut command = Command::new(&spec.command);
+        if let Some(directory) = &spec.cwd {
+            command.current_dir(directory);
+        }
+        command
+            .args(&spec.args)
+            .env_clear()
+            .envs(
+                spec.environment()
+                    .map(|(name, value)| (name, value.expose())),
+            )
+            .stdin(ends.stdin)
+            .stdout(ends.stdout)
+            .stderr(ends.stderr)
+            .process_group(0)
+            .kill_on_drop(true);
+        #[cfg(target_os = "linux")]
+        let mark = Mark::put_on(&mut command);
+        if let Some(shield) = shield {
+            shield.guard(command.as_std_mut());
+        }
+        descriptors::seal()?;
+        let child = command.spawn()?;
+        let group = child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw);
+        Ok(Self {
+            child,
+            group,
+            #[cfg(target_os = "linux")]
+            mark: Some(mark),
+        })
+    }
+
+    /// Waits for the leader and reaps it. May be dropped and called again.
+    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// The ladder, up to where nothing is left.
+    pub(super) async fn stop(&mut self) {
+        for (patience, signal) in LADDER {
+            if timeout(patience, self.gone()).await.is_ok() {
+                break;
+            }
+            self.signal(signal);
+        }
+        let _ = timeout(AFTER_KILL, self.gone()).await;
+        // From here on the number may be another's.
+        self.group = None;
+        self.kill();
+        #[cfg(target_os = "linux")]
+        drop(self.mark.take());
+    }
+
+    /// Kills whatever is left of the group, and whoever left it.
+    pub(super) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        #[cfg(target_os = "linux")]
+        if let Some(mark) = &self.mark {
+            mark.kill_all();
+        }
+    }
+
+    async fn gone(&mut self) {
+        let _ = self.child.wait().await;
+        while self
+            .group
+            .is_some_and(|group| test_kill_process_group(group).is_ok())
+        {
+            sleep(LOOK).await;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // It may be gone already, which is what is wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        // The leader itself is killed and reaped by the runtime; this is for everybody else.
+        self.kill();
+    }
+}

@@ -1,0 +1,91 @@
+//! A shield that another process raises: how it gets there, and the half that is raised at once.
+//!
+//! Owns the bytes of an [`Armed`] and of its [`Mapping`] on their way to the keeper, and writing a
+//! mapping for a process that was born in its namespaces.
+
+use std::ffi::CString;
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::process::{DumpableBehavior, Pid, set_dumpable_behavior};
+
+use super::{Armed, Mapping, Maps, Reach};
+use crate::stdio::keeper::pack::{Packer, Unpacker};
+
+impl Mapping {
+    pub(in crate::stdio) fn pack(&self, into: &mut Packer) {
+        let maps = &*self.0;
+        into.bytes(match maps.reach {
+            Reach::Everybody => b"everybody",
+            Reach::Oneself => b"oneself",
+        });
+        into.bytes(&maps.users);
+        into.bytes(&maps.groups);
+    }
+
+    pub(in crate::stdio) fn unpack(from: &mut Unpacker<'_>) -> Option<Self> {
+        let reach = match from.bytes()? {
+            b"everybody" => Reach::Everybody,
+            b"oneself" => Reach::Oneself,
+            _ => return None,
+        };
+        Some(Self(Arc::new(Maps {
+            users: from.bytes()?.to_vec(),
+            groups: from.bytes()?.to_vec(),
+            reach,
+        })))
+    }
+
+    /// Whether whoever stands outside has to write it.
+    pub(in crate::stdio) fn needs_parent(&self) -> bool {
+        self.0.reach == Reach::Everybody
+    }
+
+    /// Writes it for a child that was born in its namespace.
+    pub(in crate::stdio) fn write_for_child(&self, child: Pid) -> rustix::io::Result<()> {
+        let path = format!("/proc/{child}");
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let process = openat(CWD, path, flags, Mode::empty())?;
+        self.0.write(process.as_fd())
+    }
+
+    /// Writes it for this process, which was born in its namespace.
+    pub(in crate::stdio) fn write_for_oneself(&self) -> rustix::io::Result<()> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // The files of a process that nobody may look into belong to root.
+        set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+        let process = openat(CWD, c"/proc/self", flags, Mode::empty())?;
+        let written = self.0.write_own(process.as_fd());
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        written
+    }
+}
+
+impl Armed {
+    pub(in crate::stdio) fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    pub(in crate::stdio) fn pack(&self, into: &mut Packer) {
+        self.mapping.pack(into);
+        into.list(self.held.iter().map(|path| path.to_bytes()));
+        into.list(self.read_only.iter().map(|path| path.to_bytes()));
+        into.list(self.directory.iter().map(|path| path.to_bytes()));
+    }
+
+    pub(in crate::stdio) fn unpack(from: &mut Unpacker<'_>) -> Option<Self> {
+        fn paths(from: &mut Unpacker<'_>) -> Option<Vec<CString>> {
+            from.list()?
+                .into_iter()
+                .map(|path| CString::new(path).ok())
+                .collect()
+        }
+        Some(Self {
+            mapping: Mapping::unpack(from)?,
+            held: paths(from)?,
+            read_only: paths(from)?,
+            directory: paths(from)?.pop(),
+        })
+    }
+}

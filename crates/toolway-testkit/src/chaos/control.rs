@@ -49,6 +49,7 @@ fn converse(server: &Server, stream: &TcpStream) -> io::Result<()> {
         _ => {
             let memory = server.memory();
             json!({
+                "greetings": memory.greetings,
                 "answered": memory.answered,
                 "calls": memory.calls,
                 "posts": memory.posts,

@@ -57,6 +57,7 @@ pub(super) struct Asked<'a> {
 pub(super) struct Memory {
     pub(super) answered: u32,
     pub(super) initialized: bool,
+    pub(super) greetings: u64,
     pub(super) calls: u64,
     pub(super) refused: u32,
     pub(super) cuts: u32,
@@ -276,7 +277,10 @@ impl Server {
                 Err(Fault(-32022, format!("this server speaks only {MODERN}")))
             }
             "initialize" => {
-                self.memory().initialized = true;
+                let mut memory = self.memory();
+                memory.initialized = true;
+                memory.greetings += 1;
+                drop(memory);
                 Ok(Outcome::Result(greeting(script, params)))
             }
             _ if modern && speaks == Speaks::Legacy => Err(unknown()),
@@ -286,7 +290,10 @@ impl Server {
             _ if modern && params["_meta"][VERSION_KEY] != MODERN => {
                 Err(Fault(-32022, "unsupported protocol version".to_owned()))
             }
-            "server/discover" if modern => Ok(Outcome::Result(discovery(script))),
+            "server/discover" if modern => {
+                self.memory().greetings += 1;
+                Ok(Outcome::Result(discovery(script)))
+            }
             "subscriptions/listen" if modern => Ok(self.subscribe(asked)),
             "ping" if !modern => Ok(Outcome::Result(json!({}))),
             "tools/list" => tools::list(script, params).map(Outcome::Result),

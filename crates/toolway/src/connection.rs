@@ -242,7 +242,7 @@ impl Connection {
             if !matches!(next, Some(Phase::Standing(_)))
                 && let Some(live) = live.take()
             {
-                live.end().await;
+                live.end(&self.context.panics).await;
             }
             match next {
                 Some(next) => phase = next,

@@ -2,7 +2,7 @@
 //!
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
-//! decides).
+//! decides), `offers.rs` (resources and prompts).
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with
@@ -19,13 +19,13 @@ use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
 use toolway_types::{ConnectionState, ServerName, Untrusted};
 
+pub use self::offers::{PromptOutcome, ResourceOutcome};
 pub use self::options::HostOptions;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
-use crate::dispatch::send::GeneralLimits;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
 use crate::respondent::Root;
@@ -34,6 +34,7 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor};
 use crate::tasks::{self, Task};
 
+mod offers;
 mod options;
 
 /// A running host.
@@ -200,10 +201,7 @@ impl Host {
             hooks: &settings.hooks,
             lines: &*picture,
             prompter: self.prompter.as_deref(),
-            limits: GeneralLimits {
-                timeout: settings.limits.tool_timeout,
-                idle: settings.limits.tool_idle_timeout,
-            },
+            limits: picture.general_limits(),
             output_dir: &self.output_dir,
         };
         dispatch.call(request, options).await

@@ -52,7 +52,7 @@ pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
-pub use host::{Host, HostOptions};
+pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
 pub use journal::{Journal, JournalWriter};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};

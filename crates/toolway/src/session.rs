@@ -2,9 +2,10 @@
 //!
 //! Owns the handle that callers send requests through, once era, version and capabilities are
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
-//! and `modern.rs` (what each era says), `inbound.rs` (what the server says on its own),
-//! `list.rs` (all pages of a list), `patience.rs` (how long silence proves nothing),
-//! `progress.rs`.
+//! and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests that are not
+//! answered at once), `inbound.rs` (what the server says on its own), `question.rs` and
+//! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `patience.rs` (how
+//! long silence proves nothing), `progress.rs`.
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use tokio::sync::watch;
 use toolway_transport::{Channel, CloseReason, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
 use toolway_wire::meta::Meta;
-use toolway_wire::view::Tool;
+use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
 
 use self::correlator::Deadline;
@@ -36,6 +37,9 @@ mod modern;
 pub(crate) mod patience;
 mod probe;
 mod progress;
+mod question;
+mod rounds;
+mod task;
 
 /// The longest `instructions` that are kept, in characters.
 const MAX_INSTRUCTIONS: usize = 2048;
@@ -178,21 +182,15 @@ impl Session {
         &self.0.facts
     }
 
-    /// Sends a request and waits for its result. Dropping the future tells the server that
-    /// nobody waits any more.
+    /// Sends a request and waits for its result, through as many rounds of input and as long a
+    /// task as the server makes of it. Dropping the future tells the server that nobody waits
+    /// any more.
     pub(crate) async fn request(
         &self,
         method: &str,
         params: Box<RawValue>,
         options: RequestOptions<'_>,
     ) -> Result<Box<RawValue>, RequestError> {
-        let Inner {
-            correlator,
-            client,
-            delivery,
-            facts,
-            ..
-        } = &*self.0;
         let RequestOptions {
             timeout,
             idle,
@@ -200,11 +198,11 @@ impl Session {
             headers_for: tool,
         } = options;
         let deadline = Deadline::new(timeout, idle);
-        let outcome = match facts.era {
-            Era::Legacy => {
-                self.legacy_request(method, params, deadline, progress)
-                    .await
-            }
+        match self.0.facts.era {
+            Era::Legacy => self
+                .legacy_request(method, params, deadline, progress)
+                .await
+                .map_err(refine),
             Era::Modern => {
                 let request = modern::Request {
                     method,
@@ -213,10 +211,9 @@ impl Session {
                     progress,
                     tool,
                 };
-                modern::request(correlator, client, *delivery, request).await
+                rounds::drive(self, request).await
             }
-        };
-        outcome.map_err(refine)
+        }
     }
 
     async fn legacy_request(
@@ -268,6 +265,27 @@ impl Session {
     /// Whether arguments of tools are mirrored into headers where their schemas ask for it.
     pub(crate) fn mirrors_arguments(&self) -> bool {
         self.0.facts.era == Era::Modern && self.0.delivery == Delivery::PerRequest
+    }
+
+    /// Whether the server may answer a call with a task.
+    fn has_tasks(&self) -> bool {
+        let extensions = self.0.facts.capabilities.get("extensions");
+        extensions
+            .and_then(|extensions| extensions.get(task_view::EXTENSION))
+            .is_some_and(|extension| !extension.is_null())
+    }
+
+    fn correlator(&self) -> &Correlator {
+        &self.0.correlator
+    }
+
+    fn reception(&self) -> &inbound::Reception {
+        self.0.correlator.reception()
+    }
+
+    /// Has a list fetched again as if the server had said that it changed.
+    fn suspect(&self, list: List) {
+        self.0.correlator.suspect(list);
     }
 
     /// How often the server said that each list changed.

@@ -12,7 +12,7 @@ use toolway_types::{ConnectionState, Origin, Scope, ServerName, TransportKind};
 
 use crate::call::{CallError, ToolTarget};
 use crate::catalog::Catalog;
-use crate::dispatch::send::{Line, Lines};
+use crate::dispatch::send::{GeneralLimits, Line, Lines};
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]
@@ -70,6 +70,14 @@ impl HostSnapshot {
                         .is_some_and(|rest| rest.starts_with("__"))
                 })
             }
+        }
+    }
+
+    /// The limits where neither a call nor a server's entry says.
+    pub(crate) fn general_limits(&self) -> GeneralLimits {
+        GeneralLimits {
+            timeout: self.settings.limits.tool_timeout,
+            idle: self.settings.limits.tool_idle_timeout,
         }
     }
 

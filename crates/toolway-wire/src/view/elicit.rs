@@ -100,6 +100,27 @@ pub(super) fn input_requests(members: &Members<'_>) -> Result<Vec<InputRequest>,
         .collect()
 }
 
+/// The parameters of a request, with the answers to what its last result required. Every byte of
+/// the parameters, of the answers and of the state stays as it is.
+pub fn with_input(
+    params: &RawValue,
+    responses: Option<&RawValue>,
+    state: Option<&RawValue>,
+) -> Result<Box<RawValue>, ViewError> {
+    let mut is_empty = object(params)?.is_empty();
+    let text = params.get().trim_end();
+    let mut text = text.strip_suffix('}').unwrap_or(text).to_owned();
+    for (name, value) in [("inputResponses", responses), ("requestState", state)] {
+        if let Some(value) = value {
+            let comma = if is_empty { "" } else { "," };
+            text.extend([comma, "\"", name, "\":", value.get()]);
+            is_empty = false;
+        }
+    }
+    text.push('}');
+    RawValue::from_string(text).map_err(|error| ViewError::NotAnObject(error.to_string()))
+}
+
 fn empty() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
@@ -171,6 +192,32 @@ mod tests {
         assert_eq!(required.requests[1].params.get(), r#"{"message" : "x"}"#);
         let state = required.state.expect("a state");
         assert_eq!(state.get(), r#""\u0041 \"b\"é""#);
+    }
+
+    #[test]
+    fn input_is_added_without_touching_anything_else() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
+        for (params, wanted) in [
+            (
+                r#"{ "name" : "x" }"#,
+                r#"{ "name" : "x" ,"inputResponses":{"k": 1},"requestState":"\u0041"}"#,
+            ),
+            (
+                "{}",
+                r#"{"inputResponses":{"k": 1},"requestState":"\u0041"}"#,
+            ),
+        ] {
+            let (responses, state) = (raw(r#"{"k": 1}"#), raw(r#""\u0041""#));
+            let with = with_input(&raw(params), Some(&responses), Some(&state));
+            assert_eq!(with.expect("an object").get(), wanted);
+        }
+        let only_state = with_input(&raw(r#"{"a":1}"#), None, Some(&raw("\"s\"")));
+        assert_eq!(
+            only_state.expect("an object").get(),
+            r#"{"a":1,"requestState":"s"}"#
+        );
+        let neither = with_input(&raw(r#"{"a":1}"#), None, None).expect("an object");
+        assert_eq!(neither.get(), r#"{"a":1}"#);
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! Owns what is open while a connection is made and kept, and its orderly end. Does not own when
 //! an attempt is made, or what follows one that failed (`connection.rs`).
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::Untrusted;
-use tracing::debug;
+use tracing::{debug, error};
 
 use super::era_memory::Key;
 use super::line::Standing;
@@ -20,6 +22,9 @@ use crate::journal::JournalWriter;
 use crate::respondent::Counterpart;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
+
+/// The longest that an attempt holds its slot.
+const SLOT_FOR: Duration = Duration::from_secs(3);
 
 /// A channel in use, with the tasks behind it.
 pub(super) struct Live {
@@ -41,11 +46,13 @@ impl Live {
         self.log.clone()
     }
 
-    /// Ends it in an orderly way; when this returns, nothing of it is left.
-    pub(super) async fn end(self) {
+    /// Ends it in an orderly way; when this returns, nothing of it is left. A bug in what was
+    /// behind it is counted.
+    pub(super) async fn end(self, panics: &AtomicU64) {
         self.correlator.close();
         if let Err(failure) = self.pump.join().await {
-            debug!(%failure, "the channel did not end by itself");
+            error!(%failure, "the channel did not end by itself");
+            panics.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(scribe) = self.scribe {
             scribe.end().await;
@@ -57,8 +64,10 @@ impl Live {
 }
 
 impl Connection {
-    /// Makes one attempt, within its time and holding a slot for as long as it lasts. What is
-    /// open afterwards stands in `live`, whatever the outcome.
+    /// Makes one attempt, within its time. What is open afterwards stands in `live`, whatever
+    /// the outcome. It holds a slot while it gets going, but not for as long as it hangs: slots
+    /// are there so that a hundred servers do not start at once, and a few that never answer
+    /// must not keep everybody else waiting.
     pub(super) async fn attempt(
         &self,
         number: u32,
@@ -69,15 +78,26 @@ impl Connection {
             Group::Remote => &self.context.remote,
         };
         // Never closed, so there always is one in the end.
-        let _slot = slots.acquire().await;
+        let slot = slots.acquire().await;
         let mut step = Step::Opening;
         let limit = self.source.patience(self.context.connect_timeout, number);
-        tokio::time::timeout(limit, self.establish(live, &mut step, limit))
-            .await
-            .unwrap_or(Err(ConnectError::TimedOut {
+        let outcome = {
+            let establish = self.establish(live, &mut step, limit);
+            let mut establish = pin!(tokio::time::timeout(limit, establish));
+            tokio::select! {
+                outcome = &mut establish => outcome,
+                () = tokio::time::sleep(SLOT_FOR) => {
+                    drop(slot);
+                    establish.await
+                }
+            }
+        };
+        outcome.unwrap_or_else(|_| {
+            Err(ConnectError::TimedOut {
                 after: limit,
                 waiting_for: step.waits(),
-            }))
+            })
+        })
     }
 
     /// Opens, greets and lists. What is open at any moment stands in `live`, so that a caller
@@ -129,7 +149,7 @@ impl Connection {
         greeting: &Greeting,
     ) -> Result<Session, ConnectError> {
         if let Some(old) = live.take() {
-            old.end().await;
+            old.end(&self.context.panics).await;
         }
         *step = Step::Opening;
         let opened = self.source.open(&self.context.open).await?;

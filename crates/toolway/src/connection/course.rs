@@ -17,7 +17,7 @@ use super::{Connection, Event, News, Orders, Phase, Tries};
 use crate::error::ConnectError;
 
 /// How long requests that a forgotten session turned away are waited for.
-const EXPIRY_PATIENCE: Duration = Duration::from_secs(2);
+const EXPIRY_PATIENCE: Duration = Duration::from_millis(800);
 /// How much of a server's last words is kept with its failure.
 const LAST_WORDS: usize = 4 * 1024;
 

@@ -158,10 +158,6 @@ pub async fn send(
 ) -> Result<RawResult, CallError> {
     let key = &call.tool().key;
     let line = lines.line(&key.server)?;
-    let timeout = options
-        .timeout
-        .or_else(|| line.timeout())
-        .unwrap_or(general.timeout);
     let params = Params {
         name: &key.tool,
         arguments: call.arguments(),
@@ -172,15 +168,31 @@ pub async fn send(
         message: Untrusted::new(error.to_string()),
     })?;
     let send_options = SendOptions {
-        timeout,
-        idle: idle(options, &*line, general),
-        progress: options.progress.clone(),
         tool: Some(call.tool().received()),
+        ..self::options(options, &*line, general)
     };
+    let timeout = send_options.timeout;
     let answer = line.request("tools/call", params, send_options).await;
     match answer {
         Ok(result) => Ok(RawResult { call, result }),
         Err(error) => Err(explain(error, key, timeout)),
+    }
+}
+
+/// The conditions under which something is asked of a server.
+pub(crate) fn options(
+    options: &CallOptions,
+    line: &dyn Line,
+    general: GeneralLimits,
+) -> SendOptions<'static> {
+    SendOptions {
+        timeout: options
+            .timeout
+            .or_else(|| line.timeout())
+            .unwrap_or(general.timeout),
+        idle: idle(options, line, general),
+        progress: options.progress.clone(),
+        tool: None,
     }
 }
 
@@ -203,7 +215,7 @@ fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Optio
 }
 
 /// The one mapping from what happened on the line to what the caller is told.
-fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
+pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
     let server = key.server.clone();
     let tool = Untrusted::new(&key.tool);
     let lost = |message: String| CallError::Transport {

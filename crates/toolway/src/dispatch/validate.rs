@@ -206,7 +206,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    fn of(arguments: &Map<String, Value>) -> Self {
+    pub(crate) fn of(arguments: &Map<String, Value>) -> Self {
         let mut size = Size::default();
         size.add_object(arguments, 1);
         size

@@ -13,25 +13,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::{Channel, CloseReason, Command, Outgoing, Tag};
 use tracing::debug;
 
+pub(super) use self::asked::MAX_QUESTIONS;
 use self::deadline::Asking;
 pub(super) use self::deadline::Deadline;
 pub(crate) use self::reader::Pump;
+use self::waiting::{Answer, Waiting};
 use super::Tap;
-use super::inbound::{ListChanges, Reception};
+use super::inbound::{List, ListChanges, Reception};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
 
+mod asked;
 mod deadline;
 mod reader;
-
-type Answer = Result<Box<RawValue>, RequestError>;
+mod waiting;
 
 /// A cheap handle for sending requests over one channel.
 #[derive(Clone)]
@@ -44,7 +44,9 @@ struct Shared {
     /// Weak, because the loop alone decides how long the channel lives.
     commands: mpsc::WeakSender<Command>,
     notices: mpsc::UnboundedSender<Notice>,
-    waiting: Mutex<Waiting>,
+    waiting: Waiting,
+    /// Tasks of the server's that somebody follows, to be woken when it speaks of them.
+    followed: Mutex<HashMap<String, Arc<Notify>>>,
     next_id: AtomicU64,
     counters: Counters,
     changes: watch::Sender<ListChanges>,
@@ -53,26 +55,6 @@ struct Shared {
     tap: Option<Arc<dyn Tap>>,
     stop: CancellationToken,
     closed: CancellationToken,
-}
-
-#[derive(Default)]
-struct Waiting {
-    requests: HashMap<u64, Waiter>,
-    closed: Option<CloseReason>,
-}
-
-struct Waiter {
-    answer: oneshot::Sender<Answer>,
-    progress: Option<ProgressSink>,
-    last_sign: Instant,
-}
-
-impl Waiter {
-    /// Notes a sign of life, and says who listens for it.
-    fn stir(&mut self) -> Option<ProgressSink> {
-        self.last_sign = Instant::now();
-        self.progress.clone()
-    }
 }
 
 /// What a server sent that had no place to go.
@@ -100,10 +82,12 @@ pub(crate) struct Strays {
     pub malformed: u64,
 }
 
-/// A request that nobody waits for any more.
-struct Notice {
-    id: u64,
-    farewell: Farewell,
+/// Something to be sent for somebody who does not wait.
+enum Notice {
+    /// A request that nobody waits for any more.
+    Left { id: u64, farewell: Farewell },
+    /// A request whose answer nobody needs.
+    Order(Outgoing),
 }
 
 /// What the server hears when nobody waits for a request any more. Its own stream, where it has
@@ -143,7 +127,8 @@ pub(super) fn open(
     let shared = Arc::new(Shared {
         commands: channel.commands.downgrade(),
         notices,
-        waiting: Mutex::default(),
+        waiting: Waiting::default(),
+        followed: Mutex::default(),
         next_id: AtomicU64::new(1),
         counters: Counters::default(),
         changes: watch::Sender::default(),
@@ -173,15 +158,7 @@ impl Correlator {
             progress,
             farewell,
         } = exchange;
-        let (sender, mut answer) = oneshot::channel();
-        self.shared.register(
-            id,
-            Waiter {
-                answer: sender,
-                progress,
-                last_sign: Instant::now(),
-            },
-        )?;
+        let mut answer = self.shared.waiting.register(id, progress)?;
         let mut in_flight = InFlight {
             shared: &self.shared,
             id,
@@ -204,13 +181,13 @@ impl Correlator {
             }
             answer.await
         };
-        let last_sign = || self.shared.last_sign(id);
+        let last_sign = || self.shared.waiting.last_sign(id);
         let outcome = tokio::select! {
             biased;
             outcome = exchanged => outcome,
             error = deadline.passes(last_sign, &self.shared.asking) => return Err(error),
         };
-        outcome.unwrap_or_else(|_| Err(RequestError::Closed(self.shared.close_reason())))
+        outcome.unwrap_or_else(|_| Err(RequestError::Closed(self.shared.waiting.close_reason())))
     }
 
     /// Sends a notification.
@@ -219,7 +196,7 @@ impl Correlator {
         bytes: Bytes,
         headers: Vec<(HeaderName, HeaderValue)>,
     ) -> Result<(), RequestError> {
-        let closed = || RequestError::Closed(self.shared.close_reason());
+        let closed = || RequestError::Closed(self.shared.waiting.close_reason());
         let commands = self.shared.commands.upgrade().ok_or_else(closed)?;
         self.shared.tap_sent(&bytes);
         let message = Command::Send(Outgoing {
@@ -233,6 +210,37 @@ impl Correlator {
         }
     }
 
+    /// Sends a request whose answer nobody needs. Never waits, so that it can be used where
+    /// something is dropped.
+    pub(super) fn order(&self, id: u64, bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)>) {
+        // Its answer finds a place to go, and nobody there.
+        if self.shared.waiting.register(id, None).is_ok() {
+            let _ = self.shared.notices.send(Notice::Order(Outgoing {
+                bytes,
+                tag: Some(Tag(id)),
+                headers,
+            }));
+        }
+    }
+
+    /// Has `news` notified whenever the server speaks of this task.
+    pub(super) fn follow(&self, task: &str) -> Arc<Notify> {
+        let mut followed = self.shared.followed();
+        Arc::clone(followed.entry(task.to_owned()).or_default())
+    }
+
+    /// Nobody follows this task any more.
+    pub(super) fn unfollow(&self, task: &str) {
+        self.shared.followed().remove(task);
+    }
+
+    /// Says that a list must have changed, although the server did not.
+    pub(super) fn suspect(&self, list: List) {
+        self.shared
+            .changes
+            .send_modify(|changes| changes.note(list));
+    }
+
     /// Asks for an orderly end. Every waiting request fails; the pump ends when all is gone.
     pub(crate) fn close(&self) {
         self.shared.stop.cancel();
@@ -241,7 +249,7 @@ impl Correlator {
     /// Waits until the channel has ended, and says why.
     pub(super) async fn closed(&self) -> CloseReason {
         self.shared.closed.cancelled().await;
-        self.shared.close_reason()
+        self.shared.waiting.close_reason()
     }
 
     /// How often the server said that a list changed.
@@ -266,25 +274,8 @@ impl Correlator {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        // Every change to the map is one call, so a panic elsewhere leaves it whole.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn register(&self, id: u64, waiter: Waiter) -> Result<(), RequestError> {
-        let mut waiting = self.waiting();
-        if let Some(reason) = &waiting.closed {
-            return Err(RequestError::Closed(reason.clone()));
-        }
-        waiting.requests.insert(id, waiter);
-        Ok(())
-    }
-
-    /// When the request last showed that it is alive. One that has just been answered is.
-    fn last_sign(&self, id: u64) -> Instant {
-        let waiting = self.waiting();
-        let waiter = waiting.requests.get(&id);
-        waiter.map_or_else(Instant::now, |waiter| waiter.last_sign)
+    fn followed(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tap_sent(&self, message: &[u8]) {
@@ -293,15 +284,9 @@ impl Shared {
         }
     }
 
-    fn close_reason(&self) -> CloseReason {
-        self.waiting().closed.clone().unwrap_or(CloseReason::Asked)
-    }
-
     /// Ends one request; an answer that nobody waits for is counted.
     fn settle(&self, id: u64, answer: Answer) {
-        let waiter = self.waiting().requests.remove(&id);
-        if let Some(waiter) = waiter {
-            let _ = waiter.answer.send(answer);
+        if self.waiting.settle(id, answer) {
             return;
         }
         let ever_sent = id != 0 && id < self.next_id.load(Ordering::Relaxed);
@@ -316,15 +301,8 @@ impl Shared {
 
     /// An error without an id can only be meant for a request when there is exactly one.
     fn settle_only(&self, answer: Answer) {
-        let only = {
-            let waiting = self.waiting();
-            let mut ids = waiting.requests.keys().copied();
-            match (ids.next(), ids.next()) {
-                (Some(only), None) if !self.reception.is_settled() => Some(only),
-                _ => None,
-            }
-        };
-        if let Some(id) = only {
+        let only = self.waiting.only();
+        if let Some(id) = only.filter(|_| !self.reception.is_settled()) {
             self.settle(id, answer);
         } else {
             self.counters.unknown.fetch_add(1, Ordering::Relaxed);
@@ -334,20 +312,9 @@ impl Shared {
 
     /// Ends every request.
     fn close_all(&self, reason: &CloseReason) {
-        let requests = {
-            let mut waiting = self.waiting();
-            if waiting.closed.is_some() {
-                return;
-            }
-            waiting.closed = Some(reason.clone());
-            std::mem::take(&mut waiting.requests)
-        };
-        for waiter in requests.into_values() {
-            let _ = waiter
-                .answer
-                .send(Err(RequestError::Closed(reason.clone())));
+        if self.waiting.close(reason) {
+            self.closed.cancel();
         }
-        self.closed.cancel();
     }
 }
 
@@ -361,10 +328,10 @@ struct InFlight<'a> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let waited_for = self.shared.waiting().requests.remove(&self.id).is_some();
+        let waited_for = self.shared.waiting.forget(self.id);
         if waited_for && self.sent {
             let farewell = std::mem::replace(&mut self.farewell, Farewell::Silent);
-            let _ = self.shared.notices.send(Notice {
+            let _ = self.shared.notices.send(Notice::Left {
                 id: self.id,
                 farewell,
             });

@@ -4,52 +4,63 @@
 //! a question is put at all is decided against the same values, so that nothing is declared that
 //! is not answered, and nothing is answered that was not declared.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use toolway_wire::view::task;
 
 use super::raw;
-use crate::respondent::{Counterpart, Offers, Root};
+use crate::respondent::{Offers, Respondent, Root};
 
 /// What was, or will be, declared on one channel.
 #[derive(Debug)]
 pub(super) struct Declared {
     /// What the respondent offers.
     pub offers: Offers,
-    /// Whether there were roots when the channel opened.
-    pub roots: bool,
+    roots: AtomicBool,
     with_roots: Box<RawValue>,
     without_roots: Box<RawValue>,
 }
 
 impl Declared {
-    pub(super) fn new(counterpart: &Counterpart) -> Self {
-        let offers = counterpart
-            .respondent
-            .as_ref()
-            .map(|respondent| respondent.offers())
-            .unwrap_or_default();
+    pub(super) fn new(respondent: Option<&dyn Respondent>) -> Self {
+        let offers = respondent.map(Respondent::offers).unwrap_or_default();
         Self {
             with_roots: modern(&offers, Some(json!({}))),
             without_roots: modern(&offers, None),
-            roots: !counterpart.roots.borrow().is_empty(),
+            roots: AtomicBool::new(false),
             offers,
         }
     }
 
+    /// Whether the server was told that there are roots. There may be none any more, which is
+    /// then the answer.
+    pub(super) fn roots(&self) -> bool {
+        self.roots.load(Ordering::Relaxed)
+    }
+
     /// For `initialize`.
-    pub(super) fn legacy(&self) -> Value {
-        let roots = self.roots.then(|| json!({ "listChanged": true }));
+    pub(super) fn legacy(&self, roots: &[Root]) -> Value {
+        let roots = self.note(roots).then(|| json!({ "listChanged": true }));
         Value::Object(common(&self.offers, roots))
     }
 
     /// For the `_meta` of a modern request, which says how things stand at that moment.
     pub(super) fn modern(&self, roots: &[Root]) -> &RawValue {
-        if roots.is_empty() {
-            &self.without_roots
-        } else {
+        if self.note(roots) {
             &self.with_roots
+        } else {
+            &self.without_roots
         }
+    }
+
+    fn note(&self, roots: &[Root]) -> bool {
+        if roots.is_empty() {
+            return false;
+        }
+        self.roots.store(true, Ordering::Relaxed);
+        true
     }
 }
 

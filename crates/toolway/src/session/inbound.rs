@@ -1,24 +1,28 @@
 //! What a server says on its own: its requests and notifications.
 //!
-//! Owns sorting a message into an [`Inbound`] and our answers to server requests. Decides
-//! nothing about our own requests; `correlator.rs` does, from what this returns.
+//! Owns sorting a message into an [`Inbound`], and which of its requests are answered at once,
+//! which are put to somebody and which are refused. Decides nothing about our own requests;
+//! `correlator.rs` does, from what this returns.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::Era;
 use toolway_wire::era::method;
 use toolway_wire::skim::Skimmer;
-use toolway_wire::{Id, Message, RpcError, envelope, error};
+use toolway_wire::view::task;
+use toolway_wire::{Id, Message, RpcError, envelope};
 use tracing::debug;
 
 use super::declared::Declared;
-use super::progress;
+use super::question::Question;
+use super::{progress, raw};
 use crate::call::Progress;
-use crate::respondent::{Counterpart, Root};
+use crate::respondent::Counterpart;
 
 /// A message, sorted.
 pub(super) enum Inbound {
@@ -37,11 +41,14 @@ pub(super) enum Inbound {
     Progress { id: u64, report: Progress },
     /// A list has changed.
     Changed(List),
-    /// We answer this.
-    Reply {
-        bytes: Bytes,
-        headers: Vec<(HeaderName, HeaderValue)>,
-    },
+    /// A task is further than before.
+    TaskChanged(String),
+    /// We answer this at once.
+    Reply(Bytes),
+    /// Somebody has to be asked before we answer this.
+    Asked { id: Id, question: Question },
+    /// The server does not want an answer to this any more.
+    Withdrawn(Id),
     /// Nothing to do.
     Nothing,
 }
@@ -97,15 +104,25 @@ impl Reception {
     /// Offers what the counterpart offers.
     pub(super) fn new(counterpart: Counterpart) -> Self {
         Self {
-            declared: Declared::new(&counterpart),
+            declared: Declared::new(counterpart.respondent.as_deref()),
             counterpart,
             settled: OnceLock::new(),
         }
     }
 
+    /// Who answers.
+    pub(super) fn counterpart(&self) -> &Counterpart {
+        &self.counterpart
+    }
+
+    /// What the server was told that it may ask.
+    pub(super) fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
     /// What a legacy server is told that it may ask.
     pub(super) fn legacy_capabilities(&self) -> serde_json::Value {
-        self.declared.legacy()
+        self.declared.legacy(&self.counterpart.roots.borrow())
     }
 
     /// What a modern server is told with every request.
@@ -121,6 +138,23 @@ impl Reception {
     /// Whether the handshake is over.
     pub(super) fn is_settled(&self) -> bool {
         self.settled.get().is_some()
+    }
+
+    /// Whether the server wants to hear that the roots changed.
+    pub(super) fn follows_roots(&self) -> bool {
+        self.declared.roots() && self.era() == Some(Era::Legacy)
+    }
+
+    /// What goes with every message that is no request of ours.
+    pub(super) fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        self.settled
+            .get()
+            .map(|settled| settled.headers.clone())
+            .unwrap_or_default()
+    }
+
+    fn era(&self) -> Option<Era> {
+        self.settled.get().map(|settled| settled.era)
     }
 }
 
@@ -146,7 +180,7 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
             outcome: Ok(_),
         }) => Inbound::Stray,
         Ok(Message::Notification { method, params }) => notified(&method, params),
-        Ok(Message::Request { id, method, .. }) => asked(&id, &method, reception),
+        Ok(Message::Request { id, method, params }) => asked(id, &method, params, reception),
         Err(problem) => {
             let mut skimmer = Skimmer::new();
             skimmer.feed(bytes);
@@ -168,6 +202,14 @@ fn notified(name: &str, params: Option<&RawValue>) -> Inbound {
         method::TOOLS_CHANGED => Inbound::Changed(List::Tools),
         method::RESOURCES_CHANGED => Inbound::Changed(List::Resources),
         method::PROMPTS_CHANGED => Inbound::Changed(List::Prompts),
+        method::TASK_CHANGED => match params.and_then(task::task_id) {
+            Some(id) => Inbound::TaskChanged(id),
+            None => Inbound::Nothing,
+        },
+        method::CANCELLED => match params.and_then(withdrawn) {
+            Some(id) => Inbound::Withdrawn(id),
+            None => Inbound::Nothing,
+        },
         _ => {
             debug!(method = %toolway_types::Untrusted::new(name), "ignored a notification");
             Inbound::Nothing
@@ -175,47 +217,33 @@ fn notified(name: &str, params: Option<&RawValue>) -> Inbound {
     }
 }
 
-/// Answers a server's request. In the modern era a server must not ask, and a client must not
+fn withdrawn(params: &RawValue) -> Option<Id> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        #[serde(borrow)]
+        request_id: &'a RawValue,
+    }
+    let params: Params<'_> = serde_json::from_str(params.get()).ok()?;
+    Id::read(params.request_id).ok().flatten()
+}
+
+/// Sorts a server's request. In the modern era a server must not ask, and a client must not
 /// answer, so the request is only noted.
-fn asked(id: &Id, name: &str, reception: &Reception) -> Inbound {
-    let settled = reception.settled.get();
-    if settled.is_some_and(|settled| settled.era == Era::Modern) {
+fn asked(id: Id, name: &str, params: Option<&RawValue>, reception: &Reception) -> Inbound {
+    if reception.era() == Some(Era::Modern) {
         return Inbound::Unusable {
             id: None,
             problem: "a request from a modern server".to_owned(),
         };
     }
-    let answer = match name {
-        method::PING => to_raw_value(&json!({})).ok(),
-        method::ROOTS_LIST if reception.declared.roots => {
-            roots(&reception.counterpart.roots.borrow())
-        }
-        // `sampling/createMessage` and `elicitation/create` too: neither is declared, and a
-        // client without the capability does not have the method.
-        _ => None,
-    };
-    let bytes = if let Some(result) = answer {
-        envelope::response(id, &result)
-    } else {
-        let refusal = RpcError::new(error::METHOD_NOT_FOUND, "method not found");
-        envelope::error_response(Some(id), &refusal)
-    };
-    let headers = settled
-        .map(|settled| settled.headers.clone())
-        .unwrap_or_default();
-    Inbound::Reply { bytes, headers }
-}
-
-fn roots(roots: &[Root]) -> Option<Box<RawValue>> {
-    let roots: Vec<_> = roots.iter().map(describe_root).collect();
-    to_raw_value(&json!({ "roots": roots })).ok()
-}
-
-fn describe_root(root: &Root) -> serde_json::Value {
-    let uri = root.uri.as_str();
-    match &root.name {
-        Some(name) => json!({ "uri": uri, "name": name }),
-        None => json!({ "uri": uri }),
+    if name == method::PING {
+        return Inbound::Reply(envelope::response(&id, &raw("{}")));
+    }
+    let nothing = raw("{}");
+    match Question::read(name, params.unwrap_or(&nothing), &reception.declared) {
+        Ok(question) => Inbound::Asked { id, question },
+        Err(refusal) => Inbound::Reply(envelope::error_response(Some(&id), &refusal.to_rpc())),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The modern era: no handshake, `_meta` and headers on every request, typed results.
 //!
-//! Owns shaping a modern request, reading `server/discover`, and judging `resultType`. Rounds of
-//! input (`input_required`) end a request with a typed error here.
+//! Owns shaping a modern request and reading `server/discover`. What a result asks for is done in
+//! `rounds.rs`.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_types::{Era, ServerFacts, Untrusted};
+use toolway_types::{Era, ServerFacts};
 use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::Meta;
-use toolway_wire::view::{ResultType, Tool};
+use toolway_wire::view::Tool;
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, Delivery, facts, raw};
+use super::{ClientIdentity, Delivery, Session, facts, raw, refine};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
 
@@ -84,17 +84,30 @@ pub(super) async fn discover(
     correlator.exchange(exchange).await
 }
 
-/// Sends a request and judges its result.
-pub(super) async fn request(
-    correlator: &Correlator,
-    client: &ClientIdentity,
-    delivery: Delivery,
+/// Sends a request and gives its result, of whatever type.
+pub(super) async fn send(
+    session: &Session,
     request: Request<'_>,
 ) -> Result<Box<RawValue>, RequestError> {
-    let exchange = shape(correlator, client, delivery, request)?;
-    let result = correlator.exchange(exchange).await?;
-    judge(&result)?;
-    Ok(result)
+    let inner = &*session.0;
+    let exchange = shape(&inner.correlator, &inner.client, inner.delivery, request)?;
+    inner.correlator.exchange(exchange).await.map_err(refine)
+}
+
+/// Sends a request whose answer nobody needs, without waiting.
+pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
+    let inner = &*session.0;
+    let request = Request {
+        method,
+        params,
+        deadline: Deadline::new(Duration::ZERO, None),
+        progress: None,
+        tool: None,
+    };
+    if let Ok(exchange) = shape(&inner.correlator, &inner.client, inner.delivery, request) {
+        let correlator = &inner.correlator;
+        correlator.order(exchange.id, exchange.bytes, exchange.headers);
+    }
 }
 
 fn shape(
@@ -114,6 +127,8 @@ fn shape(
         .splice(Some(request.params))
         .map_err(|error| malformed(&error))?;
     let (headers, farewell) = match delivery {
+        // A task is cancelled as a task, never by way of the request that looked at it.
+        Delivery::Stream if request.method.starts_with("tasks/") => (Vec::new(), Farewell::Silent),
         Delivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
         Delivery::PerRequest => {
             let headers: Vec<(HeaderName, HeaderValue)> =
@@ -130,23 +145,4 @@ fn shape(
         progress: request.progress,
         farewell,
     })
-}
-
-/// Absent means complete; anything we did not ask for is invalid.
-fn judge(result: &RawValue) -> Result<(), RequestError> {
-    let kind = ResultType::peek(result)
-        .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
-    match kind {
-        ResultType::Complete => Ok(()),
-        ResultType::InputRequired => Err(RequestError::InputRefused {
-            input: Untrusted::new("input"),
-        }),
-        ResultType::Task => Err(unknown_type("task")),
-        ResultType::Unknown(other) => Err(unknown_type(&other)),
-    }
-}
-
-fn unknown_type(name: &str) -> RequestError {
-    let name = Untrusted::new(name);
-    RequestError::Malformed(format!("the result has the unknown type `{name}`"))
 }

@@ -15,10 +15,16 @@ use super::*;
 use crate::respondent::Root;
 use crate::tasks::{self, Task};
 
+mod asking;
+mod deadlines;
 mod inbound;
 mod probe;
 mod remembered;
 mod requests;
+mod respondent;
+mod rounds;
+mod task;
+mod tolerance;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -134,16 +140,24 @@ fn initialize_result(version: &str) -> Value {
 }
 
 fn discover_result(versions: &[&str]) -> Value {
+    discover_result_with(versions, &json!({}))
+}
+
+fn discover_result_with(versions: &[&str], extensions: &Value) -> Value {
     json!({
         "resultType": "complete",
         "supportedVersions": versions,
-        "capabilities": { "tools": {} },
+        "capabilities": { "tools": {}, "extensions": extensions },
         "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "scripted", "version": "1" } },
     })
 }
 
 /// A fresh session over a channel whose other end is returned.
 fn open() -> (Correlator, Task<()>, Peer) {
+    open_with(counterpart(), None)
+}
+
+fn open_with(counterpart: Counterpart, tap: Option<Arc<dyn Tap>>) -> (Correlator, Task<()>, Peer) {
     let (commands, commands_receiver) = mpsc::channel(64);
     let (events_sender, events) = mpsc::channel(64);
     let channel = Channel {
@@ -152,7 +166,7 @@ fn open() -> (Correlator, Task<()>, Peer) {
         driver: Box::pin(std::future::ready(())),
         log: None,
     };
-    let (correlator, pump) = super::open(channel, counterpart(), None);
+    let (correlator, pump) = super::open(channel, counterpart, tap);
     let pump = tasks::spawn("pump", pump.run());
     (
         correlator,
@@ -193,7 +207,16 @@ async fn legacy() -> (Session, Task<()>, Peer) {
 
 /// A settled session of the given kind.
 async fn settled(mode: ProtocolMode, delivery: Delivery) -> (Session, Task<()>, Peer) {
-    let (correlator, pump, mut peer) = open();
+    settled_with(mode, delivery, counterpart()).await
+}
+
+/// The same with a program of the test's own.
+async fn settled_with(
+    mode: ProtocolMode,
+    delivery: Delivery,
+    counterpart: Counterpart,
+) -> (Session, Task<()>, Peer) {
+    let (correlator, pump, mut peer) = open_with(counterpart, None);
     let greeting = greeting(mode, delivery);
     let script = async {
         if mode == ProtocolMode::Modern {

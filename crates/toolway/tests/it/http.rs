@@ -17,8 +17,8 @@ use crate::support::*;
 /// What a server received: the method, `DELETE` and `GET` included, and the headers.
 type Log = Arc<Mutex<Vec<(String, HeaderMap)>>>;
 
-struct Server {
-    url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     log: Log,
     task: tokio::task::JoinHandle<()>,
 }
@@ -31,7 +31,15 @@ impl Drop for Server {
 
 impl Server {
     /// Serves each posted message by this function.
-    async fn start<F>(answer: F) -> Self
+    pub(crate) async fn start<F>(answer: F) -> Self
+    where
+        F: Fn(&Value, &HeaderMap) -> Response + Clone + Send + Sync + 'static,
+    {
+        Self::start_at("127.0.0.1:0", answer).await
+    }
+
+    /// The same at a place of the caller's choice.
+    pub(crate) async fn start_at<F>(address: &str, answer: F) -> Self
     where
         F: Fn(&Value, &HeaderMap) -> Response + Clone + Send + Sync + 'static,
     {
@@ -55,7 +63,7 @@ impl Server {
                 answer(&message, &parts.headers)
             }
         });
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let listener = TcpListener::bind(address).await.expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, app).await;
@@ -63,7 +71,13 @@ impl Server {
         Self { url, log, task }
     }
 
-    fn methods(&self) -> Vec<String> {
+    /// Stops listening; connections that stand are closed.
+    pub(crate) async fn stop(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+
+    pub(crate) fn methods(&self) -> Vec<String> {
         self.log
             .lock()
             .expect("no panic")
@@ -78,7 +92,7 @@ impl Server {
         headers.get(name)?.to_str().ok().map(ToOwned::to_owned)
     }
 
-    async fn host(&self, home: &Home) -> Host {
+    pub(crate) async fn host(&self, home: &Home) -> Host {
         let plan = home.plan(&json!({ "web": { "type": "http", "url": self.url } }));
         let host = Host::start(plan, home.options());
         host.settled().await;
@@ -86,7 +100,7 @@ impl Server {
     }
 }
 
-fn document(status: u16, body: &Value) -> Response {
+pub(crate) fn document(status: u16, body: &Value) -> Response {
     let status = StatusCode::from_u16(status).expect("a status");
     (
         status,
@@ -96,7 +110,7 @@ fn document(status: u16, body: &Value) -> Response {
         .into_response()
 }
 
-fn reply(message: &Value, reply: Reply) -> Response {
+pub(crate) fn reply(message: &Value, reply: Reply) -> Response {
     let id = &message["id"];
     match reply {
         _ if id.is_null() => StatusCode::ACCEPTED.into_response(),

@@ -8,8 +8,13 @@
 )]
 
 mod faults;
+mod expiry;
+mod healing;
 mod host;
 mod http;
 mod lifecycle;
+mod processes;
+mod reload;
+mod sleep;
 mod stdio;
 mod support;

@@ -25,8 +25,8 @@ pub(super) struct Asking {
     ended: Instant,
 }
 
-/// A question that is open until this is dropped.
-pub(in crate::session) struct Question(watch::Sender<Asking>);
+/// Somebody of ours thinks about a question until this is dropped.
+pub(super) struct Thinking(watch::Sender<Asking>);
 
 impl Deadline {
     /// From now on.
@@ -81,8 +81,31 @@ impl Deadline {
         }
     }
 
+    /// Runs something that is no request of its own. Only the absolute end counts: nobody waits
+    /// for the server here.
+    pub(in crate::session) async fn unless_over<T>(
+        self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RequestError> {
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            error = self.ends() => Err(error),
+        }
+    }
+
+    /// A limit of its own for one step, which the absolute end still bounds.
+    pub(in crate::session) fn within(self, limit: Duration) -> Self {
+        let own = Self::new(limit, None);
+        let end = match (self.end, own.end) {
+            (Some(whole), Some(own)) => Some(whole.min(own)),
+            (whole, own) => whole.or(own),
+        };
+        Self { end, idle: None }
+    }
+
     /// Waits for the absolute end only.
-    pub(in crate::session) async fn ends(self) -> RequestError {
+    async fn ends(self) -> RequestError {
         match self.end {
             Some(end) => tokio::time::sleep_until(end).await,
             None => std::future::pending().await,
@@ -100,14 +123,14 @@ impl Asking {
     }
 }
 
-impl Question {
-    pub(super) fn open(asking: &watch::Sender<Asking>) -> Self {
+impl Thinking {
+    pub(super) fn start(asking: &watch::Sender<Asking>) -> Self {
         asking.send_modify(|asking| asking.open += 1);
         Self(asking.clone())
     }
 }
 
-impl Drop for Question {
+impl Drop for Thinking {
     fn drop(&mut self) {
         self.0.send_modify(|asking| {
             asking.open = asking.open.saturating_sub(1);

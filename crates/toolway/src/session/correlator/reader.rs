@@ -8,12 +8,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, SendFailure, Tag};
 use toolway_wire::envelope;
+use toolway_wire::era::method;
 use tracing::{debug, trace};
 
-use super::{Farewell, Notice, Shared, Waiter};
+use super::asked::Questions;
+use super::{Farewell, Notice, Shared};
 use crate::error::RequestError;
 use crate::session::inbound::{self, Inbound};
 
@@ -33,6 +36,7 @@ struct Reader {
     events: mpsc::Receiver<Event>,
     notices: mpsc::UnboundedReceiver<Notice>,
     outbox: VecDeque<Command>,
+    questions: Questions,
 }
 
 impl Pump {
@@ -47,6 +51,7 @@ impl Pump {
             events: channel.events,
             notices,
             outbox: VecDeque::new(),
+            questions: Questions::new(),
         };
         Self {
             reader,
@@ -73,6 +78,9 @@ impl Reader {
     async fn read(&mut self) -> CloseReason {
         let stop = self.shared.stop.clone();
         let commands = self.commands.clone();
+        let mut roots = self.shared.reception.counterpart().roots.clone();
+        roots.mark_unchanged();
+        let mut rooted = true;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return CloseReason::Asked,
@@ -93,7 +101,15 @@ impl Reader {
                     Some(Event::Closed(reason)) => return reason,
                     None => return CloseReason::Broken("the transport ended".to_owned()),
                 },
-                Some(notice) = self.notices.recv() => self.take_leave(notice),
+                Some(notice) = self.notices.recv() => self.heed(notice),
+                bytes = self.questions.next() => self.say(bytes),
+                changed = roots.changed(), if rooted => {
+                    // Without a host there are no more changes.
+                    rooted = changed.is_ok();
+                    if rooted && self.shared.reception.follows_roots() {
+                        self.say(envelope::notification(method::ROOTS_CHANGED, None));
+                    }
+                }
                 permit = commands.reserve(), if !self.outbox.is_empty() => match permit {
                     Ok(permit) => if let Some(command) = self.outbox.pop_front() {
                         if let Command::Send(outgoing) = &command {
@@ -151,13 +167,7 @@ impl Reader {
             }
             Inbound::Progress { id, report } => {
                 // The listener runs outside the lock: it is somebody else's code.
-                let sink = self
-                    .shared
-                    .waiting()
-                    .requests
-                    .get_mut(&id)
-                    .and_then(Waiter::stir);
-                if let Some(sink) = sink {
+                if let Some(sink) = self.shared.waiting.stir(id) {
                     sink(report);
                 }
             }
@@ -165,27 +175,47 @@ impl Reader {
                 .shared
                 .changes
                 .send_modify(|changes| changes.note(list)),
-            Inbound::Reply { bytes, headers } => {
-                self.post(Command::Send(Outgoing {
-                    bytes,
-                    tag: None,
-                    headers,
-                }));
+            Inbound::TaskChanged(task) => {
+                if let Some(follower) = self.shared.followed().get(&task) {
+                    follower.notify_one();
+                }
             }
+            Inbound::Reply(bytes) => self.say(bytes),
+            Inbound::Asked { id, question } => {
+                let counterpart = self.shared.reception.counterpart();
+                let asking = &self.shared.asking;
+                if let Some(bytes) = self.questions.take(id, question, counterpart, asking) {
+                    self.say(bytes);
+                }
+            }
+            Inbound::Withdrawn(id) => self.questions.withdraw(&id),
             Inbound::Nothing => {}
         }
     }
 
-    fn take_leave(&mut self, notice: Notice) {
-        if let Farewell::Notify(headers) = notice.farewell {
-            let bytes = inbound::cancelled(notice.id);
-            self.post(Command::Send(Outgoing {
-                bytes,
-                tag: None,
-                headers,
-            }));
+    fn heed(&mut self, notice: Notice) {
+        match notice {
+            Notice::Left { id, farewell } => {
+                if let Farewell::Notify(headers) = farewell {
+                    self.post(Command::Send(Outgoing {
+                        bytes: inbound::cancelled(id),
+                        tag: None,
+                        headers,
+                    }));
+                }
+                self.post(Command::Abandon(Tag(id)));
+            }
+            Notice::Order(order) => self.post(Command::Send(order)),
         }
-        self.post(Command::Abandon(Tag(notice.id)));
+    }
+
+    /// Says something that is no request.
+    fn say(&mut self, bytes: Bytes) {
+        self.post(Command::Send(Outgoing {
+            bytes,
+            tag: None,
+            headers: self.shared.reception.headers(),
+        }));
     }
 
     fn post(&mut self, command: Command) {

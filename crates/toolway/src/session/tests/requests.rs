@@ -304,8 +304,8 @@ async fn a_batch_of_answers_is_taken_apart() {
 async fn a_modern_result_of_another_kind_is_an_error() {
     let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::Stream).await;
     for (kind, wanted) in [
-        ("input_required", "more input"),
-        ("sealed", "unknown type `sealed`"),
+        ("task", "unexpected type `task`"),
+        ("sealed", "unexpected type `sealed`"),
     ] {
         let script = async {
             let request = peer.expect("tools/call").await;

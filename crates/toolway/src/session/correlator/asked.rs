@@ -1,0 +1,159 @@
+//! The server's own requests while somebody thinks about them.
+//!
+//! Owns the questions in flight: how many there may be, and that each is answered once, or not at
+//! all when the server takes it back. Each is a task of its own, so that neither the loop that
+//! reads nor another question waits for a person, and a respondent that panics costs only its own
+//! answer. Dropping this ends them all.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use toolway_wire::{Id, RpcError, envelope, error};
+use tracing::debug;
+
+use super::deadline::{Asking, Thinking};
+use crate::respondent::Counterpart;
+use crate::session::question::Question;
+use crate::tasks::{self, Task};
+
+/// How many questions of one server may wait for somebody at once.
+pub(in crate::session) const MAX_QUESTIONS: usize = 16;
+
+pub(super) struct Questions {
+    open: HashMap<Id, Open>,
+    count: u64,
+    answers: mpsc::UnboundedSender<Ready>,
+    ready: mpsc::UnboundedReceiver<Ready>,
+}
+
+struct Open {
+    number: u64,
+    _task: Task<()>,
+}
+
+/// An answer that is ready to be sent. The number tells questions apart whose ids a server uses
+/// twice.
+struct Ready {
+    id: Id,
+    number: u64,
+    bytes: Bytes,
+}
+
+impl Questions {
+    pub(super) fn new() -> Self {
+        let (answers, ready) = mpsc::unbounded_channel();
+        Self {
+            open: HashMap::new(),
+            count: 0,
+            answers,
+            ready,
+        }
+    }
+
+    /// Takes a question on; gives what can be said to it at once.
+    pub(super) fn take(
+        &mut self,
+        id: Id,
+        question: Question,
+        counterpart: &Counterpart,
+        asking: &watch::Sender<Asking>,
+    ) -> Option<Bytes> {
+        let refuse = |code, why: &str| {
+            let refusal = RpcError::new(code, why);
+            Some(envelope::error_response(Some(&id), &refusal))
+        };
+        if self.open.contains_key(&id) {
+            return refuse(error::INVALID_REQUEST, "this id is in use");
+        }
+        if self.open.len() >= MAX_QUESTIONS {
+            return refuse(error::INTERNAL_ERROR, "too many questions at once");
+        }
+        if !question.takes_time() {
+            let outcome = question.put(counterpart).now_or_never();
+            return outcome.map(|outcome| answer(&id, outcome));
+        }
+        self.count += 1;
+        let number = self.count;
+        let thinking = Thinking::start(asking);
+        let counterpart = counterpart.clone();
+        let mut reply = Reply {
+            id: id.clone(),
+            number,
+            answers: Some(self.answers.clone()),
+        };
+        let task = tasks::spawn("question", async move {
+            let outcome = question.put(&counterpart).await;
+            drop(thinking);
+            reply.send(outcome);
+        });
+        let task = Open {
+            number,
+            _task: task,
+        };
+        self.open.insert(id, task);
+        None
+    }
+
+    /// The next answer that the server still wants.
+    pub(super) async fn next(&mut self) -> Bytes {
+        loop {
+            let Some(ready) = self.ready.recv().await else {
+                // Never: we hold a sender.
+                return std::future::pending().await;
+            };
+            let wanted = self.open.get(&ready.id);
+            if wanted.is_some_and(|open| open.number == ready.number) {
+                self.open.remove(&ready.id);
+                return ready.bytes;
+            }
+        }
+    }
+
+    /// The server does not want this one answered any more.
+    pub(super) fn withdraw(&mut self, id: &Id) {
+        if self.open.remove(id).is_some() {
+            debug!(%id, "the server took its question back");
+        }
+    }
+}
+
+fn answer(id: &Id, outcome: Result<Box<RawValue>, RpcError>) -> Bytes {
+    match outcome {
+        Ok(result) => envelope::response(id, &result),
+        Err(refusal) => envelope::error_response(Some(id), &refusal),
+    }
+}
+
+/// The one answer to a question. A respondent that panics gives an error, not silence.
+struct Reply {
+    id: Id,
+    number: u64,
+    answers: Option<mpsc::UnboundedSender<Ready>>,
+}
+
+impl Reply {
+    fn send(&mut self, outcome: Result<Box<RawValue>, RpcError>) {
+        let Some(answers) = self.answers.take() else {
+            return;
+        };
+        let _ = answers.send(Ready {
+            id: self.id.clone(),
+            number: self.number,
+            bytes: answer(&self.id, outcome),
+        });
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.send(Err(RpcError::new(
+                error::INTERNAL_ERROR,
+                "an internal error kept the question from being answered",
+            )));
+        }
+    }
+}

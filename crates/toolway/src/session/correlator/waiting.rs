@@ -1,0 +1,126 @@
+//! The map of requests that wait for an answer.
+//!
+//! Owns that each of them ends exactly once: by its answer, by giving up, or with the channel.
+//! What an id means on the wire, and what the server is told, is not decided here.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use toolway_transport::CloseReason;
+
+use crate::call::ProgressSink;
+use crate::error::RequestError;
+
+pub(super) type Answer = Result<Box<RawValue>, RequestError>;
+
+/// All requests in flight on one channel.
+#[derive(Default)]
+pub(super) struct Waiting(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    requests: HashMap<u64, Waiter>,
+    closed: Option<CloseReason>,
+}
+
+struct Waiter {
+    answer: oneshot::Sender<Answer>,
+    progress: Option<ProgressSink>,
+    last_sign: Instant,
+}
+
+impl Waiting {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change to the map is one call, so a panic elsewhere leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request in, unless the channel has ended.
+    pub(super) fn register(
+        &self,
+        id: u64,
+        progress: Option<ProgressSink>,
+    ) -> Result<oneshot::Receiver<Answer>, RequestError> {
+        let (answer, receiver) = oneshot::channel();
+        let mut state = self.state();
+        if let Some(reason) = &state.closed {
+            return Err(RequestError::Closed(reason.clone()));
+        }
+        let waiter = Waiter {
+            answer,
+            progress,
+            last_sign: Instant::now(),
+        };
+        state.requests.insert(id, waiter);
+        Ok(receiver)
+    }
+
+    /// Ends one request; false when nobody waits under this id.
+    pub(super) fn settle(&self, id: u64, answer: Answer) -> bool {
+        let waiter = self.state().requests.remove(&id);
+        let waited_for = waiter.is_some();
+        if let Some(waiter) = waiter {
+            let _ = waiter.answer.send(answer);
+        }
+        waited_for
+    }
+
+    /// Gives one request up; false when it had ended already.
+    pub(super) fn forget(&self, id: u64) -> bool {
+        self.state().requests.remove(&id).is_some()
+    }
+
+    /// The one request in flight, when there is exactly one.
+    pub(super) fn only(&self) -> Option<u64> {
+        let state = self.state();
+        let mut ids = state.requests.keys().copied();
+        match (ids.next(), ids.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Notes a sign of life of one request, and says who listens for it.
+    pub(super) fn stir(&self, id: u64) -> Option<ProgressSink> {
+        let mut state = self.state();
+        let waiter = state.requests.get_mut(&id)?;
+        waiter.last_sign = Instant::now();
+        waiter.progress.clone()
+    }
+
+    /// When a request last showed that it is alive. One that has just been answered is.
+    pub(super) fn last_sign(&self, id: u64) -> Instant {
+        let state = self.state();
+        let waiter = state.requests.get(&id);
+        waiter.map_or_else(Instant::now, |waiter| waiter.last_sign)
+    }
+
+    /// Ends every request, and every later one at once; false when that had happened already.
+    pub(super) fn close(&self, reason: &CloseReason) -> bool {
+        let requests = {
+            let mut state = self.state();
+            if state.closed.is_some() {
+                return false;
+            }
+            state.closed = Some(reason.clone());
+            std::mem::take(&mut state.requests)
+        };
+        for waiter in requests.into_values() {
+            let _ = waiter
+                .answer
+                .send(Err(RequestError::Closed(reason.clone())));
+        }
+        true
+    }
+
+    /// Why the channel ended.
+    pub(super) fn close_reason(&self) -> CloseReason {
+        self.state().closed.clone().unwrap_or(CloseReason::Asked)
+    }
+}
+
+#[cfg(test)]
+mod tests;

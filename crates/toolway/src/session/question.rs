@@ -1,0 +1,245 @@
+//! What a server asks of us, whichever way it asks: read, put to the respondent, answered.
+//!
+//! Owns which questions reach anybody at all, and the shape of every answer. How a question comes
+//! in is not decided here: as a request in the legacy era (`correlator/asked.rs`), in a round of
+//! input or in a task in the modern one (`rounds.rs`, `task.rs`).
+//!
+//! Invariants: nobody is asked what was not declared; a form's answer fits the form, or is not
+//! sent; only URLs that a person can judge reach a person.
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use toolway_types::Untrusted;
+use toolway_wire::era::method;
+use toolway_wire::view::elicit::{ElicitRequest, elicit_request};
+use toolway_wire::{RpcError, error};
+use tracing::{debug, warn};
+use url::{Host, Url};
+
+use super::declared::Declared;
+use super::raw;
+use crate::dispatch::validate::{Checker, Size, Verdict};
+use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, Root};
+
+/// A question that may be put.
+#[derive(Debug)]
+pub(super) enum Question {
+    /// To a person.
+    Elicit(Elicitation),
+    /// To a person, but nobody may be sent there.
+    Unfit,
+    /// To a model.
+    Sample(Box<RawValue>),
+    /// Which roots there are.
+    Roots,
+}
+
+/// Why a question is not put.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// We do not offer the method, or this kind of it.
+    NotOffered {
+        /// What was asked for, with its kind where the method alone would mislead.
+        input: String,
+        /// Whether the method as such is offered.
+        method_known: bool,
+    },
+    /// It cannot be read.
+    Malformed(String),
+}
+
+impl Refusal {
+    fn unknown(method: &str) -> Self {
+        Self::NotOffered {
+            input: method.to_owned(),
+            method_known: false,
+        }
+    }
+
+    /// The same for a server that asked with a request.
+    pub(super) fn to_rpc(&self) -> RpcError {
+        match self {
+            Self::NotOffered {
+                method_known: false,
+                ..
+            } => RpcError::new(error::METHOD_NOT_FOUND, "method not found"),
+            Self::NotOffered { input, .. } => {
+                RpcError::new(error::INVALID_PARAMS, format!("not offered: {input}"))
+            }
+            Self::Malformed(problem) => RpcError::new(error::INVALID_PARAMS, problem.clone()),
+        }
+    }
+}
+
+impl Question {
+    /// Reads a question, and refuses what was not declared.
+    pub(super) fn read(
+        name: &str,
+        params: &RawValue,
+        declared: &Declared,
+    ) -> Result<Self, Refusal> {
+        match name {
+            method::ROOTS_LIST if declared.roots() => Ok(Self::Roots),
+            method::SAMPLING_CREATE if declared.offers.sampling.is_some() => {
+                Ok(Self::Sample(params.to_owned()))
+            }
+            method::ELICITATION_CREATE => {
+                let offers = &declared.offers;
+                if !offers.form && !offers.url {
+                    return Err(Refusal::NotOffered {
+                        input: describe(name, params),
+                        method_known: false,
+                    });
+                }
+                let request = elicit_request(params)
+                    .map_err(|problem| Refusal::Malformed(problem.to_string()))?;
+                let offered = match &request {
+                    ElicitRequest::Form { .. } => offers.form,
+                    ElicitRequest::Url { .. } => offers.url,
+                };
+                if offered {
+                    Ok(elicitation(request))
+                } else {
+                    Err(Refusal::NotOffered {
+                        input: describe(name, params),
+                        method_known: true,
+                    })
+                }
+            }
+            _ => Err(Refusal::unknown(name)),
+        }
+    }
+
+    /// Whether somebody has to think about it; what nobody has to is answered at once.
+    pub(super) fn takes_time(&self) -> bool {
+        matches!(self, Self::Elicit(_) | Self::Sample(_))
+    }
+
+    /// Puts it, and gives the result to send.
+    pub(super) async fn put(self, counterpart: &Counterpart) -> Result<Box<RawValue>, RpcError> {
+        let nobody = || RpcError::new(error::METHOD_NOT_FOUND, "method not found");
+        let server = &counterpart.server;
+        match self {
+            Self::Roots => Ok(roots(&counterpart.roots.borrow())),
+            Self::Unfit => Ok(raw(r#"{"action":"decline"}"#)),
+            Self::Sample(request) => {
+                let respondent = counterpart.respondent.as_ref().ok_or_else(nobody)?;
+                respondent.sample(server, request).await
+            }
+            Self::Elicit(request) => {
+                let respondent = counterpart.respondent.as_ref().ok_or_else(nobody)?;
+                let schema = match &request {
+                    Elicitation::Form { schema, .. } => Some(schema.clone()),
+                    Elicitation::Url { .. } => None,
+                };
+                let answer = respondent.elicit(server, request).await;
+                Ok(elicited(answer, schema.as_deref()))
+            }
+        }
+    }
+}
+
+/// The method, with the kind of question where there is more than one.
+fn describe(name: &str, params: &RawValue) -> String {
+    match elicit_request(params) {
+        Ok(ElicitRequest::Form { .. }) => format!("{name} (form)"),
+        Ok(ElicitRequest::Url { .. }) => format!("{name} (url)"),
+        Err(_) => name.to_owned(),
+    }
+}
+
+fn elicitation(request: ElicitRequest) -> Question {
+    match request {
+        ElicitRequest::Form { message, schema } => Question::Elicit(Elicitation::Form {
+            message: Untrusted::new(message),
+            schema,
+        }),
+        ElicitRequest::Url { message, url, id } => match Url::parse(&url) {
+            Ok(url) if may_be_visited(&url) => Question::Elicit(Elicitation::Url {
+                message: Untrusted::new(message),
+                url,
+                id,
+            }),
+            _ => {
+                let url = Untrusted::new(url);
+                warn!(%url, "the server wants a person sent to a URL that nobody is sent to");
+                Question::Unfit
+            }
+        },
+    }
+}
+
+/// `https`, or `http` to this machine; without a name or password, whose only use is to make one
+/// host look like another.
+fn may_be_visited(url: &Url) -> bool {
+    let plain = url.username().is_empty() && url.password().is_none();
+    let safe = match url.scheme() {
+        "https" => url.host().is_some(),
+        "http" => match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        },
+        _ => false,
+    };
+    plain && safe
+}
+
+/// A person's answer as a result. `schema` is the form's; a URL has none.
+fn elicited(answer: ElicitationAnswer, schema: Option<&RawValue>) -> Box<RawValue> {
+    let result = match (answer, schema) {
+        (ElicitationAnswer::Accept(content), Some(schema)) => {
+            match fill(content.unwrap_or_default(), schema) {
+                Some(content) => json!({ "action": "accept", "content": content }),
+                None => json!({ "action": "cancel" }),
+            }
+        }
+        (ElicitationAnswer::Accept(_), None) => json!({ "action": "accept" }),
+        (ElicitationAnswer::Decline, _) => json!({ "action": "decline" }),
+        (ElicitationAnswer::Cancel, _) => json!({ "action": "cancel" }),
+    };
+    to_raw_value(&result).unwrap_or_else(|_| raw(r#"{"action":"cancel"}"#))
+}
+
+/// The fields with the form's defaults where they are absent; `None` when they do not fit it. A
+/// form that cannot be checked is left to the server that made it.
+fn fill(mut content: Map<String, Value>, schema: &RawValue) -> Option<Map<String, Value>> {
+    let form: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+    let properties = form.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        if let Some(default) = property.get("default")
+            && !content.contains_key(name)
+        {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    let size = Size::of(&content);
+    let content = Value::Object(content);
+    match Checker::compile(schema).check(&content, size) {
+        Verdict::Fits => {}
+        Verdict::Unchecked(why) => debug!(why, "an answer was not checked: its form"),
+        Verdict::Violates(problems) => {
+            warn!(?problems, "an answer does not fit its form and is not sent");
+            return None;
+        }
+    }
+    match content {
+        Value::Object(content) => Some(content),
+        _ => None,
+    }
+}
+
+fn roots(roots: &[Root]) -> Box<RawValue> {
+    let roots: Vec<Value> = roots
+        .iter()
+        .map(|root| match &root.name {
+            Some(name) => json!({ "uri": root.uri.as_str(), "name": name }),
+            None => json!({ "uri": root.uri.as_str() }),
+        })
+        .collect();
+    to_raw_value(&json!({ "roots": roots })).unwrap_or_else(|_| raw(r#"{"roots":[]}"#))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! A modern request, driven to its end: rounds of input, stale headers, tasks.
+//!
+//! Owns the loop around one request of a caller's: a result that requires input is answered and
+//! the request sent again; headers that the server does not accept are made anew once; a result
+//! that is a task is followed (`task.rs`). The caller sees one request and one answer.
+//!
+//! Invariants: every retry has an id of its own; `requestState` goes back byte for byte, once,
+//! with the request it came from, and nowhere else; nobody is asked anything unless everything
+//! that is asked can be answered; all rounds share one deadline.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::value::{RawValue, to_raw_value};
+use toolway_types::Untrusted;
+use toolway_wire::era::{may_require_input, method};
+use toolway_wire::error::HEADER_MISMATCH;
+use toolway_wire::view::elicit::{self, InputRequest, input_required};
+use toolway_wire::view::{self, ResultType, Tool};
+use tracing::debug;
+
+use super::correlator::{Deadline, MAX_QUESTIONS};
+use super::inbound::List;
+use super::modern::{self, Request};
+use super::question::{Question, Refusal};
+use super::{Session, list, task};
+use crate::error::RequestError;
+
+/// How often a server may ask for input before one request is given up.
+pub(super) const MAX_ROUNDS: usize = 10;
+/// The first pause before a server that asks for nothing is asked again.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The longest that listing the tools again may take.
+const RELIST_LIMIT: Duration = Duration::from_mins(1);
+
+type Answer = Result<Box<RawValue>, RequestError>;
+
+/// Sends a request and does what its results ask for, until there is an answer.
+pub(super) async fn drive(session: &Session, request: Request<'_>) -> Answer {
+    let mut params = None;
+    let mut relisted = None;
+    let mut rounds = 0;
+    loop {
+        let round = Request {
+            params: params.as_deref().unwrap_or(request.params),
+            progress: request.progress.clone(),
+            tool: relisted.as_ref().or(request.tool),
+            ..request
+        };
+        let result = match modern::send(session, round).await {
+            Err(RequestError::Rpc(error)) if error.code == HEADER_MISMATCH => {
+                // Once: a server that refuses fresh headers means something else.
+                let stale = request.tool.filter(|_| relisted.is_none());
+                let mismatch = RequestError::Rpc(error);
+                relisted = Some(relist(session, stale, request.deadline, mismatch).await?);
+                continue;
+            }
+            outcome => outcome?,
+        };
+        let kind = ResultType::peek(&result)
+            .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
+        match kind {
+            ResultType::Complete => return Ok(result),
+            ResultType::InputRequired if may_require_input(request.method) => {
+                rounds += 1;
+                if rounds > MAX_ROUNDS {
+                    return Err(RequestError::TooManyRounds { rounds: MAX_ROUNDS });
+                }
+                let input = input(session, &result, rounds, request.deadline).await?;
+                params = Some(input.added_to(request.params)?);
+            }
+            ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
+                return task::follow(session, &result, request.deadline, request.progress).await;
+            }
+            ResultType::InputRequired => return Err(unexpected("input_required")),
+            ResultType::Task => return Err(unexpected("task")),
+            ResultType::Unknown(other) => return Err(unexpected(&other)),
+        }
+    }
+}
+
+/// Anything that we did not ask for is invalid.
+fn unexpected(name: &str) -> RequestError {
+    let name = Untrusted::new(name);
+    RequestError::Malformed(format!("the result has the unexpected type `{name}`"))
+}
+
+/// What goes along with the next try.
+struct Input {
+    responses: Option<Box<RawValue>>,
+    state: Option<Box<RawValue>>,
+}
+
+impl Input {
+    fn added_to(&self, params: &RawValue) -> Answer {
+        elicit::with_input(params, self.responses.as_deref(), self.state.as_deref())
+            .map_err(|error| RequestError::Malformed(error.to_string()))
+    }
+}
+
+/// Gets what a result asks for.
+async fn input(
+    session: &Session,
+    result: &RawValue,
+    round: usize,
+    deadline: Deadline,
+) -> Result<Input, RequestError> {
+    let required =
+        input_required(result).map_err(|error| RequestError::Malformed(error.to_string()))?;
+    let state = required.state;
+    if required.requests.is_empty() {
+        let pause = FIRST_PAUSE
+            .saturating_mul(1 << (round - 1).min(16))
+            .min(LONGEST_PAUSE);
+        deadline.unless_over(tokio::time::sleep(pause)).await?;
+        return Ok(Input {
+            responses: None,
+            state,
+        });
+    }
+    let responses = answers(session, &required.requests, deadline).await?;
+    Ok(Input {
+        responses: Some(responses),
+        state,
+    })
+}
+
+/// Answers all of a server's questions, as one object by their keys.
+pub(super) async fn answers(
+    session: &Session,
+    requests: &[InputRequest],
+    deadline: Deadline,
+) -> Answer {
+    if requests.len() > MAX_QUESTIONS {
+        let problem = format!("the server asks {} questions at once", requests.len());
+        return Err(RequestError::Malformed(problem));
+    }
+    let reception = session.reception();
+    // All are looked at before anybody is asked, so that nobody answers in vain.
+    let questions = requests
+        .iter()
+        .map(|request| {
+            let InputRequest {
+                key,
+                method,
+                params,
+            } = request;
+            let question = Question::read(method, params, reception.declared()).map_err(refused)?;
+            Ok((key, method, question))
+        })
+        .collect::<Result<Vec<_>, RequestError>>()?;
+    let mut responses: BTreeMap<&str, Box<RawValue>> = BTreeMap::new();
+    for (key, method, question) in questions {
+        let answer = deadline
+            .unless_over(question.put(reception.counterpart()))
+            .await?
+            .map_err(|error| RequestError::InputRefused {
+                input: Untrusted::new(format!("{method}: {}", error.message)),
+            })?;
+        responses.insert(key, answer);
+    }
+    to_raw_value(&responses).map_err(|error| RequestError::Malformed(error.to_string()))
+}
+
+fn refused(refusal: Refusal) -> RequestError {
+    match refusal {
+        Refusal::NotOffered { input, .. } => RequestError::InputRefused {
+            input: Untrusted::new(input),
+        },
+        Refusal::Malformed(problem) => {
+            RequestError::Malformed(format!("the server asks for unusable input: {problem}"))
+        }
+    }
+}
+
+/// Lists the tools again after the server refused the headers of a call, which are made from a
+/// tool's schema: ours was old. The catalogue is told to catch up too.
+async fn relist(
+    session: &Session,
+    stale: Option<&Tool>,
+    deadline: Deadline,
+    mismatch: RequestError,
+) -> Result<Tool, RequestError> {
+    let Some(stale) = stale else {
+        return Err(mismatch);
+    };
+    debug!("the server refused the headers of a call: listing its tools again");
+    session.suspect(List::Tools);
+    // Boxed, because a list is fetched with requests, and this is part of one.
+    let listing = Box::pin(list::fetch(
+        session,
+        method::TOOLS_LIST,
+        view::tools,
+        RELIST_LIMIT,
+    ));
+    let Ok(listing) = deadline.unless_over(listing).await? else {
+        return Err(mismatch);
+    };
+    let mut fresh = listing.items.into_iter();
+    fresh.find(|tool| tool.name == stale.name).ok_or(mismatch)
+}

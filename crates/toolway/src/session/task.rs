@@ -1,0 +1,275 @@
+//! A call that became a task at the server, followed to its result.
+//!
+//! Owns polling, the input that a task may want on the way, and telling the server when nobody
+//! wants the task any more. News of a task (`notifications/tasks`) only make the next poll come
+//! at once: what counts is what `tasks/get` says.
+
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::Notify;
+use toolway_transport::SendFailure;
+use toolway_types::Untrusted;
+use toolway_wire::era::method;
+use toolway_wire::view::elicit::InputRequest;
+use toolway_wire::view::task::{Task, TaskStatus, task};
+use tracing::debug;
+
+use super::correlator::Deadline;
+use super::modern::{self, Request};
+use super::{Session, rounds};
+use crate::call::{Progress, ProgressSink};
+use crate::error::RequestError;
+
+/// How often a task is looked at when its server does not say.
+const USUAL_INTERVAL: Duration = Duration::from_secs(1);
+/// The shortest interval a server can ask for.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest one: a task that is done should not go unnoticed for long.
+const LONGEST_INTERVAL: Duration = Duration::from_mins(5);
+/// The longest that one look may take.
+const POLL_LIMIT: Duration = Duration::from_mins(1);
+/// How many looks in a row may fail on the way before the task is given up.
+const MAX_FAILURES: u32 = 3;
+/// How often a task may ask for input. More than a request may: a task lives longer.
+const MAX_UPDATES: usize = 64;
+
+type Answer = Result<Box<RawValue>, RequestError>;
+
+/// Follows the task that `made` describes until the call has its result.
+pub(super) async fn follow(
+    session: &Session,
+    made: &RawValue,
+    deadline: Deadline,
+    progress: Option<ProgressSink>,
+) -> Answer {
+    let mut current = read(made)?;
+    let mut follower = Follower::new(session, &current.id, deadline);
+    let mut teller = Teller::new(progress);
+    let mut answered = HashSet::new();
+    let mut updates = 0;
+    // What makes a task need not say all about it; only `tasks/get` does.
+    let mut is_seed = true;
+    loop {
+        teller.tell(&current);
+        let interval = interval(current.poll_interval);
+        let pause = match current.status {
+            TaskStatus::Completed(Some(result)) => {
+                follower.done();
+                return Ok(result);
+            }
+            TaskStatus::Failed(error) => {
+                follower.done();
+                return Err(RequestError::Rpc(error));
+            }
+            TaskStatus::Cancelled => {
+                follower.done();
+                return Err(RequestError::TaskCancelled);
+            }
+            TaskStatus::Completed(None) if is_seed => Duration::ZERO,
+            TaskStatus::Completed(None) => {
+                follower.done();
+                let problem = "a completed task without a result".to_owned();
+                return Err(RequestError::Malformed(problem));
+            }
+            TaskStatus::Working => interval,
+            TaskStatus::InputRequired(requests) if requests.is_empty() && is_seed => Duration::ZERO,
+            TaskStatus::InputRequired(requests) => {
+                let fresh: Vec<InputRequest> = requests
+                    .into_iter()
+                    .filter(|request| !answered.contains(&request.key))
+                    .collect();
+                if !fresh.is_empty() {
+                    updates += 1;
+                    if updates > MAX_UPDATES {
+                        return Err(RequestError::TooManyRounds {
+                            rounds: MAX_UPDATES,
+                        });
+                    }
+                    follower.update(&fresh).await?;
+                    answered.extend(fresh.into_iter().map(|request| request.key));
+                }
+                interval
+            }
+        };
+        follower.pause(pause).await?;
+        current = follower.look(interval).await?;
+        is_seed = false;
+    }
+}
+
+fn read(result: &RawValue) -> Result<Task, RequestError> {
+    task(result).map_err(|error| RequestError::Malformed(format!("an unusable task: {error}")))
+}
+
+/// Somebody who waits for a task. Dropped before the task is done, it tells the server.
+struct Follower<'a> {
+    session: &'a Session,
+    id: String,
+    deadline: Deadline,
+    news: Arc<Notify>,
+    is_done: bool,
+}
+
+impl<'a> Follower<'a> {
+    fn new(session: &'a Session, id: &str, deadline: Deadline) -> Self {
+        debug!(task = %Untrusted::new(id), "the call became a task");
+        Self {
+            session,
+            id: id.to_owned(),
+            deadline,
+            news: session.correlator().follow(id),
+            is_done: false,
+        }
+    }
+
+    fn done(&mut self) {
+        self.is_done = true;
+    }
+
+    /// Waits, unless there are news.
+    async fn pause(&self, pause: Duration) -> Result<(), RequestError> {
+        let pause = pause + jitter(pause);
+        let waited = async {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.news.notified() => {}
+            }
+        };
+        self.deadline.unless_over(waited).await
+    }
+
+    async fn look(&self, interval: Duration) -> Result<Task, RequestError> {
+        let params = to_raw_value(&json!({ "taskId": self.id }));
+        let result = self.ask(method::TASKS_GET, params, interval).await?;
+        let task = read(&result)?;
+        if task.id == self.id {
+            Ok(task)
+        } else {
+            let problem = "an answer about another task than was asked for".to_owned();
+            Err(RequestError::Malformed(problem))
+        }
+    }
+
+    /// Answers what the task wants to know.
+    async fn update(&self, requests: &[InputRequest]) -> Result<(), RequestError> {
+        let responses = rounds::answers(self.session, requests, self.deadline).await?;
+        let params = to_raw_value(&json!({ "taskId": self.id, "inputResponses": responses }));
+        let update = self.ask(method::TASKS_UPDATE, params, USUAL_INTERVAL);
+        update.await.map(drop)
+    }
+
+    /// Asks, and again when the question or its answer got lost on the way: the task goes on
+    /// meanwhile, and neither looking nor answering twice does any harm.
+    async fn ask(
+        &self,
+        method: &str,
+        params: serde_json::Result<Box<RawValue>>,
+        interval: Duration,
+    ) -> Answer {
+        let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
+        let mut failures = 0;
+        loop {
+            let request = Request {
+                method,
+                params: &params,
+                deadline: self.deadline.within(POLL_LIMIT),
+                progress: None,
+                tool: None,
+            };
+            let error = match modern::send(self.session, request).await {
+                Err(error) if got_lost(&error) => error,
+                outcome => return outcome,
+            };
+            failures += 1;
+            if failures >= MAX_FAILURES {
+                return Err(error);
+            }
+            debug!(%error, "the task could not be asked after");
+            self.pause(interval).await?;
+        }
+    }
+}
+
+impl Drop for Follower<'_> {
+    fn drop(&mut self) {
+        let correlator = self.session.correlator();
+        correlator.unfollow(&self.id);
+        if self.is_done {
+            return;
+        }
+        if let Ok(params) = to_raw_value(&json!({ "taskId": self.id })) {
+            modern::order(self.session, method::TASKS_CANCEL, &params);
+        }
+    }
+}
+
+fn got_lost(error: &RequestError) -> bool {
+    matches!(
+        error,
+        RequestError::TimedOut
+            | RequestError::Send(
+                SendFailure::TimedOut
+                    | SendFailure::Unreachable { .. }
+                    | SendFailure::Cut(_)
+                    | SendFailure::Status {
+                        status: 429 | 500..,
+                        ..
+                    }
+            )
+    )
+}
+
+/// What the server wishes for, within reason.
+fn interval(wished: Option<Duration>) -> Duration {
+    wished
+        .unwrap_or(USUAL_INTERVAL)
+        .clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
+}
+
+/// Up to a tenth more, so that many tasks made at once are not looked at all at once.
+fn jitter(pause: Duration) -> Duration {
+    // Each of these is seeded differently, which is all the chance that is needed.
+    let chance = RandomState::new().build_hasher().finish() % 1000;
+    pause / 10_000 * u32::try_from(chance).unwrap_or_default()
+}
+
+/// Turns changes of a task into progress of the call.
+struct Teller {
+    progress: Option<ProgressSink>,
+    told: Option<(&'static str, Option<String>)>,
+    count: u32,
+}
+
+impl Teller {
+    fn new(progress: Option<ProgressSink>) -> Self {
+        Self {
+            progress,
+            told: None,
+            count: 0,
+        }
+    }
+
+    fn tell(&mut self, task: &Task) {
+        let Some(progress) = &self.progress else {
+            return;
+        };
+        let news = (task.status.as_str(), task.message.clone());
+        if self.told.as_ref() == Some(&news) {
+            return;
+        }
+        self.count += 1;
+        let message = news.1.clone().unwrap_or_else(|| news.0.to_owned());
+        progress(Progress {
+            progress: f64::from(self.count),
+            total: None,
+            message: Some(Untrusted::new(message)),
+        });
+        self.told = Some(news);
+    }
+}

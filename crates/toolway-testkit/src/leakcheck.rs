@@ -118,6 +118,39 @@ impl Census {
     }
 }
 
+/// How much this process uses at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Memory in use, in KiB.
+    pub resident: u64,
+    /// Open descriptors.
+    pub descriptors: usize,
+    /// Children, zombies included.
+    pub children: usize,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl Usage {
+    /// Looks now.
+    pub fn take() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let field = |name: &str| -> u64 {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
+                .and_then(|number| number.parse().ok())
+                .unwrap_or(0)
+        };
+        Self {
+            resident: field("VmRSS:"),
+            descriptors: descriptors().len(),
+            children: children().len(),
+            threads: usize::try_from(field("Threads:")).unwrap_or(0),
+        }
+    }
+}
+
 /// A check around a fault test: nothing of it may be left when it is over.
 ///
 /// Begin it inside the runtime, so that the runtime's own descriptors are in the baseline, and put
@@ -276,6 +309,13 @@ mod tests {
         if let Err(panic) = checked {
             std::panic::resume_unwind(panic);
         }
+    }
+
+    #[test]
+    fn usage_counts_something_of_everything() {
+        let usage = Usage::take();
+        assert!(usage.resident > 100, "{usage:?}");
+        assert!(usage.descriptors >= 3 && usage.threads >= 1, "{usage:?}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub mod scripted;
 
 pub use chance::Chance;
 pub use home::TempHome;
-pub use leakcheck::{Canary, Census, LeakCheck, Process};
+pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};
 pub use listening::{ListeningServer, Way};
 pub use outcomes::{Outcomes, Ticket};
 pub use output::CommandOutput;

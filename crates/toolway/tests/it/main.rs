@@ -7,8 +7,8 @@
     reason = "these are tests: they spawn servers of their own, and fail by panicking"
 )]
 
-mod faults;
 mod expiry;
+mod faults;
 mod healing;
 mod host;
 mod http;

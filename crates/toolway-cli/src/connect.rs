@@ -6,6 +6,7 @@
 use std::io;
 use std::path::Path;
 
+use toolway::keeper::Keeper;
 use toolway::{Host, HostOptions, Protected, Protection, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
@@ -57,9 +58,10 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
         // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
-        project_root: None,
+        roots: Vec::new(),
         http: client_options(context),
         shield: shield(context),
+        keeper: Keeper::same_program(),
         ..HostOptions::default()
     }
 }

@@ -26,6 +26,8 @@ use crate::output::Output;
 use crate::report::{Outcome, Report};
 
 fn main() -> ExitCode {
+    // First of all: the process that outlives this one must have nothing of it.
+    toolway::keeper::serve_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

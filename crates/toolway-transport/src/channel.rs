@@ -3,6 +3,7 @@
 //! Owns the types that pass between a session and a transport. Knows no MCP: a message is bytes
 //! and a tag. A transport spawns nothing; it returns a [`Driver`] that its opener runs.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -77,4 +78,50 @@ pub struct Channel {
     pub driver: Driver,
     /// What the server logs, when it is a process; readable while it runs.
     pub log: Option<ServerLog>,
+}
+
+/// The commands of a transport that has to connect first: they may be given before it has.
+pub(crate) struct Inbox {
+    commands: mpsc::Receiver<Command>,
+    waiting: VecDeque<Command>,
+}
+
+impl Inbox {
+    pub(crate) fn new(commands: mpsc::Receiver<Command>) -> Self {
+        Self {
+            commands,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// The next command; `None` when the end is asked for.
+    pub(crate) async fn next(&mut self) -> Option<Command> {
+        match self.waiting.pop_front() {
+            Some(command) => Some(command),
+            None => self.commands.recv().await,
+        }
+    }
+
+    /// Runs what must be done first; `None` when the end is asked for in the meantime.
+    pub(crate) async fn while_opening<T>(&mut self, opening: impl Future<Output = T>) -> Option<T> {
+        let mut opening = std::pin::pin!(opening);
+        loop {
+            tokio::select! {
+                biased;
+                opened = &mut opening => return Some(opened),
+                command = self.commands.recv(), if self.waiting.len() < QUEUE_LEN => {
+                    self.waiting.push_back(command?);
+                }
+            }
+        }
+    }
+}
+
+/// Says how a channel ended. Whoever asked for the end may have stopped listening, and the end
+/// must not wait for it.
+pub(crate) async fn report_end(events: &mpsc::Sender<Event>, reason: CloseReason) {
+    match reason {
+        CloseReason::Asked => drop(events.try_send(Event::Closed(CloseReason::Asked))),
+        reason => drop(events.send(Event::Closed(reason)).await),
+    }
 }

@@ -2,21 +2,35 @@
 //!
 //! Owns how outbound HTTP connections are made. It follows no redirect by itself, reads no
 //! environment, and inflates nothing. It is built on first use: a host without remote servers
-//! never loads a certificate.
+//! never loads a certificate. Whom it trusts is in [`tls`]; connections that are no HTTP for long
+//! are made in [`dial`], by the same rules.
+
+pub(crate) mod dial;
+mod tls;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use url::Url;
+use hyper_util::client::proxy::matcher::Matcher;
+use url::{Host, Url};
 
 use crate::error::OpenError;
 
 /// Never through a proxy: it could not reach them, and what runs on this machine stays on it.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
+
+/// A connection on which nothing arrives is asked for a sign of life after this long; when it
+/// gives none three times, [`PROBE`] apart, it is gone (REL-12).
+const IDLE: Duration = Duration::from_secs(30);
+
+/// See [`IDLE`].
+const PROBE: Duration = Duration::from_secs(10);
+
+/// The most headers of an answer, and their size where the protocol counts it (SEC-30).
+const MAX_HEADERS: usize = 100;
+const MAX_HEADER_LIST: u32 = 64 * 1024;
 
 /// How to reach remote servers. Every value is explicit.
 #[derive(Clone)]
@@ -73,10 +87,13 @@ pub struct Client(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     options: ClientOptions,
-    // Two of them, because loading the system's certificates takes milliseconds and can fail,
-    // and a loopback server needs none.
+    // Several, because loading the system's certificates takes milliseconds and can fail, and a
+    // loopback server needs none.
+    loopback: OnceLock<Result<reqwest::Client, String>>,
     plain: OnceLock<Result<reqwest::Client, String>>,
     secure: OnceLock<Result<reqwest::Client, String>>,
+    tls: OnceLock<Result<Arc<rustls::ClientConfig>, String>>,
+    proxies: OnceLock<Arc<Matcher>>,
 }
 
 impl fmt::Debug for Client {
@@ -99,19 +116,95 @@ impl Client {
 
     /// The client for a URL.
     pub fn for_url(&self, url: &Url) -> Result<reqwest::Client, OpenError> {
-        let options = &self.0.options;
+        let inner = &self.0;
         let built = if url.scheme() == "https" {
-            self.0
-                .secure
-                .get_or_init(|| build(options, secure(options)?))
+            inner.secure.get_or_init(|| {
+                let mut tls = rustls::ClientConfig::clone(&*inner.tls()?);
+                tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+                build(&inner.options, tls, Reuse::Pooled)
+            })
+        } else if is_loopback(url) {
+            let make = || build(&inner.options, tls::nobody()?, Reuse::Never);
+            inner.loopback.get_or_init(make)
         } else {
-            self.0.plain.get_or_init(|| build(options, plain()?))
+            let make = || build(&inner.options, tls::nobody()?, Reuse::Pooled);
+            inner.plain.get_or_init(make)
         };
         built.clone().map_err(OpenError::Client)
     }
+
+    /// What makes connections that leave HTTP behind, such as a WebSocket.
+    pub(crate) fn dialer(&self, url: &Url) -> Result<dial::Dialer, OpenError> {
+        let proxy = self.0.options.http_proxy.as_deref().unwrap_or_default();
+        let tls = if url.scheme() == "https" || proxy.starts_with("https:") {
+            self.0.tls()
+        } else {
+            tls::nobody().map(Arc::new)
+        };
+        Ok(dial::Dialer {
+            tls: tls.map_err(OpenError::Client)?,
+            proxies: self.0.proxies(),
+            connect_timeout: self.0.options.connect_timeout,
+            user_agent: self.0.options.user_agent.clone(),
+        })
+    }
 }
 
-fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::Client, String> {
+impl Inner {
+    /// Whom we trust over TLS, loaded once.
+    fn tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
+        self.tls
+            .get_or_init(|| tls::trusting(&self.options).map(Arc::new))
+            .clone()
+    }
+
+    fn proxies(&self) -> Arc<Matcher> {
+        let make = || {
+            let text = |option: &Option<String>| option.clone().unwrap_or_default();
+            let matcher = Matcher::builder()
+                .http(text(&self.options.http_proxy))
+                .https(text(&self.options.https_proxy))
+                .no(bypass(&self.options))
+                .build();
+            Arc::new(matcher)
+        };
+        Arc::clone(self.proxies.get_or_init(make))
+    }
+}
+
+/// Whether a URL leads to this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn bypass(options: &ClientOptions) -> String {
+    match &options.no_proxy {
+        Some(hosts) => format!("{hosts},{LOOPBACK}"),
+        None => LOOPBACK.to_owned(),
+    }
+}
+
+/// Whether a connection serves several requests, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reuse {
+    /// It saves a handshake each time.
+    Pooled,
+    /// A new one costs next to nothing on this machine, and many small servers write an answer's
+    /// head and body apart: from the second request on, the system holds the body back until we
+    /// acknowledge the head, which takes it 40 ms.
+    Never,
+}
+
+fn build(
+    options: &ClientOptions,
+    tls: rustls::ClientConfig,
+    reuse: Reuse,
+) -> Result<reqwest::Client, String> {
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .redirect(reqwest::redirect::Policy::none())
@@ -120,13 +213,20 @@ fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::
         // A lost answer must not make a call run twice.
         .retry(reqwest::retry::never())
         .connect_timeout(options.connect_timeout)
-        // Small loopback messages stall for 40 ms per call without it.
+        // Small messages of ours would wait for each other.
         .tcp_nodelay(true)
+        .tcp_keepalive(IDLE)
+        .tcp_keepalive_interval(PROBE)
+        .tcp_keepalive_retries(3)
+        .http1_max_headers(MAX_HEADERS)
+        .http2_max_header_list_size(MAX_HEADER_LIST)
+        .http2_keep_alive_interval(IDLE)
+        .http2_keep_alive_timeout(PROBE)
         .user_agent(&options.user_agent);
-    let bypass = match &options.no_proxy {
-        Some(hosts) => format!("{hosts},{LOOPBACK}"),
-        None => LOOPBACK.to_owned(),
-    };
+    if reuse == Reuse::Never {
+        builder = builder.pool_max_idle_per_host(0);
+    }
+    let bypass = bypass(options);
     let proxies = [
         options.http_proxy.as_deref().map(reqwest::Proxy::http),
         options.https_proxy.as_deref().map(reqwest::Proxy::https),
@@ -137,65 +237,4 @@ fn build(options: &ClientOptions, tls: rustls::ClientConfig) -> Result<reqwest::
         builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&bypass)));
     }
     builder.build().map_err(|error| error.to_string())
-}
-
-type TlsBuilder = rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>;
-
-fn tls(provider: &Arc<rustls::crypto::CryptoProvider>) -> Result<TlsBuilder, String> {
-    rustls::ClientConfig::builder_with_provider(Arc::clone(provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())
-}
-
-/// Trusts nobody: used for `http:` only.
-fn plain() -> Result<rustls::ClientConfig, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let nobody = rustls::RootCertStore::empty();
-    Ok(tls(&provider)?
-        .with_root_certificates(nobody)
-        .with_no_client_auth())
-}
-
-fn secure(options: &ClientOptions) -> Result<rustls::ClientConfig, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut extra = Vec::new();
-    for path in &options.extra_ca {
-        extra.extend(certificates(path)?);
-    }
-    let verifier =
-        rustls_platform_verifier::Verifier::new_with_extra_roots(extra, Arc::clone(&provider))
-            .map_err(|error| format!("cannot load the system's certificates: {error}"))?;
-    let builder = tls(&provider)?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier));
-    let mut config = match &options.client_certificate {
-        None => builder.with_no_client_auth(),
-        Some(path) => {
-            let key_path = options.client_key.as_deref().unwrap_or(path);
-            let key = PrivateKeyDer::from_pem_file(key_path).map_err(|error| {
-                format!("cannot read the key in `{}`: {error}", key_path.display())
-            })?;
-            builder
-                .with_client_auth_cert(certificates(path)?, key)
-                .map_err(|error| format!("`{}` is not usable: {error}", path.display()))?
-        }
-    };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let unreadable = |error: &dyn fmt::Display| {
-        format!(
-            "cannot read certificates from `{}`: {error}",
-            path.display()
-        )
-    };
-    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|error| unreadable(&error))?;
-    if certificates.is_empty() {
-        return Err(unreadable(&"it holds none"));
-    }
-    Ok(certificates)
 }

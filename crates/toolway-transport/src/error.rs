@@ -1,5 +1,7 @@
 //! What can go wrong between the host and a server, classified where it happens.
 
+use std::time::Duration;
+
 use toolway_types::Untrusted;
 
 /// Why a channel could not be opened.
@@ -27,9 +29,12 @@ pub enum OpenError {
     /// The HTTP client could not be set up.
     #[error("cannot set up the HTTP client: {0}")]
     Client(String),
-    /// This transport cannot be opened by this build.
-    #[error("transport `{0}` is not supported yet")]
-    Unsupported(&'static str),
+    /// An editor's server that is not on this machine: its token must not leave it.
+    #[error("an editor's server must be on 127.0.0.1, not on `{0}`")]
+    NotThisMachine(String),
+    /// An object of the embedding program, which only the program can hand over.
+    #[error("a server of type `sdk` is an object that the embedding program hands to the host")]
+    NoObject,
 }
 
 /// The system's words for a missing program name no file; a script whose interpreter is gone
@@ -58,8 +63,24 @@ pub enum CloseReason {
         /// The last lines of its stderr, when it is a process.
         stderr: Vec<Untrusted>,
     },
-    /// Reading or writing failed.
+    /// Reading or writing failed, or what came is not the protocol.
     Broken(String),
+    /// The connection could not be made, or it broke (`sse`, `ws`).
+    Unreachable {
+        /// Whether nothing listens there at all (connection refused, host unreachable).
+        refused: bool,
+        /// What the system said.
+        message: String,
+    },
+    /// The server answered the opening of the connection with an HTTP error (`sse`, `ws`).
+    Refused {
+        /// The status.
+        status: u16,
+        /// Its `WWW-Authenticate` header.
+        www_authenticate: Option<String>,
+        /// The body, bounded.
+        body: bytes::Bytes,
+    },
 }
 
 /// Why one request got no answer, on transports that answer requests one by one.
@@ -84,6 +105,8 @@ pub enum SendFailure {
         body: bytes::Bytes,
         /// Whether the request carried a session id.
         had_session: bool,
+        /// How long the server asks to be left alone (`Retry-After`).
+        retry_after: Option<Duration>,
     },
     /// The answer is larger than the cap.
     TooLarge {
@@ -94,6 +117,11 @@ pub enum SendFailure {
     NotMcp {
         /// The content type it claimed.
         content_type: String,
+    },
+    /// The answer is compressed, which was not asked for and is not undone (SEC-30).
+    Encoded {
+        /// Its `Content-Encoding`.
+        encoding: String,
     },
     /// A redirect that would leave the origin.
     Redirected {

@@ -2,12 +2,15 @@
 //!
 //! Owns the channel: which exchanges are in flight, in what order they start, and the end. One
 //! driver polls them all; none is spawned. How one goes is in [`exchange`], what they share of a
-//! session in [`session`], requests and redirects in [`endpoint`], event streams in [`stream`].
+//! session in [`session`], requests and redirects in [`endpoint`], what can go wrong with them in
+//! [`failure`], event streams in [`stream`].
 
-mod endpoint;
+mod body;
+pub(crate) mod endpoint;
 mod exchange;
+pub(crate) mod failure;
 mod session;
-mod stream;
+pub(crate) mod stream;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,7 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use toolway_types::RemoteSpec;
 
 use crate::OpenOptions;
-use crate::channel::{Channel, Command, Event, Outgoing, QUEUE_LEN, Tag};
+use crate::channel::{Channel, Command, Event, Outgoing, QUEUE_LEN, Tag, report_end};
 use crate::error::{CloseReason, OpenError, SendFailure};
 use endpoint::Endpoint;
 use exchange::Context;
@@ -30,7 +33,7 @@ use session::{Rules, Session};
 const HOLD: Duration = Duration::from_secs(2);
 
 /// How long the end of a session may take.
-const FAREWELL: Duration = Duration::from_millis(500);
+pub(crate) const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Opens a channel. Nothing is sent before the first message.
 pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
@@ -105,11 +108,7 @@ impl Flight {
         if self.context.session.has_id() {
             let _ = timeout(FAREWELL, self.context.delete()).await;
         }
-        // Whoever asked may have stopped listening; the end must not wait for it.
-        let _ = self
-            .context
-            .events
-            .try_send(Event::Closed(CloseReason::Asked));
+        report_end(&self.context.events, CloseReason::Asked).await;
     }
 
     fn start(&mut self, outgoing: Outgoing) {

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::channel::{Channel, Command, Event, QUEUE_LEN};
+use crate::channel::{Channel, Command, Event, QUEUE_LEN, report_end};
 use crate::error::CloseReason;
 
 /// The server's side. Dropping it ends the channel.
@@ -48,11 +48,7 @@ async fn drive(
         reason = carry_up(from_server, &events) => reason,
         reason = carry_down(commands, to_server) => reason,
     };
-    match reason {
-        // Whoever asked may have stopped listening; the end must not wait for it.
-        CloseReason::Asked => drop(events.try_send(Event::Closed(CloseReason::Asked))),
-        reason => drop(events.send(Event::Closed(reason)).await),
-    }
+    report_end(&events, reason).await;
 }
 
 async fn carry_down(

@@ -7,8 +7,11 @@ pub mod channel;
 pub mod client;
 pub mod error;
 pub mod http;
+pub mod ide;
 pub mod in_process;
+pub mod sse;
 pub mod stdio;
+pub mod websocket;
 
 use std::time::Duration;
 
@@ -40,12 +43,24 @@ pub struct Limits {
     pub response: usize,
     /// The largest single event of an event stream, in bytes.
     pub sse_event: usize,
+    /// The largest WebSocket message, in bytes.
+    pub websocket_message: usize,
     /// How much of a process's stderr is kept, in bytes.
     pub stderr_ring: usize,
     /// How long a process may leave its stdin unread while we have something to say.
     pub write_stall: Duration,
-    /// How long an HTTP request may take until its answer begins.
+    /// How long an HTTP request may take until its answer begins, and an event stream or a
+    /// WebSocket until it stands.
     pub first_byte: Duration,
+    /// How long the stream on which a legacy HTTP server speaks unasked may be silent before it is
+    /// opened anew.
+    pub stream_idle: Duration,
+    /// How long any stream may be silent although its server sends signs of life; three times
+    /// their interval when that is longer.
+    pub keepalive: Duration,
+    /// How often a WebSocket is asked for a sign of life; when two intervals bring nothing, it is
+    /// gone.
+    pub ping: Duration,
 }
 
 impl Default for Limits {
@@ -55,9 +70,13 @@ impl Default for Limits {
             line: 16 * MIB,
             response: 64 * MIB,
             sse_event: 16 * MIB,
+            websocket_message: 4 * MIB,
             stderr_ring: 256 * 1024,
             write_stall: Duration::from_secs(30),
             first_byte: Duration::from_mins(1),
+            stream_idle: Duration::from_mins(5),
+            keepalive: Duration::from_secs(30),
+            ping: Duration::from_secs(30),
         }
     }
 }
@@ -66,7 +85,14 @@ impl Default for Limits {
 pub async fn open(spec: &ServerSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     match &spec.transport {
         TransportSpec::Stdio(stdio) => stdio::open(stdio, options).await,
-        TransportSpec::Http(remote) => http::open(remote, options),
-        other => Err(OpenError::Unsupported(other.kind().as_str())),
+        TransportSpec::Http(remote) | TransportSpec::Connector(remote) => {
+            http::open(remote, options)
+        }
+        TransportSpec::Sse(remote) => sse::open(remote, options),
+        TransportSpec::Ws(remote) => websocket::open(remote, options),
+        TransportSpec::SseIde(remote) => ide::open_sse(remote, options),
+        TransportSpec::WsIde(remote) => ide::open_websocket(remote, options),
+        // Linked by the host, which has the object: see `in_process`.
+        TransportSpec::Sdk => Err(OpenError::NoObject),
     }
 }

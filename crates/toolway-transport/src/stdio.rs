@@ -66,6 +66,7 @@ async fn drive(
     limits: Limits,
     log: ServerLog,
 ) {
+    let _followed = Followed(log.clone());
     let mut read = Box::pin(read(pipes.stdout, events.clone(), limits.line, log.clone()));
     let mut drain = pin!(stderr::drain(pipes.stderr, log.clone()));
     let mut write = Some(Box::pin(write::pump(
@@ -137,6 +138,15 @@ async fn drive(
     } else {
         drop(read);
         let _ = tokio::join!(events.send(Event::Closed(reason)), process.stop());
+    }
+}
+
+/// Whoever follows a server's log learns of its end, however the driver ends.
+struct Followed(ServerLog);
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -80,6 +80,8 @@ pub mod method {
     pub const TASK_CHANGED: &str = "notifications/tasks";
     /// Legacy: the client's roots changed.
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
+    /// Modern: the first message of a subscription.
+    pub const SUBSCRIPTION_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
     /// Nobody waits for a request any more.
     pub const CANCELLED: &str = "notifications/cancelled";
     /// How far a request has come.
@@ -90,6 +92,8 @@ pub mod method {
     pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
     /// The resources changed.
     pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+    /// One resource changed.
+    pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
     /// The prompts changed.
     pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 }

@@ -116,6 +116,19 @@ pub(crate) fn wants_login(failure: &SendFailure) -> bool {
     challenge::need(*status, www_authenticate.as_deref()).is_some()
 }
 
+/// The same for transports whose connection as a whole is answered.
+pub(crate) fn closed_for_login(reason: &CloseReason) -> bool {
+    let CloseReason::Refused {
+        status,
+        www_authenticate,
+        ..
+    } = reason
+    else {
+        return false;
+    };
+    challenge::need(*status, www_authenticate.as_deref()).is_some()
+}
+
 impl ConnectError {
     /// A step of the handshake that failed.
     pub(crate) fn request(method: &'static str, source: RequestError) -> Self {
@@ -128,6 +141,14 @@ impl ConnectError {
                     _ => None,
                 },
             },
+            RequestError::Closed(reason) if closed_for_login(&reason) => Self::NeedsAuth {
+                challenge: match reason {
+                    CloseReason::Refused {
+                        www_authenticate, ..
+                    } => www_authenticate.map(Untrusted::new),
+                    _ => None,
+                },
+            },
             source => Self::Request { method, source },
         }
     }
@@ -135,7 +156,6 @@ impl ConnectError {
     /// The same for people; `stderr` is what is known from elsewhere.
     pub(crate) fn to_failure(&self, stderr: Vec<Untrusted>) -> Failure {
         let kind = match self {
-            Self::Open(OpenError::Unsupported(_)) => FailureKind::Unsupported,
             Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
             Self::TimedOut { .. } => FailureKind::TimedOut,
             Self::NeedsAuth { .. } | Self::Version { .. } | Self::NotStreamable { .. } => {
@@ -146,7 +166,7 @@ impl ConnectError {
                 RequestError::TimedOut
                 | RequestError::Idle { .. }
                 | RequestError::Send(SendFailure::TimedOut) => FailureKind::TimedOut,
-                RequestError::Closed(_) => FailureKind::Closed,
+                RequestError::Closed(reason) => kind_of(reason),
                 RequestError::Send(SendFailure::Unreachable { .. } | SendFailure::Cut(_)) => {
                     FailureKind::Unreachable
                 }
@@ -178,16 +198,30 @@ impl ConnectError {
 /// The failure of a connection that stood and then ended.
 pub(crate) fn lost(reason: &CloseReason) -> Failure {
     Failure {
-        kind: FailureKind::Closed,
+        kind: kind_of(reason),
         message: describe_close(reason),
         stderr: stderr_of(reason),
+    }
+}
+
+fn kind_of(reason: &CloseReason) -> FailureKind {
+    match reason {
+        CloseReason::Unreachable { .. } => FailureKind::Unreachable,
+        CloseReason::Refused { .. } => FailureKind::Protocol,
+        CloseReason::Asked
+        | CloseReason::Exited { .. }
+        | CloseReason::EndOfStream { .. }
+        | CloseReason::Broken(_) => FailureKind::Closed,
     }
 }
 
 fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
     match reason {
         CloseReason::Exited { stderr, .. } | CloseReason::EndOfStream { stderr } => stderr.clone(),
-        CloseReason::Asked | CloseReason::Broken(_) => Vec::new(),
+        CloseReason::Asked
+        | CloseReason::Broken(_)
+        | CloseReason::Unreachable { .. }
+        | CloseReason::Refused { .. } => Vec::new(),
     }
 }
 
@@ -197,6 +231,8 @@ fn describe_close(reason: &CloseReason) -> String {
         CloseReason::Exited { status, .. } => format!("the server process ended ({status})"),
         CloseReason::EndOfStream { .. } => "the server closed the connection".to_owned(),
         CloseReason::Broken(message) => format!("the connection broke: {message}"),
+        CloseReason::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
+        CloseReason::Refused { status, .. } => format!("the server answered HTTP {status}"),
     }
 }
 
@@ -211,6 +247,10 @@ fn describe_failure(failure: &SendFailure) -> String {
         SendFailure::NotMcp { content_type } => {
             let content_type = Untrusted::new(content_type.as_str());
             format!("the server answered `{content_type}`, which is not MCP")
+        }
+        SendFailure::Encoded { encoding } => {
+            let encoding = Untrusted::new(encoding.as_str());
+            format!("the answer is compressed (`{encoding}`), which was not asked for")
         }
         SendFailure::Redirected { location } => {
             let location = Untrusted::new(location.as_str());

@@ -68,6 +68,7 @@ impl Host {
             open: OpenOptions {
                 client: Client::new(options.http),
                 shield: options.shield,
+                keeper: options.keeper,
                 ..OpenOptions::default()
             },
             eras: options

@@ -62,6 +62,8 @@ pub use toolway_config as config;
 pub use toolway_transport::client::ClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
+/// Who starts servers that are processes, so that none outlives the program.
+pub use toolway_transport::stdio::keeper;
 /// What servers that are processes are kept from writing.
 pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldState};
 /// The words both sides speak: names, scopes, states, diagnoses.

@@ -4,8 +4,9 @@
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests that are not
 //! answered at once), `inbound.rs` (what the server says on its own), `question.rs` and
-//! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `patience.rs` (how
-//! long silence proves nothing), `progress.rs`.
+//! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `patience.rs` (how long
+//! silence proves nothing), `progress.rs`, `subscription.rs` (what a modern server announces),
+//! `freshness.rs` (which answers may be used again).
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::respondent::Counterpart;
 
 mod correlator;
 mod declared;
+pub(crate) mod freshness;
 mod inbound;
 mod legacy;
 pub(crate) mod list;
@@ -39,6 +41,7 @@ mod probe;
 mod progress;
 mod question;
 mod rounds;
+pub(crate) mod subscription;
 mod task;
 
 /// The longest `instructions` that are kept, in characters.
@@ -164,6 +167,16 @@ pub(crate) struct RequestOptions<'a> {
     pub headers_for: Option<&'a Tool>,
 }
 
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    /// The result.
+    pub result: Box<RawValue>,
+    /// How often the server wanted input first. An answer that took input depends on more than
+    /// the request.
+    pub rounds: usize,
+}
+
 impl RequestOptions<'_> {
     /// Only a time limit.
     pub(crate) fn within(timeout: Duration) -> Self {
@@ -191,6 +204,17 @@ impl Session {
         params: Box<RawValue>,
         options: RequestOptions<'_>,
     ) -> Result<Box<RawValue>, RequestError> {
+        let answered = self.answer(method, params, options).await?;
+        Ok(answered.result)
+    }
+
+    /// The same, with what it took.
+    pub(crate) async fn answer(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        options: RequestOptions<'_>,
+    ) -> Result<Answered, RequestError> {
         let RequestOptions {
             timeout,
             idle,
@@ -202,6 +226,7 @@ impl Session {
             Era::Legacy => self
                 .legacy_request(method, params, deadline, progress)
                 .await
+                .map(|result| Answered { result, rounds: 0 })
                 .map_err(refine),
             Era::Modern => {
                 let request = modern::Request {
@@ -250,15 +275,10 @@ impl Session {
 
     /// Whether the server declared what this list is of.
     pub(crate) fn offers(&self, list: List) -> bool {
-        let key = match list {
-            List::Tools => "tools",
-            List::Resources => "resources",
-            List::Prompts => "prompts",
-        };
         self.0
             .facts
             .capabilities
-            .get(key)
+            .get(list.word())
             .is_some_and(|capability| !capability.is_null())
     }
 

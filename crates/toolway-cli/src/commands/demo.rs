@@ -136,7 +136,9 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
     let options = HostOptions {
         in_process: vec![(server_name("desk")?, desk)],
         output_dir: environment.state_home().join("results"),
-        project_root: Some(environment.project_root().to_owned()),
+        roots: toolway::Root::directory(environment.project_root())
+            .into_iter()
+            .collect(),
         ..host_options(context)
     };
     let host = Host::start(plan.clone(), options);

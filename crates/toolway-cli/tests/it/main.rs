@@ -17,6 +17,7 @@ mod listing;
 mod managed;
 mod managing;
 mod peers;
+mod processes;
 mod reliability;
 mod security;
 mod shield;

@@ -1,35 +1,28 @@
 //! One HTTP endpoint: how a request is made and what its answer is worth.
 //!
-//! Owns configured headers and their binding to the origin, redirects, and the classification of
-//! failures. Knows nothing of streams or sessions.
+//! Owns configured headers and their binding to the origin, redirects, and what kind of answer
+//! came. Knows nothing of streams or sessions.
 
-use std::error::Error as _;
-use std::io;
-use std::time::Duration;
-
-use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Response;
 use tokio::time::timeout;
 use toolway_types::RemoteSpec;
 use url::Url;
 
+use super::body::bounded;
+use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
 use crate::error::{OpenError, SendFailure};
 use crate::{Limits, OpenOptions};
 
 /// How often a redirect within the origin is followed.
 const MAX_REDIRECTS: usize = 3;
 
-/// How much of an error's body is kept.
-const ERROR_BODY: usize = 64 * 1024;
-
-/// How long an error's body may take.
-const ERROR_PATIENCE: Duration = Duration::from_secs(5);
-
 /// Names that belong to the protocol or to HTTP itself, whatever a configuration says.
-const PROTECTED: [&str; 14] = [
+const PROTECTED: [&str; 15] = [
     "accept",
+    "accept-encoding",
     "connection",
     "content-encoding",
     "content-length",
@@ -47,15 +40,15 @@ const PROTECTED: [&str; 14] = [
 
 /// A server's endpoint.
 #[derive(Debug, Clone)]
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     client: reqwest::Client,
     url: Url,
     configured: HeaderMap,
-    pub(super) limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 /// What kind of answer came.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// A JSON document.
     Json(Response),
     /// An event stream.
@@ -65,7 +58,7 @@ pub(super) enum Answer {
 }
 
 impl Endpoint {
-    pub(super) fn new(spec: &RemoteSpec, options: &OpenOptions) -> Result<Self, OpenError> {
+    pub(crate) fn new(spec: &RemoteSpec, options: &OpenOptions) -> Result<Self, OpenError> {
         Ok(Self {
             client: options.client.for_url(&spec.url)?,
             url: spec.url.clone(),
@@ -74,13 +67,55 @@ impl Endpoint {
         })
     }
 
+    /// The same server at another URL of its origin.
+    pub(crate) fn at(&self, url: Url) -> Self {
+        Self {
+            url,
+            ..self.clone()
+        }
+    }
+
     /// Sends one request and looks at how the answer begins.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         method: &Method,
         own: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Answer, SendFailure> {
+        let response = self.begin(method, own, body).await?;
+        let content_type = content_type(&response);
+        match essence(&content_type).as_str() {
+            "text/event-stream" => Ok(Answer::Stream(response)),
+            _ if is_empty(response.status()) => {
+                let headers = response.headers().clone();
+                drain(response).await;
+                Ok(Answer::Empty(headers))
+            }
+            "application/json" | "" => Ok(Answer::Json(response)),
+            json if json.ends_with("+json") => Ok(Answer::Json(response)),
+            _ => Err(SendFailure::NotMcp { content_type }),
+        }
+    }
+
+    /// Posts a message whose answer comes another way.
+    pub(crate) async fn deliver(&self, own: &HeaderMap, body: &Bytes) -> Result<(), SendFailure> {
+        let response = self.begin(&Method::POST, own, Some(body)).await?;
+        let content_type = content_type(&response);
+        // Servers say `ok` in many ways; a page for people is not one of them.
+        if essence(&content_type) == "text/html" && !is_empty(response.status()) {
+            return Err(SendFailure::NotMcp { content_type });
+        }
+        drain(response).await;
+        Ok(())
+    }
+
+    /// Sends one request; gives its answer when it is a success that can be read.
+    async fn begin(
+        &self,
+        method: &Method,
+        own: &HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<Response, SendFailure> {
         let begun = self.follow(method, own, body);
         // Some servers send nothing on a GET stream, not even its head, before they have
         // something to say.
@@ -92,35 +127,12 @@ impl Endpoint {
                 .await
                 .map_err(too_late)??
         };
-        let status = response.status();
-        if !status.is_success() {
+        if !response.status().is_success() {
             return Err(refused(response).await);
         }
-        let content_type = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let essence = content_type
-            .as_deref()
-            .unwrap_or_default()
-            .split(';')
-            .next();
-        match essence
-            .map(|text| text.trim().to_ascii_lowercase())
-            .as_deref()
-        {
-            Some("text/event-stream") => Ok(Answer::Stream(response)),
-            _ if status == StatusCode::ACCEPTED || status == StatusCode::NO_CONTENT => {
-                let headers = response.headers().clone();
-                // Read to its end, so that the connection can be used again.
-                let _ = bounded(response, ERROR_BODY, ERROR_PATIENCE).await;
-                Ok(Answer::Empty(headers))
-            }
-            Some("application/json" | "") => Ok(Answer::Json(response)),
-            Some(json) if json.ends_with("+json") => Ok(Answer::Json(response)),
-            _ => Err(SendFailure::NotMcp {
-                content_type: content_type.unwrap_or_default(),
-            }),
+        match encoding(response.headers()) {
+            Some(encoding) => Err(SendFailure::Encoded { encoding }),
+            None => Ok(response),
         }
     }
 
@@ -164,12 +176,44 @@ impl Endpoint {
     }
 }
 
+fn is_empty(status: StatusCode) -> bool {
+    matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)
+}
+
+/// Reads a body nobody needs, so that the connection can be used again.
+async fn drain(response: Response) {
+    let _ = bounded(response, ERROR_BODY, ERROR_PATIENCE).await;
+}
+
+fn content_type(response: &Response) -> String {
+    let value = response.headers().get(CONTENT_TYPE);
+    value.map_or_else(String::new, |value| {
+        String::from_utf8_lossy(value.as_bytes()).into_owned()
+    })
+}
+
+/// A content type without its parameters.
+fn essence(content_type: &str) -> String {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+/// How an answer is compressed, when it is.
+fn encoding(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(CONTENT_ENCODING)?;
+    let value = String::from_utf8_lossy(value.as_bytes()).trim().to_owned();
+    (!value.is_empty() && !value.eq_ignore_ascii_case("identity")).then_some(value)
+}
+
 /// The headers of an entry, without those that are not its to set.
-fn configured(spec: &RemoteSpec) -> Result<HeaderMap, OpenError> {
+pub(crate) fn configured(spec: &RemoteSpec) -> Result<HeaderMap, OpenError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &spec.headers {
         let lower = name.to_ascii_lowercase();
-        if lower.starts_with("mcp-") || PROTECTED.contains(&lower.as_str()) {
+        let is_theirs = ["mcp-", "sec-websocket-"]
+            .iter()
+            .any(|prefix| lower.starts_with(prefix));
+        if is_theirs || PROTECTED.contains(&lower.as_str()) {
             tracing::warn!(header = %lower, "a configured header belongs to the protocol: left out");
             continue;
         }
@@ -181,113 +225,4 @@ fn configured(spec: &RemoteSpec) -> Result<HeaderMap, OpenError> {
         headers.append(name, value);
     }
     Ok(headers)
-}
-
-/// An answer that is no success.
-async fn refused(response: Response) -> SendFailure {
-    let status = response.status().as_u16();
-    // Several lines of this header are one list; a stray byte in one must not lose the rest.
-    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
-    let challenges: Vec<_> = challenges
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
-    let www_authenticate = (!challenges.is_empty()).then(|| challenges.join(", "));
-    let body = match timeout(
-        ERROR_PATIENCE,
-        bounded(response, ERROR_BODY, ERROR_PATIENCE),
-    )
-    .await
-    {
-        Ok(Ok(body) | Err(Unread::TooLarge(body))) => body,
-        Ok(Err(Unread::Cut(_) | Unread::Stalled)) | Err(_) => Bytes::new(),
-    };
-    // Whether it carried a session is known to who made it.
-    SendFailure::Status {
-        status,
-        www_authenticate,
-        body,
-        had_session: false,
-    }
-}
-
-/// Why a body was not read whole.
-pub(super) enum Unread {
-    /// It is larger than asked for; this is its beginning.
-    TooLarge(Bytes),
-    /// Nothing came for too long.
-    Stalled,
-    /// The connection broke.
-    Cut(String),
-}
-
-/// Reads a body up to a cap, however slowly it flows, as long as it flows.
-pub(super) async fn bounded(
-    mut response: Response,
-    limit: usize,
-    idle: Duration,
-) -> Result<Bytes, Unread> {
-    let mut first = None;
-    let mut whole = BytesMut::new();
-    loop {
-        let chunk = match timeout(idle, response.chunk()).await {
-            Ok(Ok(Some(chunk))) => chunk,
-            // One chunk is the usual case and is not copied.
-            Ok(Ok(None)) if whole.is_empty() => return Ok(first.unwrap_or_default()),
-            Ok(Ok(None)) => return Ok(whole.freeze()),
-            Ok(Err(error)) => return Err(Unread::Cut(root_cause(&error))),
-            Err(_) => return Err(Unread::Stalled),
-        };
-        if let Some(first) = first.take() {
-            let first: Bytes = first;
-            whole.extend_from_slice(&first);
-        }
-        let room = limit - whole.len();
-        if chunk.len() > room {
-            whole.extend_from_slice(&chunk[..room]);
-            return Err(Unread::TooLarge(whole.freeze()));
-        }
-        if whole.is_empty() {
-            first = Some(chunk);
-        } else {
-            whole.extend_from_slice(&chunk);
-        }
-    }
-}
-
-/// Why a request did not get out, or got no answer.
-fn unsent(error: &reqwest::Error) -> SendFailure {
-    if error.is_timeout() && !error.is_connect() {
-        return SendFailure::TimedOut;
-    }
-    let message = root_cause(error);
-    if !error.is_connect() {
-        return SendFailure::Cut(message);
-    }
-    let mut cause = error.source();
-    let mut refused = false;
-    while let Some(error) = cause {
-        refused |= error.downcast_ref::<io::Error>().is_some_and(|error| {
-            matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionRefused
-                    | io::ErrorKind::HostUnreachable
-                    | io::ErrorKind::NetworkUnreachable
-            )
-        });
-        cause = error.source();
-    }
-    SendFailure::Unreachable { refused, message }
-}
-
-/// The innermost message: the outer ones repeat the URL, which may hold a secret.
-pub(super) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if std::ptr::addr_eq(cause, error) {
-        "the request failed".to_owned()
-    } else {
-        cause.to_string()
-    }
 }

@@ -14,9 +14,12 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use toolway_wire::{Message, envelope};
 
-use super::endpoint::{Answer, Endpoint, Unread, bounded, root_cause};
+use super::body::{Unread, bounded};
+use super::endpoint::{Answer, Endpoint};
+use super::failure::root_cause;
 use super::session::{Rules, Session};
-use super::stream::Decoder;
+use super::stream::watchdog::Watchdog;
+use super::stream::{Decoder, StreamEvent, TooLarge};
 use crate::channel::{Event, Outgoing};
 use crate::error::SendFailure;
 
@@ -94,6 +97,7 @@ impl Context {
                 status,
                 www_authenticate,
                 body,
+                retry_after,
                 ..
             } => {
                 // 2025-11-25, session management: the session has expired.
@@ -105,6 +109,7 @@ impl Context {
                     www_authenticate,
                     body,
                     had_session,
+                    retry_after,
                 }
             }
             other => other,
@@ -161,7 +166,12 @@ impl Context {
         let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
         let mut resumes = 0;
         loop {
-            let cut = match self.read(response, &mut decoder, waits_for_answer).await {
+            let reading = if waits_for_answer {
+                Reading::UntilAnswer
+            } else {
+                Reading::ToItsEnd
+            };
+            let cut = match self.read(response, &mut decoder, reading).await {
                 StreamEnd::Answered => return Ok(()),
                 StreamEnd::TooLarge => {
                     return Err(SendFailure::TooLarge {
@@ -201,19 +211,14 @@ impl Context {
         loop {
             let before = decoder.last_id().map(ToOwned::to_owned);
             let begun = Instant::now();
-            match self.get(before.as_deref()).await {
+            let asked = timeout(
+                self.endpoint.limits.stream_idle,
+                self.get(before.as_deref()),
+            );
+            match asked.await.unwrap_or(Err(SendFailure::TimedOut)) {
                 Ok(response) => {
                     decoder.restart();
-                    if let StreamEnd::TooLarge = self.read(response, &mut decoder, false).await {
-                        let limit = self.endpoint.limits.sse_event;
-                        let _ = self
-                            .events
-                            .send(Event::Oversized {
-                                id_hint: None,
-                                limit,
-                            })
-                            .await;
-                    }
+                    self.read(response, &mut decoder, Reading::Unasked).await;
                 }
                 // 405 says that there is no such stream; other refusals are as final.
                 Err(SendFailure::Status { status, .. }) if status < 500 => return,
@@ -258,34 +263,59 @@ impl Context {
         }
     }
 
-    /// Delivers the events of one connection; with `until_answer`, until one of them answers.
+    /// Delivers the events of one connection.
     async fn read(
         &self,
         mut response: Response,
         decoder: &mut Decoder,
-        until_answer: bool,
+        reading: Reading,
     ) -> StreamEnd {
+        let limits = &self.endpoint.limits;
+        // Opening this stream anew costs nothing, so it is done even when it may be alive.
+        let otherwise = (reading == Reading::Unasked).then_some(limits.stream_idle);
+        let mut watchdog = Watchdog::new(limits.keepalive, otherwise);
         loop {
-            let chunk = match response.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => return StreamEnd::Ended,
-                Err(error) => return StreamEnd::Cut(root_cause(&error)),
+            let chunk = match watchdog.guard(decoder, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) => return StreamEnd::Ended,
+                Ok(Err(error)) => return StreamEnd::Cut(root_cause(&error)),
+                Err(silent) => return StreamEnd::Cut(silent.to_string()),
             };
             decoder.feed(&chunk);
             loop {
-                let event = match decoder.next_event() {
-                    Ok(Some(event)) => event,
+                match decoder.next_event() {
+                    Ok(Some(StreamEvent::Message(data))) => {
+                        self.deliver(data.clone()).await;
+                        if reading == Reading::UntilAnswer && is_answer(&data) {
+                            finish(response).await;
+                            return StreamEnd::Answered;
+                        }
+                    }
+                    Ok(Some(StreamEvent::Oversized(id_hint))) => {
+                        let limit = limits.sse_event;
+                        let event = Event::Oversized { id_hint, limit };
+                        let _ = self.events.send(event).await;
+                    }
+                    Ok(Some(StreamEvent::Endpoint(_))) => {}
                     Ok(None) => break,
-                    Err(_) => return StreamEnd::TooLarge,
-                };
-                self.deliver(event.data.clone()).await;
-                if until_answer && is_answer(&event.data) {
-                    finish(response).await;
-                    return StreamEnd::Answered;
+                    // The call it most likely answers must not wait until all of it has come.
+                    Err(TooLarge) if reading == Reading::UntilAnswer => return StreamEnd::TooLarge,
+                    Err(TooLarge) => decoder.skip(),
                 }
             }
         }
     }
+}
+
+/// How long a stream is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// It answers a request.
+    UntilAnswer,
+    /// It follows a notification.
+    ToItsEnd,
+    /// The server speaks on it when it likes.
+    Unasked,
 }
 
 enum StreamEnd {

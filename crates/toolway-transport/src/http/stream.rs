@@ -1,25 +1,37 @@
 //! Event streams: a decoder with a cap on every event.
 //!
 //! Owns turning bytes into events, however they are cut and whichever line ends they have. An
-//! event that was cut off is never delivered, and neither is its id (REL-25).
+//! event that was cut off is never delivered, and neither is its id (REL-25). One over the cap is
+//! refused, or read past by [`skip`]. How long a stream may be silent is in [`watchdog`].
 
-use bytes::{Bytes, BytesMut};
+mod skip;
+pub(crate) mod watchdog;
+
 use std::time::Duration;
 
-/// One event that carries a message or an id.
+use bytes::{Bytes, BytesMut};
+use toolway_wire::Id;
+
+use skip::Skip;
+
+/// One event that means something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StreamEvent {
-    /// The data; empty for an event that only sets the id.
-    pub(super) data: Bytes,
+pub(crate) enum StreamEvent {
+    /// A message.
+    Message(Bytes),
+    /// Where to post messages, on a legacy HTTP+SSE stream.
+    Endpoint(Bytes),
+    /// A message over the cap that was read past, and which request it answers.
+    Oversized(Option<Id>),
 }
 
 /// An event is larger than the cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLarge;
+pub(crate) struct TooLarge;
 
 /// Decodes a stream.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     buffer: BytesMut,
     /// Up to here the buffer holds no line end.
     scanned: usize,
@@ -30,6 +42,9 @@ pub(super) struct Decoder {
     /// The id of the last event that was delivered.
     last_id: Option<String>,
     retry: Option<Duration>,
+    /// How often the server gave a sign of life without saying anything.
+    keepalives: u32,
+    skipping: Option<Skip>,
     limit: usize,
 }
 
@@ -37,8 +52,16 @@ pub(super) struct Decoder {
 struct Pending {
     data: Option<Data>,
     id: Option<String>,
-    /// Another type than `message`.
-    is_foreign: bool,
+    kind: Kind,
+}
+
+/// The type of an event.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Message,
+    Endpoint,
+    Foreign,
 }
 
 #[derive(Debug)]
@@ -49,7 +72,7 @@ enum Data {
 }
 
 impl Decoder {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
             scanned: 0,
@@ -58,35 +81,47 @@ impl Decoder {
             event: Pending::default(),
             last_id: None,
             retry: None,
+            keepalives: 0,
+            skipping: None,
             limit,
         }
     }
 
     /// Where to resume.
-    pub(super) fn last_id(&self) -> Option<&str> {
+    pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
     /// How long the server asks to wait before resuming.
-    pub(super) fn retry(&self) -> Option<Duration> {
+    pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
+    /// How often the server gave a sign of life without saying anything.
+    pub(crate) fn keepalives(&self) -> u32 {
+        self.keepalives
+    }
+
     /// A new connection continues the stream: half an event of the old one is void.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.buffer.clear();
         self.scanned = 0;
         self.after_cr = false;
         self.at_start = true;
         self.event = Pending::default();
+        self.keepalives = 0;
+        self.skipping = None;
     }
 
-    pub(super) fn feed(&mut self, chunk: &[u8]) {
+    pub(crate) fn feed(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
 
     /// The next event of what was fed.
-    pub(super) fn next_event(&mut self) -> Result<Option<StreamEvent>, TooLarge> {
+    pub(crate) fn next_event(&mut self) -> Result<Option<StreamEvent>, TooLarge> {
+        if self.skipping.is_some() {
+            return Ok(self.skip_on());
+        }
         while let Some(line) = self.next_line() {
             if line.is_empty() {
                 if let Some(event) = self.dispatch() {
@@ -106,13 +141,18 @@ impl Decoder {
         }
     }
 
-    fn next_line(&mut self) -> Option<Bytes> {
+    /// Takes the LF of a line end whose CR has been taken.
+    fn drop_second_half(&mut self) {
         if self.after_cr && !self.buffer.is_empty() {
             self.after_cr = false;
             if self.buffer[0] == b'\n' {
                 let _ = self.buffer.split_to(1);
             }
         }
+    }
+
+    fn next_line(&mut self) -> Option<Bytes> {
+        self.drop_second_half();
         let Some(step) = memchr::memchr2(b'\r', b'\n', &self.buffer[self.scanned..]) else {
             self.scanned = self.buffer.len();
             return None;
@@ -136,7 +176,13 @@ impl Decoder {
         }
         match &line[..colon] {
             b"data" => self.event.push(value),
-            b"event" => self.event.is_foreign = !value.is_empty() && value != "message",
+            b"event" => {
+                self.event.kind = match &value[..] {
+                    b"" | b"message" => Kind::Message,
+                    b"endpoint" => Kind::Endpoint,
+                    _ => Kind::Foreign,
+                }
+            }
             b"id" if !value.contains(&0) => {
                 self.event.id = Some(String::from_utf8_lossy(&value).into_owned());
             }
@@ -146,7 +192,9 @@ impl Decoder {
                     .and_then(|text| text.parse().ok());
                 self.retry = number.map(Duration::from_millis).or(self.retry);
             }
-            // An empty name is a comment; others are for the future.
+            // An empty name is a comment, which says that the server is there.
+            b"" => self.keepalives += 1,
+            // Others are for the future.
             _ => {}
         }
     }
@@ -161,7 +209,15 @@ impl Decoder {
             Data::Many(bytes) => bytes.freeze(),
         };
         let blank = data.iter().all(u8::is_ascii_whitespace);
-        (!event.is_foreign && !blank).then_some(StreamEvent { data })
+        match event.kind {
+            Kind::Foreign => {
+                self.keepalives += 1;
+                None
+            }
+            _ if blank => None,
+            Kind::Message => Some(StreamEvent::Message(data)),
+            Kind::Endpoint => Some(StreamEvent::Endpoint(data)),
+        }
     }
 }
 

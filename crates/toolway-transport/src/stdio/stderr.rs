@@ -1,6 +1,6 @@
 //! What a server logs: always read, only the last of it kept (REL-06).
 //!
-//! Owns the ring. Lines of stdout that are no messages land here too, marked, and when they are
+//! Owns the ring, and who follows it. Lines of stdout that are no messages land here too, marked, and when they are
 //! many that is noticed (REL-05).
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Duration, Instant};
 use toolway_types::Untrusted;
 
@@ -17,6 +17,9 @@ const LONGEST_LINE: usize = 8 * 1024;
 
 /// How many lines a close reason carries.
 const TAIL: usize = 20;
+
+/// How many lines may wait for a follower; a slower one is told how many it missed.
+const FOLLOWED: usize = 256;
 
 /// What marks a line that came on stdout.
 const STDOUT_MARK: &str = "[stdout] ";
@@ -30,7 +33,6 @@ const NOISE_LINES: u32 = 100;
 pub struct ServerLog {
     ring: Arc<Mutex<Ring>>,
     noisy: Arc<watch::Sender<bool>>,
-    written: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Debug)]
@@ -40,8 +42,17 @@ struct Ring {
     limit: usize,
     partial: Vec<u8>,
     noise: Noise,
-    /// How many whole lines there ever were.
-    written: u64,
+    followers: Followers,
+}
+
+/// Who gets every new line.
+#[derive(Debug)]
+enum Followers {
+    /// Nobody has asked yet.
+    None,
+    Some(broadcast::Sender<Untrusted>),
+    /// The server has ended: there will be no new line.
+    Over,
 }
 
 /// What came on stdout and was no message.
@@ -77,40 +88,12 @@ impl ServerLog {
                 second: Instant::now(),
                 lines: 0,
             },
-            written: 0,
+            followers: Followers::None,
         };
         Self {
             ring: Arc::new(Mutex::new(ring)),
             noisy: Arc::new(watch::Sender::new(false)),
-            written: Arc::new(watch::Sender::new(0)),
         }
-    }
-
-    /// Waits until more lines than `seen` were ever written, and gives those of them that are
-    /// still kept. `seen` counts on; it begins at nought.
-    pub async fn after(&self, seen: &mut u64) -> Vec<Untrusted> {
-        // The sender lives as long as this handle.
-        let _ = self
-            .written
-            .subscribe()
-            .wait_for(|written| *written > *seen)
-            .await;
-        self.since(seen)
-    }
-
-    /// The same without waiting: empty when there is nothing new.
-    pub fn since(&self, seen: &mut u64) -> Vec<Untrusted> {
-        self.with(|ring| {
-            let fresh = usize::try_from(ring.written.saturating_sub(*seen)).unwrap_or(usize::MAX);
-            *seen = ring.written;
-            let skipped = ring.lines.len().saturating_sub(fresh);
-            ring.lines
-                .iter()
-                .skip(skipped)
-                .cloned()
-                .map(Untrusted::new)
-                .collect()
-        })
     }
 
     /// Resolves once the server has written far more to stdout than belongs there.
@@ -129,9 +112,33 @@ impl ServerLog {
         self.with(|ring| ring.last(TAIL))
     }
 
+    /// Every whole line from now on. Bounded: whoever reads too slowly loses lines and is told how
+    /// many ([`RecvError::Lagged`](broadcast::error::RecvError::Lagged)); the server is never held
+    /// up. Ends with the server.
+    pub fn subscribe(&self) -> broadcast::Receiver<Untrusted> {
+        self.with(|ring| match &ring.followers {
+            Followers::Some(sender) => sender.subscribe(),
+            Followers::None => {
+                let (sender, receiver) = broadcast::channel(FOLLOWED);
+                ring.followers = Followers::Some(sender);
+                receiver
+            }
+            Followers::Over => broadcast::channel(1).1,
+        })
+    }
+
+    /// Nothing follows; what stands at the end without a line break is a line too.
+    pub(super) fn close(&self) {
+        self.with(|ring| {
+            if !ring.partial.is_empty() {
+                ring.end_line();
+            }
+            ring.followers = Followers::Over;
+        });
+    }
+
     pub(super) fn push_stderr(&self, bytes: &[u8]) {
         self.with(|ring| ring.feed(bytes));
-        self.announce();
     }
 
     pub(super) fn push_stdout(&self, line: &[u8]) {
@@ -141,17 +148,10 @@ impl ServerLog {
             ring.push(text);
             ring.noise.count(line.len(), Instant::now())
         });
-        self.announce();
         if too_much {
             self.noisy
                 .send_if_modified(|noisy| !std::mem::replace(noisy, true));
         }
-    }
-
-    fn announce(&self) {
-        let written = self.with(|ring| ring.written);
-        self.written
-            .send_if_modified(|known| std::mem::replace(known, written) != written);
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Ring) -> T) -> T {
@@ -184,7 +184,12 @@ impl Ring {
     }
 
     fn push(&mut self, line: String) {
-        self.written += 1;
+        if let Followers::Some(followers) = &self.followers
+            && followers.receiver_count() > 0
+        {
+            // They may have left since.
+            let _ = followers.send(Untrusted::new(line.clone()));
+        }
         self.bytes += line.len();
         self.lines.push_back(line);
         // An empty line costs memory too.
@@ -232,27 +237,6 @@ mod tests {
             .collect()
     }
 
-    #[tokio::test]
-    async fn a_follower_sees_each_whole_line_once() {
-        let log = ServerLog::new(1024);
-        let mut seen = 0;
-        log.push_stderr(b"one\ntwo\nthr");
-        let text = |lines: Vec<Untrusted>| {
-            let texts = lines.iter().map(|line| line.as_received().to_owned());
-            texts.collect::<Vec<_>>()
-        };
-        assert_eq!(text(log.after(&mut seen).await), ["one", "two"]);
-        assert_eq!(text(log.since(&mut seen)), Vec::<String>::new());
-        log.push_stderr(b"ee\n");
-        assert_eq!(text(log.after(&mut seen).await), ["three"]);
-        for _ in 0..1000 {
-            log.push_stderr(b"a flood\n");
-        }
-        let kept = text(log.after(&mut seen).await).len();
-        assert!(kept > 0 && kept < 1000, "only what is kept: {kept}");
-        assert_eq!(seen, 1003);
-    }
-
     #[test]
     fn rel_05_the_limits_of_noise() {
         let start = Instant::now();
@@ -295,6 +279,28 @@ mod tests {
         let log = ServerLog::new(4096);
         log.push_stderr(&vec![b'\n'; 1_000_000]);
         assert_eq!(shown(&log).len(), 4096 / 16);
+    }
+
+    #[tokio::test]
+    async fn a_follower_gets_every_line_or_the_number_it_missed_and_the_end() {
+        use broadcast::error::{RecvError, TryRecvError};
+
+        let log = ServerLog::new(4096);
+        log.push_stderr(b"before\n");
+        let (mut fast, mut slow) = (log.subscribe(), log.subscribe());
+        for number in 0..FOLLOWED + 44 {
+            log.push_stderr(format!("{number}\n").as_bytes());
+            assert_eq!(fast.recv().await, Ok(Untrusted::new(number.to_string())));
+        }
+        assert_eq!(slow.recv().await, Err(RecvError::Lagged(44)));
+        assert_eq!(slow.recv().await, Ok(Untrusted::new("44")));
+        log.push_stderr(b"la");
+        assert_eq!(fast.try_recv(), Err(TryRecvError::Empty));
+        log.push_stderr(b"st");
+        log.close();
+        assert_eq!(fast.recv().await, Ok(Untrusted::new("last")));
+        assert_eq!(fast.recv().await, Err(RecvError::Closed));
+        assert_eq!(log.subscribe().recv().await, Err(RecvError::Closed));
     }
 
     #[test]

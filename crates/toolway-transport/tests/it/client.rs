@@ -1,77 +1,12 @@
 //! The HTTP client: whom it trusts, who it says it is, and which way it goes.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::json;
-use tempfile::TempDir;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::server::WebPkiClientVerifier;
-use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
 use toolway_transport::client::{Client, ClientOptions};
 use toolway_transport::{OpenError, OpenOptions, SendFailure};
 
+use crate::authority::Authority;
 use crate::peer::{Peer, remote, spec};
 use crate::server::{Seen, Server, json as json_reply};
-
-/// An authority that nobody else trusts, and certificates of its own.
-struct Authority {
-    directory: TempDir,
-    certificate: CertificateDer<'static>,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let certificate = params.self_signed(&key).expect("a certificate");
-        let directory = tempfile::tempdir().expect("a directory");
-        std::fs::write(directory.path().join("ca.pem"), certificate.pem()).expect("written");
-        let certificate = certificate.der().clone();
-        Self {
-            directory,
-            certificate,
-            issuer: Issuer::new(params, key),
-        }
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn leaf(&self) -> (rcgen::Certificate, KeyPair) {
-        let key = KeyPair::generate().expect("a key");
-        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let params = CertificateParams::new(names).expect("parameters");
-        (
-            params.signed_by(&key, &self.issuer).expect("a certificate"),
-            key,
-        )
-    }
-
-    fn server(&self, client_must_show: bool) -> ServerConfig {
-        let provider = Arc::new(crypto::ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .expect("versions");
-        let builder = if client_must_show {
-            let mut roots = RootCertStore::empty();
-            roots.add(self.certificate.clone()).expect("a root");
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-            builder.with_client_cert_verifier(verifier.build().expect("a verifier"))
-        } else {
-            builder.with_no_client_auth()
-        };
-        let (certificate, key) = self.leaf();
-        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
-        builder
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .expect("a configuration")
-    }
-}
 
 fn ok(seen: &Seen) -> serde_json::Value {
     json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": {}})

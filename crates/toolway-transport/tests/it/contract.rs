@@ -1,118 +1,43 @@
 //! One suite for every transport: what a session may rely on wherever its bytes go.
 
-use std::sync::{Arc, Mutex};
+mod behaviour;
+mod places;
 
-use serde_json::{Value, json};
-use toolway_transport::{CloseReason, Event, Limits, SendFailure, in_process};
+use std::sync::Arc;
 
-use crate::peer::{Peer, bytes, python, remote, within_patience};
-use crate::server::{self, Act, Server};
+use serde_json::json;
+use toolway_transport::{CloseReason, Command, Event, SendFailure, Tag, in_process};
+use toolway_types::TransportSpec;
+use toolway_wire::Id;
 
-/// `echo` gives its parameters back, `notes` the notifications so far, `quit` ends the server.
-const SCRIPT: &str = r#"
-import sys, json
-notes = []
-for line in sys.stdin:
-    m = json.loads(line)
-    if "id" not in m: notes.append(m["params"]); continue
-    if m["method"] == "quit": sys.exit(3)
-    r = notes if m["method"] == "notes" else m["params"]
-    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}))
-"#;
+use crate::peer::{Peer, at, bytes, within_patience};
+use places::{CAP, Subject};
 
-enum Reply {
-    Nothing,
-    Quit,
-    Message(Value),
+async fn a_request_is_answered(Subject { mut peer, .. }: Subject) {
+    let text = "grüße\n\u{1F600}";
+    peer.request(1, "echo", json!({ "text": text })).await;
+    let expected = json!({"jsonrpc": "2.0", "id": 1, "result": {"text": text}});
+    assert_eq!(peer.message().await, expected);
 }
 
-/// The same server, for messages in this program.
-fn answer(notes: &Mutex<Vec<Value>>, message: &Value) -> Reply {
-    let mut notes = notes.lock().expect("no panic");
-    let params = message["params"].clone();
-    let Some(id) = message.get("id") else {
-        notes.push(params);
-        return Reply::Nothing;
-    };
-    let result = match message["method"].as_str() {
-        Some("quit") => return Reply::Quit,
-        Some("notes") => json!(*notes),
-        _ => params,
-    };
-    Reply::Message(json!({"jsonrpc": "2.0", "id": id, "result": result}))
-}
-
-async fn over_stdio() -> Peer {
-    Peer::open(python(SCRIPT), Limits::default()).await
-}
-
-async fn over_http() -> Peer {
-    let notes = Mutex::new(Vec::new());
-    let server = Server::start(move |seen| {
-        if seen.method != "POST" {
-            return server::reply("405 Method Not Allowed", &[], b"");
-        }
-        match answer(&notes, &seen.json()) {
-            Reply::Quit => vec![Act::Close],
-            Reply::Nothing => server::accepted(),
-            Reply::Message(message) => server::json(&message),
-        }
-    })
-    .await;
-    Peer::open(remote(&server.url, &[]), Limits::default()).await
-}
-
-fn in_this_program() -> Peer {
-    let (channel, mut end) = in_process::pair();
-    tokio::spawn(async move {
-        let notes = Mutex::new(Vec::new());
-        while let Some(message) = end.incoming.recv().await {
-            let message: Value = serde_json::from_slice(&message).expect("JSON");
-            match answer(&notes, &message) {
-                Reply::Quit => return,
-                Reply::Nothing => {}
-                Reply::Message(message) => {
-                    if end.outgoing.send(bytes(&message)).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        }
-    });
-    Peer::new(channel)
-}
-
-async fn a_request_is_answered(mut peer: Peer) {
-    peer.request(1, "echo", json!({"text": "grüße\n\u{1F600}"}))
-        .await;
+async fn a_large_message_passes_both_ways(Subject { mut peer, .. }: Subject) {
+    let text = "x".repeat(CAP - 1000);
+    peer.request(1, "echo", json!({"text": text})).await;
     let answer = peer.message().await;
     assert_eq!(
-        answer,
-        json!({"jsonrpc": "2.0", "id": 1, "result": {"text": "grüße\n\u{1F600}"}})
-    );
-}
-
-async fn a_large_message_passes_both_ways(mut peer: Peer) {
-    let text = "x".repeat(4 * 1024 * 1024);
-    peer.request(1, "echo", json!({"text": text})).await;
-    assert_eq!(
-        peer.message().await["result"]["text"]
-            .as_str()
-            .map(str::len),
+        answer["result"]["text"].as_str().map(str::len),
         Some(text.len())
     );
 }
 
-async fn many_requests_get_one_answer_each(mut peer: Peer) {
+async fn many_requests_get_one_answer_each(Subject { mut peer, .. }: Subject) {
     // More than the queues hold, so that both sides must keep moving.
     let sender = peer.commands.clone().expect("not ended");
     let sending = tokio::spawn(async move {
         for id in 0..300 {
             let outgoing = crate::peer::request(id, "echo", json!(id));
-            sender
-                .send(toolway_transport::Command::Send(outgoing))
-                .await
-                .expect("the driver runs");
+            let command = Command::Send(outgoing);
+            sender.send(command).await.expect("the driver runs");
         }
     });
     let mut answered = Vec::new();
@@ -126,20 +51,59 @@ async fn many_requests_get_one_answer_each(mut peer: Peer) {
     assert_eq!(answered, (0..300).collect::<Vec<u64>>());
 }
 
-async fn notifications_arrive_in_order_and_before_what_follows(mut peer: Peer) {
+async fn notifications_arrive_in_order_and_before_what_follows(Subject { mut peer, .. }: Subject) {
     for number in 0..50 {
         peer.notify("note", json!(number)).await;
     }
     peer.request(1, "notes", json!({})).await;
+    let expected = json!((0..50).collect::<Vec<u32>>());
+    assert_eq!(peer.message().await["result"], expected);
+}
+
+async fn progress_arrives_in_order_before_its_answer(Subject { mut peer, .. }: Subject) {
+    // More than the queues hold.
+    peer.request(1, "progress", json!(200)).await;
+    for number in 0..200 {
+        assert_eq!(peer.message().await["params"], number);
+    }
+    assert_eq!(peer.message().await["id"], 1);
+}
+
+async fn the_server_may_ask_while_it_is_asked(subject: Subject) {
+    let Subject {
+        mut peer,
+        listening,
+        ..
+    } = subject;
+    peer.request(1, "echo", json!({})).await;
+    peer.message().await;
+    peer.notify("notifications/initialized", json!({})).await;
+    if let Some(listening) = &listening {
+        within_patience(listening.notified()).await;
+    }
+    peer.request(2, "ask", json!({})).await;
+    let question = peer.message().await;
     assert_eq!(
-        peer.message().await["result"],
-        json!((0..50).collect::<Vec<u32>>())
+        (&question["id"], &question["method"]),
+        (&json!("s-1"), &json!("ping"))
+    );
+    peer.answer(&question["id"]).await;
+    let answer = peer.message().await;
+    assert_eq!(
+        (&answer["id"], &answer["result"]["answered"]),
+        (&json!(2), &json!("s-1"))
     );
 }
 
-async fn the_end_that_was_asked_for_is_reported_once(mut peer: Peer) {
-    peer.request(1, "echo", json!({})).await;
-    peer.message().await;
+async fn nobody_minds_a_request_that_is_given_up(Subject { mut peer, .. }: Subject) {
+    peer.request(1, "never", json!({})).await;
+    peer.request(2, "echo", json!({})).await;
+    assert_eq!(peer.message().await["id"], 2);
+    peer.command(Command::Abandon(Tag(1))).await;
+    peer.command(Command::Abandon(Tag(1))).await;
+    peer.command(Command::Abandon(Tag(99))).await;
+    peer.request(3, "echo", json!({})).await;
+    assert_eq!(peer.message().await["id"], 3, "and no failure before it");
     let last = peer.end().await;
     assert!(
         matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
@@ -147,62 +111,164 @@ async fn the_end_that_was_asked_for_is_reported_once(mut peer: Peer) {
     );
 }
 
-async fn a_server_that_goes_away_is_reported(mut peer: Peer) {
-    peer.request(7, "quit", json!({})).await;
+async fn rel_11_an_oversized_answer_fails_its_call_and_nothing_else(
+    Subject { mut peer, .. }: Subject,
+) {
+    peer.request(1, "large", json!(CAP + 1)).await;
     match peer.event().await {
-        Event::Closed(CloseReason::Exited { status, .. }) => assert_eq!(status, "exit status: 3"),
-        Event::Closed(CloseReason::EndOfStream { .. }) => {}
-        Event::Failed {
-            tag,
-            failure: SendFailure::Cut(_),
-        } => {
-            // HTTP has no connection to lose: this request failed, the next may not.
-            assert_eq!(tag.0, 7);
-            peer.end().await;
-            return;
+        Event::Oversized { id_hint, limit } => {
+            assert_eq!((id_hint, limit), (Some(Id::Number(1)), CAP));
+        }
+        Event::Failed { tag, failure } => {
+            assert_eq!(
+                (tag, failure),
+                (Tag(1), SendFailure::TooLarge { limit: CAP })
+            );
         }
         other => panic!("{other:?}"),
+    }
+    peer.request(2, "echo", json!({})).await;
+    assert_eq!(peer.message().await["id"], 2);
+}
+
+async fn the_end_that_was_asked_for_is_reported_once_and_leaves_nothing(
+    Subject {
+        mut peer, census, ..
+    }: Subject,
+) {
+    peer.request(1, "echo", json!({})).await;
+    peer.message().await;
+    peer.request(2, "never", json!({})).await;
+    let last = peer.end().await;
+    assert!(
+        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        "{last:?}"
+    );
+    census.until_empty().await;
+}
+
+async fn a_server_that_goes_away_is_reported(subject: Subject) {
+    let Subject {
+        mut peer,
+        is_per_request,
+        ..
+    } = subject;
+    peer.request(7, "quit", json!({})).await;
+    loop {
+        match peer.event().await {
+            Event::Closed(CloseReason::Exited { status, .. }) => {
+                assert_eq!(status, "exit status: 3");
+            }
+            Event::Closed(
+                CloseReason::EndOfStream { .. } | CloseReason::Unreachable { refused: false, .. },
+            ) => {}
+            Event::Failed { tag, failure } => {
+                assert_eq!(tag, Tag(7));
+                assert!(matches!(failure, SendFailure::Cut(_)), "{failure:?}");
+                if is_per_request {
+                    // There is no connection to lose: this request failed, the next may not.
+                    peer.end().await;
+                    return;
+                }
+                continue;
+            }
+            other => panic!("{other:?}"),
+        }
+        break;
     }
     let after = within_patience(peer.events.recv()).await;
     assert!(after.is_none(), "nothing follows the end: {after:?}");
     within_patience(peer.driver).await.expect("no panic");
 }
 
-async fn dropping_the_driver_ends_the_channel(mut peer: Peer) {
+async fn a_server_that_says_it_is_done_is_believed(subject: Subject) {
+    let Subject {
+        mut peer,
+        census,
+        is_per_request,
+        ..
+    } = subject;
+    peer.request(7, "leave", json!({})).await;
+    match peer.event().await {
+        Event::Closed(CloseReason::EndOfStream { .. }) => {
+            let after = within_patience(peer.events.recv()).await;
+            assert!(after.is_none(), "nothing follows the end: {after:?}");
+            within_patience(peer.driver).await.expect("no panic");
+        }
+        Event::Failed {
+            tag: Tag(7),
+            failure: SendFailure::Cut(_),
+        } if is_per_request => {
+            peer.end().await;
+        }
+        other => panic!("{other:?}"),
+    }
+    census.until_empty().await;
+}
+
+async fn dropping_the_driver_ends_the_channel(
+    Subject {
+        mut peer, census, ..
+    }: Subject,
+) {
     peer.request(1, "echo", json!({})).await;
     peer.message().await;
     peer.driver.abort();
-    assert!(
-        within_patience(&mut peer.driver)
-            .await
-            .expect_err("aborted")
-            .is_cancelled()
-    );
+    let ended = within_patience(&mut peer.driver).await;
+    assert!(ended.expect_err("aborted").is_cancelled());
     assert!(within_patience(peer.events.recv()).await.is_none());
-    assert!(
-        peer.commands
-            .as_ref()
-            .is_some_and(tokio::sync::mpsc::Sender::is_closed)
-    );
+    let commands = peer.commands.as_ref().expect("not ended");
+    assert!(commands.is_closed());
+    census.until_empty().await;
 }
 
+/// Every case that holds everywhere, and those named for one place.
 macro_rules! contract {
-    ($($case:ident),* $(,)?) => {
-        mod stdio { $(#[tokio::test] async fn $case() { super::$case(super::over_stdio().await).await; })* }
-        mod http { $(#[tokio::test] async fn $case() { super::$case(super::over_http().await).await; })* }
-        mod in_program { $(#[tokio::test] async fn $case() { super::$case(super::in_this_program()).await; })* }
+    ($place:ident + $($more:ident),* $(,)?) => {
+        contract!(@ $place:
+            a_request_is_answered,
+            a_large_message_passes_both_ways,
+            many_requests_get_one_answer_each,
+            notifications_arrive_in_order_and_before_what_follows,
+            nobody_minds_a_request_that_is_given_up,
+            the_end_that_was_asked_for_is_reported_once_and_leaves_nothing,
+            a_server_that_goes_away_is_reported,
+            a_server_that_says_it_is_done_is_believed,
+            dropping_the_driver_ends_the_channel,
+            $($more),*
+        );
+    };
+    (@ $place:ident: $($case:ident),*) => {
+        mod $place {
+            $(#[tokio::test] async fn $case() { super::$case(super::places::$place().await).await; })*
+        }
     };
 }
 
+macro_rules! streams {
+    ($($place:ident)*) => { $(contract!(
+        $place +
+        progress_arrives_in_order_before_its_answer,
+        the_server_may_ask_while_it_is_asked,
+        rel_11_an_oversized_answer_fails_its_call_and_nothing_else,
+    );)* };
+}
+
+streams!(stdio http_stream modern_stream sse sse_ide ws wss ws_ide);
+
+// Inside one program there is nothing to cap: the message is in memory before it is sent.
 contract!(
-    a_request_is_answered,
-    a_large_message_passes_both_ways,
-    many_requests_get_one_answer_each,
-    notifications_arrive_in_order_and_before_what_follows,
-    the_end_that_was_asked_for_is_reported_once,
-    a_server_that_goes_away_is_reported,
-    dropping_the_driver_ends_the_channel,
+    in_program + progress_arrives_in_order_before_its_answer,
+    the_server_may_ask_while_it_is_asked,
 );
+
+// A JSON answer has no room for anything else; a legacy server may speak on its own stream.
+contract!(
+    http_json + the_server_may_ask_while_it_is_asked,
+    rel_11_an_oversized_answer_fails_its_call_and_nothing_else,
+);
+
+contract!(modern_json + rel_11_an_oversized_answer_fails_its_call_and_nothing_else);
 
 #[tokio::test]
 async fn the_server_inside_the_program_sees_the_end_once() {
@@ -215,11 +281,29 @@ async fn the_server_inside_the_program_sees_the_end_once() {
 }
 
 #[tokio::test]
-async fn transports_of_a_later_build_say_so() {
-    let spec = crate::peer::spec(toolway_types::TransportSpec::Sdk);
+async fn an_object_of_the_program_cannot_be_opened_from_its_entry() {
+    let spec = crate::peer::spec(TransportSpec::Sdk);
     let error = toolway_transport::open(&spec, &toolway_transport::OpenOptions::default()).await;
-    assert_eq!(
-        error.err().expect("unsupported").to_string(),
-        "transport `sdk` is not supported yet"
-    );
+    let error = error.err().expect("refused").to_string();
+    assert!(error.contains("embedding program"), "{error}");
+}
+
+#[tokio::test]
+async fn an_editors_token_never_leaves_this_machine() {
+    for url in [
+        "ws://localhost:1/",
+        "ws://192.0.2.1:1/",
+        "ws://127.0.0.2:1/",
+    ] {
+        for spec in [
+            TransportSpec::WsIde(at(url, &[])),
+            TransportSpec::SseIde(at(&url.replace("ws:", "http:"), &[])),
+        ] {
+            let spec = crate::peer::spec(spec);
+            let options = toolway_transport::OpenOptions::default();
+            let opened = toolway_transport::open(&spec, &options).await;
+            let error = opened.err().expect("refused").to_string();
+            assert!(error.contains("must be on 127.0.0.1"), "{error}");
+        }
+    }
 }

@@ -356,6 +356,7 @@ async fn refusals_are_told_apart() {
             ),
             body: "{\"error\":1}".into(),
             had_session: false,
+            retry_after: None,
         }
     );
     assert!(

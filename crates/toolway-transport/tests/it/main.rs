@@ -6,11 +6,17 @@
     reason = "the parts tests share fail like tests"
 )]
 
+mod authority;
 mod client;
 mod contract;
+mod faults;
 mod http;
 mod keeper;
 mod peer;
 mod process;
+mod proxy;
 mod server;
+mod socket;
+mod sse;
 mod stdio;
+mod websocket;

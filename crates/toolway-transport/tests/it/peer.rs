@@ -23,6 +23,14 @@ pub(crate) struct Peer {
     pub(crate) commands: Option<mpsc::Sender<Command>>,
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) driver: JoinHandle<()>,
+    /// What it speaks, which HTTP cares about.
+    pub(crate) era: Era,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
 }
 
 pub(crate) async fn within_patience<F: Future>(future: F) -> F::Output {
@@ -38,6 +46,7 @@ impl Peer {
             commands: Some(channel.commands),
             events: channel.events,
             driver,
+            era: Era::Legacy,
         }
     }
 
@@ -69,17 +78,38 @@ impl Peer {
     }
 
     pub(crate) async fn request(&self, id: u64, method: &str, params: impl Into<Value>) {
-        self.send(request(id, method, params)).await;
+        self.send(self.speaking(request(id, method, params), method))
+            .await;
     }
 
-    pub(crate) async fn notify(&self, method: &str, params: Value) {
-        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+    fn speaking(&self, mut outgoing: Outgoing, method: &str) -> Outgoing {
+        if self.era == Era::Modern {
+            let name = http::HeaderName::from_static("mcp-method");
+            let value = http::HeaderValue::from_str(method).expect("ASCII");
+            outgoing.headers.push((name, value));
+        }
+        outgoing
+    }
+
+    /// Answers a request of the server.
+    pub(crate) async fn answer(&self, id: &Value) {
+        let message = json!({"jsonrpc": "2.0", "id": id, "result": {}});
         self.send(Outgoing {
             bytes: bytes(&message),
             tag: None,
             headers: Vec::new(),
         })
         .await;
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        let outgoing = Outgoing {
+            bytes: bytes(&message),
+            tag: None,
+            headers: Vec::new(),
+        };
+        self.send(self.speaking(outgoing, method)).await;
     }
 
     pub(crate) async fn event(&mut self) -> Event {
@@ -143,7 +173,11 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
 }
 
 pub(crate) fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
-    TransportSpec::Http(RemoteSpec {
+    TransportSpec::Http(at(url, headers))
+}
+
+pub(crate) fn at(url: &str, headers: &[(&str, &str)]) -> RemoteSpec {
+    RemoteSpec {
         url: url.parse().expect("a URL"),
         headers: headers
             .iter()
@@ -151,7 +185,7 @@ pub(crate) fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
             .collect(),
         headers_helper: None,
         oauth: None,
-    })
+    }
 }
 
 /// Where programs are found: the system's first, so that wrappers of a person's shell stay out.

@@ -72,7 +72,8 @@ async fn until_gone(pid: &Value) {
 }
 
 /// A server that starts, besides itself, whoever its arguments name, says how many there are, and
-/// serves until its stdin ends; `quit` ends it. Everybody else ignores every request to end.
+/// serves until its stdin ends; any request ends it. Everybody else ignores every request to end.
+/// A hopper never stays the same process.
 const FAMILY: &str = r#"
 import os, sys, json, signal, time
 ready, told = os.pipe()
@@ -93,8 +94,13 @@ for kind in sys.argv[1:]:
         if kind == "orphan":
             if os.fork() == 0: stay()
             os._exit(0)
+        if kind == "hopper":
+            os.write(told, b"!")
+            while True:
+                if os.fork(): os._exit(0)
+                os.setsid()
 for _ in sys.argv[1:]: os.read(ready, 1)
-print(json.dumps({"jsonrpc": "2.0", "method": "up"}), flush=True)
+print(json.dumps({"jsonrpc": "2.0", "method": "up", "params": [os.getpid(), os.getppid()]}), flush=True)
 sys.stdin.readline() and sys.exit(7)
 "#;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
@@ -37,11 +37,44 @@ pub(crate) enum Act {
     Wait(Arc<Notify>),
     /// Wait until the client closes the connection, and say so.
     AwaitClose(Arc<Notify>),
+    /// Write whatever the test hands over, until one side is done.
+    Follow(mpsc::UnboundedReceiver<Vec<u8>>),
     Close,
+}
+
+/// How many connections are open.
+#[derive(Clone)]
+pub(crate) struct Census(Arc<watch::Sender<usize>>);
+
+pub(crate) struct Counted(Census);
+
+impl Census {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(0)))
+    }
+
+    pub(crate) fn count(&self) -> Counted {
+        self.0.send_modify(|count| *count += 1);
+        Counted(self.clone())
+    }
+
+    pub(crate) async fn until_empty(&self) {
+        let mut count = self.0.subscribe();
+        crate::peer::within_patience(count.wait_for(|count| *count == 0))
+            .await
+            .expect("it is counted");
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
+    }
 }
 
 pub(crate) struct Server {
     pub(crate) url: String,
+    pub(crate) census: Census,
     seen: Arc<Mutex<Vec<Seen>>>,
     arrivals: mpsc::UnboundedReceiver<Seen>,
 }
@@ -71,13 +104,17 @@ impl Server {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (arrived, arrivals) = mpsc::unbounded_channel();
         let (answer, log) = (Arc::new(answer), Arc::clone(&seen));
+        let census = Census::new();
+        let counting = census.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let _ = stream.set_nodelay(true);
                 let (answer, log, arrived) =
                     (Arc::clone(&answer), Arc::clone(&log), arrived.clone());
                 let tls = tls.clone();
+                let counted = counting.count();
                 tokio::spawn(async move {
+                    let _counted = counted;
                     let _ = match tls {
                         None => serve(stream, &*answer, &log, &arrived).await,
                         Some(tls) => match tls.accept(stream).await {
@@ -90,6 +127,7 @@ impl Server {
         });
         Self {
             url,
+            census,
             seen,
             arrivals,
         }
@@ -130,6 +168,21 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                     {}
                     notify.notify_one();
                     return Ok(());
+                }
+                Act::Follow(mut pieces) => {
+                    let mut ignored = [0; 256];
+                    loop {
+                        tokio::select! {
+                            biased;
+                            piece = pieces.recv() => match piece {
+                                Some(piece) => stream.write_all(&piece).await?,
+                                None => return Ok(()),
+                            },
+                            read = stream.read(&mut ignored) => if read? == 0 {
+                                return Ok(());
+                            },
+                        }
+                    }
                 }
                 Act::Close => return Ok(()),
             }
@@ -203,4 +256,17 @@ pub(crate) fn accepted() -> Vec<Act> {
 pub(crate) fn stream(text: &str) -> Act {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     Act::Write(format!("{head}{text}").into_bytes())
+}
+
+/// The beginning of an event stream whose end is told from a broken connection.
+pub(crate) fn chunked(text: &str) -> Act {
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    Act::Write([head.as_bytes(), &chunk(text.as_bytes())].concat())
+}
+
+/// One more piece of it; an empty one is its end.
+pub(crate) fn chunk(bytes: &[u8]) -> Vec<u8> {
+    let size = format!("{:x}\r\n", bytes.len());
+    [size.as_bytes(), bytes, b"\r\n"].concat()
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::Untrusted;
@@ -160,11 +162,12 @@ impl Connection {
             roots: self.context.roots.clone(),
         };
         let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());
-        let pump = tasks::spawn("session", pump.run());
+        // Nothing is read before the pump runs, so nothing is missed.
         let scribe = match (&log, &self.journal) {
-            (Some(log), Some(journal)) => Some(Scribe::start(log.clone(), journal.clone())),
+            (Some(log), Some(journal)) => Some(Scribe::start(log, journal.clone())),
             _ => None,
         };
+        let pump = tasks::spawn("session", pump.run());
         let live = live.insert(Live {
             correlator,
             pump,
@@ -197,9 +200,10 @@ struct Scribe {
 }
 
 impl Scribe {
-    fn start(log: ServerLog, journal: JournalWriter) -> Self {
+    fn start(log: &ServerLog, journal: JournalWriter) -> Self {
         let gone = CancellationToken::new();
-        let writing = tasks::spawn("scribe", write_down(log, journal, gone.clone()));
+        let work = write_down(log.subscribe(), journal, gone.clone());
+        let writing = tasks::spawn("scribe", work);
         Self { gone, writing }
     }
 
@@ -212,18 +216,25 @@ impl Scribe {
     }
 }
 
-async fn write_down(log: ServerLog, journal: JournalWriter, gone: CancellationToken) {
-    let mut seen = 0;
+async fn write_down(
+    mut lines: broadcast::Receiver<Untrusted>,
+    journal: JournalWriter,
+    gone: CancellationToken,
+) {
     loop {
-        let ended = gone.is_cancelled();
-        let lines = tokio::select! {
-            lines = log.after(&mut seen) => lines,
-            () = gone.cancelled() => log.since(&mut seen),
+        let line = tokio::select! {
+            biased;
+            line = lines.recv() => line,
+            () = gone.cancelled() => return,
         };
-        lines.iter().for_each(|line| journal.stderr(line));
-        // A look after the end has seen everything.
-        if ended {
-            return;
+        match line {
+            Ok(line) => journal.stderr(&line),
+            Err(RecvError::Lagged(missed)) => {
+                journal.stderr(&Untrusted::new(format!(
+                    "[{missed} lines are missing here]"
+                )));
+            }
+            Err(RecvError::Closed) => return,
         }
     }
 }

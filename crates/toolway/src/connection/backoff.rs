@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use toolway_transport::{OpenError, SendFailure};
+use toolway_transport::{CloseReason, OpenError, SendFailure};
 
 use crate::error::{ConnectError, RequestError};
 
@@ -133,12 +133,14 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
         | ConnectError::Stopped => true,
         ConnectError::TimedOut { .. } => false,
         ConnectError::Request { source, .. } => match source {
-            RequestError::Send(SendFailure::Status { status, .. }) => {
+            RequestError::Send(SendFailure::Status { status, .. })
+            | RequestError::Closed(CloseReason::Refused { status, .. }) => {
                 // Too slow, too early, too many: all of them pass.
                 (400..500).contains(status) && !matches!(status, 408 | 425 | 429)
             }
             RequestError::Send(
                 SendFailure::NotMcp { .. }
+                | SendFailure::Encoded { .. }
                 | SendFailure::Redirected { .. }
                 | SendFailure::TooLarge { .. },
             )
@@ -158,8 +160,15 @@ fn is_exhausted(error: &std::io::Error) -> bool {
 }
 
 /// The wait that the server asked for.
-pub(crate) fn asked_for(_error: &ConnectError) -> Duration {
-    Duration::ZERO.min(LONGEST_ASKED)
+pub(crate) fn asked_for(error: &ConnectError) -> Duration {
+    let ConnectError::Request {
+        source: RequestError::Send(SendFailure::Status { retry_after, .. }),
+        ..
+    } = error
+    else {
+        return Duration::ZERO;
+    };
+    retry_after.unwrap_or_default().min(LONGEST_ASKED)
 }
 
 #[cfg(test)]

@@ -1,16 +1,29 @@
 //! Keeping a standing connection's lists true.
 //!
-//! Owns when lists are fetched again and what is said of the server's conduct meanwhile. Does not
+//! Owns which lists are being fetched again, the subscription of a modern server, and what is
+//! said of the server's conduct meanwhile; when a list is fetched is `follow/pace.rs`'s. Does not
 //! own what a list is or how it is read (`lists.rs`), nor who is told: [`Follower::next`] hands
 //! out each new state of the lists and the connection reports it.
+//!
+//! Invariants: of each list at most one fetch is under way; lists do not wait for each other; the
+//! last change is never lost.
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 use toolway_transport::stdio::stderr::ServerLog;
+use toolway_types::Era;
 
-use super::lists::Lists;
-use crate::session::{ListChanges, Session};
+use self::pace::{Outcome, Pace};
+use super::lists::{Fetched, Lists, fetch_again};
+use crate::session::subscription::Standing;
+use crate::session::{List, ListChanges, Session};
+
+mod pace;
 
 /// What is said of a server that writes far more to stdout than messages (REL-05).
 const NOISY: &str = "writes much to stdout that is not the protocol; its log belongs on stderr";
@@ -22,7 +35,21 @@ pub(super) struct Follower {
     log: Option<ServerLog>,
     timeout: Duration,
     changes: watch::Receiver<ListChanges>,
-    before: ListChanges,
+    paces: [Pace; 3],
+    fetches: FuturesUnordered<BoxFuture<'static, Fetched>>,
+    subscription: Option<BoxFuture<'static, ()>>,
+    standing: watch::Receiver<Standing>,
+    openings: u64,
+    noisy: bool,
+}
+
+/// Why the follower woke.
+enum Woken {
+    /// Something changed, or a wait is over.
+    Look,
+    Fetched(Fetched),
+    SubscriptionOver,
+    Noise,
 }
 
 impl Follower {
@@ -33,41 +60,142 @@ impl Follower {
         log: Option<ServerLog>,
         timeout: Duration,
     ) -> Self {
-        let changes = session.changes();
+        let now = Instant::now();
+        let (report, standing) = watch::channel(Standing::default());
+        let paces = List::ALL.map(|list| Pace::new(now, lists.ttl(list)));
         Self {
+            changes: session.changes(),
+            subscription: Some(Box::pin(session.clone().subscribe(report))),
             session,
             lists,
             log,
             timeout,
-            changes,
-            before: ListChanges::default(),
+            paces,
+            fetches: FuturesUnordered::new(),
+            standing,
+            openings: 0,
+            noisy: false,
         }
     }
 
-    /// The lists, as soon as they differ from what was handed out before; `None` when the session
-    /// is over. Changes during a fetch are one more fetch after it.
+    /// The lists, as soon as they differ from what was handed out before. Runs for as long as the
+    /// session does; `None` when nothing can change any more.
     pub(super) async fn next(&mut self) -> Option<Lists> {
-        let log = self.log.clone();
-        let noisy = async {
-            match &log {
+        loop {
+            if self.look() {
+                return Some(self.lists.clone());
+            }
+            match self.wake().await? {
+                Woken::Look => {}
+                Woken::SubscriptionOver => self.subscription = None,
+                Woken::Noise => {
+                    self.log = None;
+                    self.noisy = true;
+                    self.judge_conduct();
+                    return Some(self.lists.clone());
+                }
+                Woken::Fetched(fetched) => {
+                    if self.take(fetched) {
+                        return Some(self.lists.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in what was announced and starts the fetches that are due. True when the server's
+    /// conduct is seen differently.
+    fn look(&mut self) -> bool {
+        let now = Instant::now();
+        let counts = *self.changes.borrow_and_update();
+        let standing = self.standing.borrow_and_update().clone();
+        for list in List::ALL {
+            let pace = &mut self.paces[list as usize];
+            if standing.openings != self.openings && standing.acknowledged.covers(list) {
+                pace.demand(now);
+            }
+            pace.note(now, counts.of(list));
+            let announced = is_announced(&self.session, &standing, list);
+            if pace.due(announced).is_some_and(|due| due <= now) {
+                pace.begin();
+                let fetch = fetch_again(self.session.clone(), list, self.timeout);
+                self.fetches.push(Box::pin(fetch));
+            }
+        }
+        self.openings = standing.openings;
+        self.judge_conduct()
+    }
+
+    /// Waits until there is something to look at.
+    async fn wake(&mut self) -> Option<Woken> {
+        let due = {
+            let standing = self.standing.borrow();
+            let dues = List::ALL.into_iter().filter_map(|list| {
+                let announced = is_announced(&self.session, &standing, list);
+                self.paces[list as usize].due(announced)
+            });
+            dues.min()
+        };
+        let log = &self.log;
+        let noise = async {
+            match log {
                 Some(log) => log.noisy().await,
                 None => std::future::pending().await,
             }
         };
-        let before = self.before;
-        tokio::select! {
-            waited = self.changes.wait_for(|now| *now != before) => { waited.ok()?; }
-            () = noisy => {
-                self.log = None;
-                self.lists.conduct.push(NOISY.to_owned());
-                return Some(self.lists.clone());
+        let subscribed = self.subscription.is_some();
+        let subscription = &mut self.subscription;
+        let over = async {
+            match subscription {
+                Some(subscription) => subscription.await,
+                None => std::future::pending().await,
             }
+        };
+        tokio::select! {
+            changed = self.changes.changed() => changed.ok().map(|()| Woken::Look),
+            changed = self.standing.changed(), if subscribed => {
+                // The sender goes with the subscription, which is waited for below.
+                let _ = changed;
+                Some(Woken::Look)
+            }
+            () = over => Some(Woken::SubscriptionOver),
+            Some(fetched) = self.fetches.next() => Some(Woken::Fetched(fetched)),
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                Some(Woken::Look)
+            }
+            () = noise => Some(Woken::Noise),
         }
-        let now = *self.changes.borrow_and_update();
-        self.lists
-            .refresh(&self.session, self.before, now, self.timeout)
-            .await;
-        self.before = now;
-        Some(self.lists.clone())
     }
+
+    /// Takes a list that was fetched. True when anything is seen differently.
+    fn take(&mut self, fetched: Fetched) -> bool {
+        let list = fetched.list();
+        let taken = self.lists.take(fetched);
+        let outcome = match &taken.failure {
+            Some(why) => {
+                tracing::debug!(list = list.word(), why, "kept the old list");
+                Outcome::Failed
+            }
+            None if taken.changed => Outcome::Changed,
+            None => Outcome::Same,
+        };
+        let ttl = self.lists.ttl(list);
+        self.paces[list as usize].end(Instant::now(), outcome, ttl);
+        taken.changed
+    }
+
+    /// Says what is wrong with the server itself; true when that is something else than before.
+    fn judge_conduct(&mut self) -> bool {
+        let noisy = self.noisy.then(|| NOISY.to_owned());
+        let trouble = self.standing.borrow().trouble.clone();
+        let conduct: Vec<String> = noisy.into_iter().chain(trouble).collect();
+        let otherwise = conduct != self.lists.conduct;
+        self.lists.conduct = conduct;
+        otherwise
+    }
+}
+
+/// Whether the server says when this list changes, so that nobody needs to ask.
+fn is_announced(session: &Session, standing: &Standing, list: List) -> bool {
+    session.facts().era == Era::Legacy || standing.acknowledged.covers(list)
 }

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, Era};
+use toolway_wire::era::method;
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
@@ -197,16 +198,10 @@ impl Door {
 
     /// A line through this door to a server of this source.
     pub(crate) fn line(&self, source: &Source) -> Arc<dyn Line> {
-        // A process or an object of ours that works for long is at least there to be looked at; a
-        // silent server across a network may be gone without anybody having been told.
-        let idle = match source.group() {
-            Group::Local => Duration::from_mins(30),
-            Group::Remote => Duration::from_mins(5),
-        };
         Arc::new(ServerLine {
             way: self.way.subscribe(),
             timeout: source.timeout(),
-            idle,
+            idle: usual_idle(source.group()),
         })
     }
 }
@@ -284,7 +279,7 @@ impl ServerLine {
 
 async fn attempt(
     standing: &Standing,
-    method: &str,
+    name: &str,
     params: Box<RawValue>,
     options: SendOptions<'_>,
     deadline: Instant,
@@ -295,7 +290,26 @@ async fn attempt(
         progress: options.progress,
         headers_for: options.tool,
     };
-    standing.session.request(method, params, options).await
+    let session = &standing.session;
+    match name {
+        // What a resource holds may be kept for as long as its server says.
+        method::RESOURCES_READ => {
+            session
+                .cached(method::RESOURCES_READ, params, options)
+                .await
+        }
+        name => session.request(name, params, options).await,
+    }
+}
+
+/// How long a server of this kind may be silent. A process or an object of ours that works for
+/// long is at least there to be looked at; a server across a network may be gone without anybody
+/// having been told.
+fn usual_idle(group: Group) -> Duration {
+    match group {
+        Group::Local => Duration::from_mins(30),
+        Group::Remote => Duration::from_mins(5),
+    }
 }
 
 impl Line for ServerLine {
@@ -314,5 +328,16 @@ impl Line for ServerLine {
 
     fn usual_idle(&self) -> Option<Duration> {
         Some(self.idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
+        assert_eq!(usual_idle(Group::Local), Duration::from_millis(1_800_000));
+        assert_eq!(usual_idle(Group::Remote), Duration::from_millis(300_000));
     }
 }

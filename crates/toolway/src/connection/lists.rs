@@ -17,7 +17,7 @@ use toolway_wire::view::{self, Page, Prompt, Resource, ResourceTemplate, Tool, V
 use crate::catalog::ServerOffer;
 use crate::error::{ConnectError, RequestError, wants_login};
 use crate::session::list::{self, Listing};
-use crate::session::{List, ListChanges, Session};
+use crate::session::{List, Session};
 
 /// Everything one server offers, as far as it could be read.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,8 @@ pub(crate) struct Lists {
     pub prompts: Listing<Prompt>,
     /// What is wrong with the server itself.
     pub conduct: Vec<String>,
+    /// Of each list, why it may be old.
+    stale: [Option<String>; 3],
 }
 
 impl Lists {
@@ -48,33 +50,48 @@ impl Lists {
             resources,
             templates,
             prompts,
-            conduct: Vec::new(),
+            ..Self::default()
         })
     }
 
-    /// Fetches again what changed between two counts. A list that cannot be fetched stays as it
-    /// was: an old list is better than none.
-    pub(crate) async fn refresh(
-        &mut self,
-        session: &Session,
-        before: ListChanges,
-        now: ListChanges,
-        timeout: Duration,
-    ) {
-        if before.tools != now.tools {
-            keep_or_take(&mut self.tools, fetch_tools(session, timeout).await);
-        }
-        if before.resources != now.resources {
-            match fetch_resources(session, timeout).await {
-                Ok((resources, templates)) => {
-                    keep_or_take(&mut self.resources, Ok(resources));
-                    keep_or_take(&mut self.templates, Ok(templates));
-                }
-                Err(error) => keep_or_take(&mut self.resources, Err(error)),
+    /// Takes a list that was fetched again. One that could not be fetched stays as it was: an old
+    /// list is better than none.
+    pub(super) fn take(&mut self, fetched: Fetched) -> Taken {
+        let (list, taken) = match fetched {
+            Fetched::Tools(fresh) => (List::Tools, keep_or_take(&mut self.tools, fresh)),
+            Fetched::Prompts(fresh) => (List::Prompts, keep_or_take(&mut self.prompts, fresh)),
+            Fetched::Resources(Err(error)) => (
+                List::Resources,
+                keep_or_take(&mut self.resources, Err(error)),
+            ),
+            Fetched::Resources(Ok((resources, templates))) => {
+                let resources = keep_or_take(&mut self.resources, Ok(resources));
+                let templates = keep_or_take(&mut self.templates, Ok(templates));
+                (List::Resources, resources.and(templates))
             }
+        };
+        let stale = taken.failure.as_ref().map(|why| {
+            let what = list.word();
+            format!("its {what} could not be fetched again, so these may be old: {why}")
+        });
+        let place = &mut self.stale[list as usize];
+        let said_otherwise = *place != stale;
+        *place = stale;
+        Taken {
+            changed: taken.changed || said_otherwise,
+            ..taken
         }
-        if before.prompts != now.prompts {
-            keep_or_take(&mut self.prompts, fetch_prompts(session, timeout).await);
+    }
+
+    /// For how long a list is fresh, where the server says so.
+    pub(super) fn ttl(&self, list: List) -> Option<Duration> {
+        match list {
+            List::Tools => self.tools.ttl,
+            List::Prompts => self.prompts.ttl,
+            List::Resources => match (self.resources.ttl, self.templates.ttl) {
+                (Some(resources), Some(templates)) => Some(resources.min(templates)),
+                (resources, templates) => resources.or(templates),
+            },
         }
     }
 
@@ -89,6 +106,7 @@ impl Lists {
         ]
         .into_iter()
         .flatten()
+        .chain(self.stale.iter().flatten())
         .cloned()
         .collect()
     }
@@ -104,13 +122,102 @@ impl Lists {
     }
 }
 
-fn keep_or_take<T>(current: &mut Listing<T>, fresh: Result<Listing<T>, ConnectError>) {
-    match fresh {
-        Ok(fresh) if fresh.failed => {
-            tracing::debug!(warnings = ?fresh.warnings, "kept the old list");
+/// One list, fetched again.
+pub(super) enum Fetched {
+    Tools(Result<Listing<Tool>, ConnectError>),
+    Resources(Result<(Listing<Resource>, Listing<ResourceTemplate>), ConnectError>),
+    Prompts(Result<Listing<Prompt>, ConnectError>),
+}
+
+impl Fetched {
+    /// Which list it is.
+    pub(super) fn list(&self) -> List {
+        match self {
+            Fetched::Tools(_) => List::Tools,
+            Fetched::Resources(_) => List::Resources,
+            Fetched::Prompts(_) => List::Prompts,
         }
-        Ok(fresh) => *current = fresh,
-        Err(error) => tracing::debug!(%error, "kept the old list"),
+    }
+}
+
+/// Fetches one list again.
+pub(super) async fn fetch_again(session: Session, list: List, timeout: Duration) -> Fetched {
+    match list {
+        List::Tools => Fetched::Tools(fetch_tools(&session, timeout).await),
+        List::Resources => Fetched::Resources(fetch_resources(&session, timeout).await),
+        List::Prompts => Fetched::Prompts(fetch_prompts(&session, timeout).await),
+    }
+}
+
+/// What came of fetching a list again.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// Whether anything is seen differently now.
+    pub changed: bool,
+    /// Why the old list, or a part of it, was kept.
+    pub failure: Option<String>,
+}
+
+impl Taken {
+    fn and(self, other: Taken) -> Taken {
+        Taken {
+            changed: self.changed || other.changed,
+            failure: self.failure.or(other.failure),
+        }
+    }
+}
+
+fn keep_or_take<T: Item>(
+    current: &mut Listing<T>,
+    fresh: Result<Listing<T>, ConnectError>,
+) -> Taken {
+    let kept = |why: String| Taken {
+        changed: false,
+        failure: Some(why),
+    };
+    match fresh {
+        Ok(fresh) if fresh.failed => kept(fresh.warnings.join("; ")),
+        Ok(fresh) => {
+            let same = fresh.warnings == current.warnings
+                && fresh.items.len() == current.items.len()
+                && std::iter::zip(&fresh.items, &current.items)
+                    .all(|(fresh, current)| fresh.raw().get() == current.raw().get());
+            *current = fresh;
+            Taken {
+                changed: !same,
+                failure: None,
+            }
+        }
+        Err(error) => kept(error.to_string()),
+    }
+}
+
+/// What is kept of an item as it was received.
+trait Item {
+    fn raw(&self) -> &RawValue;
+}
+
+impl Item for Tool {
+    fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+}
+
+impl Item for Resource {
+    fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+}
+
+impl Item for ResourceTemplate {
+    fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+}
+
+impl Item for Prompt {
+    fn raw(&self) -> &RawValue {
+        &self.raw
     }
 }
 

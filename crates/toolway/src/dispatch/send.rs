@@ -17,7 +17,7 @@ use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
-use crate::error::wants_login;
+use crate::error::{closed_for_login, wants_login};
 
 /// An open way to one server: a session, as far as a call is concerned.
 pub trait Line: Send + Sync {
@@ -258,7 +258,13 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         SendError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(CloseReason::Broken(message))
+        SendError::Closed(reason) if closed_for_login(&reason) => CallError::NeedsAuth { server },
+        SendError::Closed(CloseReason::Refused { status, .. }) => {
+            lost(format!("HTTP status {status}"))
+        }
+        SendError::Closed(
+            CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
+        )
         | SendError::Send(SendFailure::Cut(message) | SendFailure::Unreachable { message, .. }) => {
             lost(message)
         }
@@ -290,6 +296,10 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         }
         SendError::Send(SendFailure::NotMcp { content_type }) => {
             let what = Untrusted::new(format!("content of type `{content_type}`"));
+            CallError::Malformed { server, tool, what }
+        }
+        SendError::Send(SendFailure::Encoded { encoding }) => {
+            let what = Untrusted::new(format!("a compressed answer (`{encoding}`)"));
             CallError::Malformed { server, tool, what }
         }
         SendError::Send(SendFailure::Redirected { location }) => {

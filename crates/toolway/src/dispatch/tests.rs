@@ -265,6 +265,7 @@ async fn every_failure_on_the_way_has_its_own_error() {
         www_authenticate: None,
         body: bytes::Bytes::new(),
         had_session: false,
+        retry_after: None,
     };
     let scene = Scene::failing(move || SendError::Send(status(401)));
     assert!(matches!(

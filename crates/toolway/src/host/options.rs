@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use toolway_transport::Shield;
 use toolway_transport::client::ClientOptions;
+use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
 use crate::call::Prompter;
@@ -38,6 +39,8 @@ pub struct HostOptions {
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
     pub shield: Shield,
+    /// Who starts processes, so that none outlives this program: nobody unless one is named.
+    pub keeper: Keeper,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,
     /// Where a fresh plan comes from when the host is asked to reload.
@@ -64,6 +67,7 @@ impl Default for HostOptions {
             output_dir: std::env::temp_dir().join("toolway"),
             http: ClientOptions::default(),
             shield: Shield::default(),
+            keeper: Keeper::none(),
             retry_first: RetryFirst::default(),
             replan: None,
             era_memory: None,

@@ -19,7 +19,9 @@ use toolway_wire::{Id, Message, RpcError, envelope};
 use tracing::debug;
 
 use super::declared::Declared;
+use super::freshness::Freshness;
 use super::question::Question;
+use super::subscription::{self, Desk};
 use super::{progress, raw};
 use crate::call::Progress;
 use crate::respondent::Counterpart;
@@ -64,6 +66,20 @@ pub(crate) enum List {
     Prompts,
 }
 
+impl List {
+    /// Every list.
+    pub(crate) const ALL: [List; 3] = [List::Tools, List::Resources, List::Prompts];
+
+    /// What it is a list of.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            List::Tools => "tools",
+            List::Resources => "resources",
+            List::Prompts => "prompts",
+        }
+    }
+}
+
 /// How often each list was said to have changed. Counts, not flags, so that several changes
 /// during one refetch are one more refetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,6 +100,15 @@ impl ListChanges {
             List::Prompts => self.prompts += 1,
         }
     }
+
+    /// The count of one list.
+    pub(crate) fn of(&self, list: List) -> u64 {
+        match list {
+            List::Tools => self.tools,
+            List::Resources => self.resources,
+            List::Prompts => self.prompts,
+        }
+    }
 }
 
 /// How server requests are received on one channel.
@@ -92,6 +117,8 @@ pub(super) struct Reception {
     counterpart: Counterpart,
     declared: Declared,
     settled: OnceLock<Settled>,
+    desk: Desk,
+    freshness: Freshness,
 }
 
 #[derive(Debug)]
@@ -107,6 +134,8 @@ impl Reception {
             declared: Declared::new(counterpart.respondent.as_deref()),
             counterpart,
             settled: OnceLock::new(),
+            desk: Desk::default(),
+            freshness: Freshness::default(),
         }
     }
 
@@ -118,6 +147,16 @@ impl Reception {
     /// What the server was told that it may ask.
     pub(super) fn declared(&self) -> &Declared {
         &self.declared
+    }
+
+    /// Where subscriptions are known.
+    pub(super) fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    /// The answers that may be used again.
+    pub(super) fn freshness(&self) -> &Freshness {
+        &self.freshness
     }
 
     /// What a legacy server is told that it may ask.
@@ -179,7 +218,7 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
             id: None,
             outcome: Ok(_),
         }) => Inbound::Stray,
-        Ok(Message::Notification { method, params }) => notified(&method, params),
+        Ok(Message::Notification { method, params }) => notified(&method, params, reception),
         Ok(Message::Request { id, method, params }) => asked(id, &method, params, reception),
         Err(problem) => {
             let mut skimmer = Skimmer::new();
@@ -193,12 +232,21 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
     }
 }
 
-fn notified(name: &str, params: Option<&RawValue>) -> Inbound {
+fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inbound {
+    if let Some(heard) = subscription::hear(name, params, &reception.desk) {
+        return heard;
+    }
     match name {
         method::PROGRESS => match params.and_then(progress::read) {
             Some((id, report)) => Inbound::Progress { id, report },
             None => Inbound::Nothing,
         },
+        method::RESOURCE_UPDATED => {
+            if let Some(uri) = params.and_then(updated) {
+                reception.freshness.forget_resource(&uri);
+            }
+            Inbound::Nothing
+        }
         method::TOOLS_CHANGED => Inbound::Changed(List::Tools),
         method::RESOURCES_CHANGED => Inbound::Changed(List::Resources),
         method::PROMPTS_CHANGED => Inbound::Changed(List::Prompts),
@@ -226,6 +274,11 @@ fn withdrawn(params: &RawValue) -> Option<Id> {
     }
     let params: Params<'_> = serde_json::from_str(params.get()).ok()?;
     Id::read(params.request_id).ok().flatten()
+}
+
+fn updated(params: &RawValue) -> Option<String> {
+    let params: serde_json::Value = serde_json::from_str(params.get()).ok()?;
+    params["uri"].as_str().map(ToOwned::to_owned)
 }
 
 /// Sorts a server's request. In the modern era a server must not ask, and a client must not

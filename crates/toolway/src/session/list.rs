@@ -11,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::Untrusted;
 use toolway_wire::view::{ItemFault, Page, ViewError};
 
-use super::{RequestOptions, Session, raw};
+use super::{RequestOptions, Session, freshness, raw};
 use crate::error::RequestError;
 
 /// A server with more pages than this is broken, or wants to keep us busy.
@@ -26,6 +26,8 @@ pub(crate) struct Listing<T> {
     pub warnings: Vec<String>,
     /// Whether the list could not be read at all.
     pub failed: bool,
+    /// For how long it is fresh, where the server says so: as long as its shortest-lived page.
+    pub ttl: Option<Duration>,
 }
 
 impl<T> Default for Listing<T> {
@@ -34,6 +36,7 @@ impl<T> Default for Listing<T> {
             items: Vec::new(),
             warnings: Vec::new(),
             failed: false,
+            ttl: None,
         }
     }
 }
@@ -48,12 +51,18 @@ pub(crate) async fn fetch<T>(
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
     let mut params = raw("{}");
+    let mut ttl_ms: Option<u64> = None;
     for _ in 0..MAX_PAGES {
         let result = session
             .request(method, params, RequestOptions::within(timeout))
             .await?;
         let page = read(&result).map_err(|error| RequestError::Malformed(error.to_string()))?;
         listing.items.extend(page.items);
+        ttl_ms = match (ttl_ms, page.ttl_ms) {
+            (Some(so_far), Some(this)) => Some(so_far.min(this)),
+            (so_far, this) => so_far.or(this),
+        };
+        listing.ttl = freshness::lifetime(ttl_ms);
         listing
             .warnings
             .extend(page.faults.iter().map(|fault| describe(method, fault)));

@@ -110,7 +110,8 @@ pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
     }
 }
 
-fn shape(
+/// Makes a request ready to go, under an id of its own.
+pub(super) fn shape(
     correlator: &Correlator,
     client: &ClientIdentity,
     delivery: Delivery,

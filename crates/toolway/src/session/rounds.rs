@@ -23,7 +23,7 @@ use super::correlator::{Deadline, MAX_QUESTIONS};
 use super::inbound::List;
 use super::modern::{self, Request};
 use super::question::{Question, Refusal};
-use super::{Session, list, task};
+use super::{Answered, Session, list, task};
 use crate::error::RequestError;
 
 /// How often a server may ask for input before one request is given up.
@@ -38,7 +38,10 @@ const RELIST_LIMIT: Duration = Duration::from_mins(1);
 type Answer = Result<Box<RawValue>, RequestError>;
 
 /// Sends a request and does what its results ask for, until there is an answer.
-pub(super) async fn drive(session: &Session, request: Request<'_>) -> Answer {
+pub(super) async fn drive(
+    session: &Session,
+    request: Request<'_>,
+) -> Result<Answered, RequestError> {
     let mut params = None;
     let mut relisted = None;
     let mut rounds = 0;
@@ -62,7 +65,7 @@ pub(super) async fn drive(session: &Session, request: Request<'_>) -> Answer {
         let kind = ResultType::peek(&result)
             .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
         match kind {
-            ResultType::Complete => return Ok(result),
+            ResultType::Complete => return Ok(Answered { result, rounds }),
             ResultType::InputRequired if may_require_input(request.method) => {
                 rounds += 1;
                 if rounds > MAX_ROUNDS {
@@ -72,7 +75,11 @@ pub(super) async fn drive(session: &Session, request: Request<'_>) -> Answer {
                 params = Some(input.added_to(request.params)?);
             }
             ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
-                return task::follow(session, &result, request.deadline, request.progress).await;
+                let Request {
+                    deadline, progress, ..
+                } = request;
+                let result = task::follow(session, &result, deadline, progress).await?;
+                return Ok(Answered { result, rounds });
             }
             ResultType::InputRequired => return Err(unexpected("input_required")),
             ResultType::Task => return Err(unexpected("task")),

@@ -5,8 +5,6 @@
 //! at once: what counts is what `tasks/get` says.
 
 use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +19,7 @@ use toolway_wire::view::task::{Task, TaskStatus, task};
 use tracing::debug;
 
 use super::correlator::Deadline;
+use super::freshness::spread;
 use super::modern::{self, Request};
 use super::{Session, rounds};
 use crate::call::{Progress, ProgressSink};
@@ -134,10 +133,9 @@ impl<'a> Follower<'a> {
 
     /// Waits, unless there are news.
     async fn pause(&self, pause: Duration) -> Result<(), RequestError> {
-        let pause = pause + jitter(pause);
         let waited = async {
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(spread(pause)) => {}
                 () = self.news.notified() => {}
             }
         };
@@ -230,13 +228,6 @@ fn interval(wished: Option<Duration>) -> Duration {
     wished
         .unwrap_or(USUAL_INTERVAL)
         .clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
-}
-
-/// Up to a tenth more, so that many tasks made at once are not looked at all at once.
-fn jitter(pause: Duration) -> Duration {
-    // Each of these is seeded differently, which is all the chance that is needed.
-    let chance = RandomState::new().build_hasher().finish() % 1000;
-    pause / 10_000 * u32::try_from(chance).unwrap_or_default()
 }
 
 /// Turns changes of a task into progress of the call.

@@ -14,6 +14,8 @@ use toolway_types::{ConnectionState, Era, FailureKind};
 
 use crate::support::*;
 
+mod rounds;
+
 /// What a server received: the method, `DELETE` and `GET` included, and the headers.
 type Log = Arc<Mutex<Vec<(String, HeaderMap)>>>;
 

@@ -7,6 +7,7 @@
     reason = "these are tests: they spawn servers of their own, and fail by panicking"
 )]
 
+mod asking;
 mod expiry;
 mod faults;
 mod healing;

@@ -6,13 +6,20 @@ const RECORDED: &str = "\u{FEFF}: hello\nid: 1\nevent: message\ndata: {\"a\":1}\
     retry: 250\r\nid: 2\r\ndata: {\"b\":\r\ndata:  2}\r\n\r\nevent: ping\rdata: x\r\r\
     id: 3\ndata:\n\ndata: {\"c\":3}\n\n";
 
+fn shown(event: StreamEvent) -> String {
+    match event {
+        StreamEvent::Message(data) => String::from_utf8(data.to_vec()).expect("text"),
+        other => format!("{other:?}"),
+    }
+}
+
 fn decode(pieces: &[&[u8]]) -> (Vec<String>, Decoder) {
     let mut decoder = Decoder::new(1000);
     let mut events = Vec::new();
     for piece in pieces {
         decoder.feed(piece);
         while let Some(event) = decoder.next_event().expect("within the cap") {
-            events.push(String::from_utf8(event.data.to_vec()).expect("text"));
+            events.push(shown(event));
         }
     }
     (events, decoder)
@@ -43,7 +50,7 @@ fn rel_25_an_event_that_was_cut_off_is_neither_delivered_nor_resumed_after() {
         .next_event()
         .expect("within the cap")
         .expect("an event");
-    assert_eq!(event.data, "{\"y\":1}");
+    assert_eq!(shown(event), "{\"y\":1}");
 }
 
 #[test]
@@ -67,4 +74,47 @@ fn an_event_over_the_cap_is_refused_in_one_line_and_in_many() {
         count += 1;
     }
     assert_eq!(count, 5);
+}
+
+#[test]
+fn an_endpoint_is_told_from_a_message_and_signs_of_life_are_counted() {
+    let text =
+        ": ping\n\nevent: endpoint\ndata: /messages?id=1\n\n: ping\n\nevent: ping\ndata: x\n\n";
+    let (events, decoder) = decode(&[text.as_bytes()]);
+    assert_eq!(events, ["Endpoint(b\"/messages?id=1\")"]);
+    assert_eq!(decoder.keepalives(), 3);
+}
+
+#[test]
+fn rel_11_an_event_over_the_cap_is_read_past_wherever_it_is_cut() {
+    let large = "x".repeat(3000);
+    let stream = format!(
+        "id: 1\r\ndata: {{\"jsonrpc\":\"2.0\",\r\ndata: \"result\":\"{large}\",\r\nid: 2\r\n: hm\r\ndata: \
+         \"id\":7}}\r\n\r\ndata: {{}}\r\n\r\n"
+    );
+    let stream = stream.as_bytes();
+    for size in [1, 2, 7, 500, 1100, stream.len()] {
+        let mut decoder = Decoder::new(1000);
+        let mut events = Vec::new();
+        for piece in stream.chunks(size) {
+            decoder.feed(piece);
+            loop {
+                match decoder.next_event() {
+                    Ok(Some(event)) => events.push(event),
+                    Ok(None) => break,
+                    Err(TooLarge) => decoder.skip(),
+                }
+                assert!(decoder.buffer.len() < 2 * 1000 + size, "nothing piles up");
+            }
+        }
+        assert_eq!(
+            events,
+            [
+                StreamEvent::Oversized(Some(Id::Number(7))),
+                StreamEvent::Message("{}".into())
+            ],
+            "in pieces of {size}"
+        );
+        assert_eq!(decoder.last_id(), Some("2"), "it is not asked for again");
+    }
 }

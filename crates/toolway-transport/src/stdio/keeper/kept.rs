@@ -296,13 +296,12 @@ impl Kept {
     async fn report(&mut self) -> Option<Report> {
         loop {
             while self.count < Report::LENGTH {
-                match self.line.read(&mut self.heard[self.count..]).await {
-                    Ok(count @ 1..) => self.count += count,
-                    Ok(0) | Err(_) => {
-                        self.warden = None;
-                        return None;
-                    }
-                }
+                // A line that was reset has ended too.
+                let Ok(count @ 1..) = self.line.read(&mut self.heard[self.count..]).await else {
+                    self.warden = None;
+                    return None;
+                };
+                self.count += count;
             }
             self.count = 0;
             match Report::decode(self.heard) {

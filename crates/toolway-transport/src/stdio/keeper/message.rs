@@ -130,9 +130,10 @@ impl Start {
             program,
             args,
             environment,
-            shield: match unpacker.is_empty() {
-                true => None,
-                false => Some(Armed::unpack(&mut unpacker)?),
+            shield: if unpacker.is_empty() {
+                None
+            } else {
+                Some(Armed::unpack(&mut unpacker)?)
             },
         })
     }

@@ -74,16 +74,21 @@ impl<'a> Unpacker<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
 
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        vec(any::<u8>(), 0..40)
+    }
+
     proptest! {
         #[test]
         fn what_went_in_comes_out(
-            first: Vec<u8>,
-            lists: Vec<Vec<Vec<u8>>>,
-            last: Vec<u8>,
+            first in bytes(),
+            lists in vec(vec(bytes(), 0..5), 0..5),
+            last in bytes(),
         ) {
             let mut packer = Packer::default();
             packer.bytes(&first);
@@ -102,7 +107,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_fit_nothing_are_nothing(bytes: Vec<u8>) {
+        fn bytes_that_fit_nothing_are_nothing(bytes in bytes()) {
             let mut unpacker = Unpacker::new(&bytes);
             while unpacker.list().is_some() {}
             while unpacker.bytes().is_some() {}

@@ -23,12 +23,13 @@ pub(super) fn children() -> Vec<Pid> {
 
 /// Kills the children that `whom` names; how many there were.
 pub(super) fn kill_children(whom: impl Fn(Pid) -> bool) -> usize {
-    children()
-        .into_iter()
-        .filter(|child| whom(*child))
+    let mut count = 0;
+    for child in children().into_iter().filter(|child| whom(*child)) {
         // Only what is gone cannot be killed.
-        .map(|child| kill_process(child, Signal::KILL))
-        .count()
+        let _ = kill_process(child, Signal::KILL);
+        count += 1;
+    }
+    count
 }
 
 /// Signals everybody below this process who is not in the group. Whoever is missed because the

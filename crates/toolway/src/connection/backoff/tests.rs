@@ -76,6 +76,7 @@ fn status(status: u16) -> ConnectError {
             www_authenticate: None,
             body: bytes::Bytes::new(),
             had_session: false,
+            retry_after: Some(Duration::from_secs(u64::from(status))),
         }),
     }
 }
@@ -105,4 +106,10 @@ fn what_cannot_get_better_is_final() {
         after: Duration::from_secs(30),
         waiting_for: "it"
     }));
+}
+
+#[test]
+fn a_server_can_ask_for_a_pause_but_not_for_ever() {
+    assert_eq!(asked_for(&status(200)), Duration::from_secs(200));
+    assert_eq!(asked_for(&status(503)), LONGEST_ASKED);
 }

@@ -67,6 +67,7 @@ async fn a_failure_that_says_nothing_about_the_era_forgets_nothing() {
             www_authenticate: None,
             body: bytes::Bytes::new(),
             had_session: false,
+            retry_after: None,
         })
     };
     for error in [

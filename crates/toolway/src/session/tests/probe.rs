@@ -32,6 +32,7 @@ pub(super) fn status(status: u16, body: &str) -> SendFailure {
         www_authenticate: None,
         body,
         had_session: false,
+        retry_after: None,
     }
 }
 
@@ -431,6 +432,7 @@ async fn over_http_401_asks_for_a_login_with_the_challenge() {
                 www_authenticate: Some(challenge.to_owned()),
                 body: Bytes::new(),
                 had_session: false,
+                retry_after: None,
             };
             peer.fail(&first, failure).await;
             peer

@@ -328,6 +328,7 @@ async fn an_rpc_error_in_the_body_of_a_status_is_that_error() {
             www_authenticate: None,
             body: Bytes::from_static(body.as_bytes()),
             had_session: false,
+            retry_after: None,
         };
         peer.fail(&request, failure).await;
     };

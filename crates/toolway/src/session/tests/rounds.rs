@@ -325,6 +325,7 @@ async fn refused_headers_are_made_anew_once_from_a_fresh_list() {
                 www_authenticate: None,
                 body: Bytes::from_static(body.as_bytes()),
                 had_session: false,
+                retry_after: None,
             };
             peer.fail(&first, failure).await;
             let list = peer.expect("tools/list").await;

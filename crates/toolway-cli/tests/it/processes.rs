@@ -1,0 +1,320 @@
+//! REL-01, REL-02, REL-20, SEC-39, SEC-41 by the real program: what it starts, what it leaves.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use toolway_testkit::{Canary, Script, ScriptedServer, TempHome};
+
+use crate::support::{command, program, servers, toolway};
+
+/// Nothing that is waited for takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that starts, before itself, one that leaves its session and one that leaves its
+/// parents too; both ignore every request to end.
+const FAMILY: &str = r#"
+stay='trap "" INT TERM HUP; while :; do sleep 1000; done'
+setsid sh -c "$stay" </dev/null >/dev/null 2>&1 &
+(setsid sh -c "$stay" </dev/null >/dev/null 2>&1 &)
+exec "$@"
+"#;
+
+/// The two that left, with what they sleep in, and the server.
+const MEMBERS: usize = 5;
+
+/// The entry of a server with such a family, whose processes carry the canary.
+fn family(canary: &Canary) -> Value {
+    let server = ScriptedServer::new(Script {
+        tampers: true,
+        ignores_end_of_input: true,
+        ..Script::default()
+    });
+    let program = ScriptedServer::program().to_str().unwrap();
+    let mut args: Vec<String> = ["-c", FAMILY, "sh", program].map(str::to_owned).into();
+    args.extend(server.args());
+    json!({ "command": "sh", "args": args, "env": { canary.name(): canary.value() } })
+}
+
+fn until(what: &str, condition: impl Fn() -> bool) -> Duration {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::yield_now();
+    }
+    started.elapsed()
+}
+
+/// A host in the middle of a call.
+struct Host {
+    process: Child,
+    canary: Canary,
+    _home: TempHome,
+}
+
+impl Host {
+    fn in_a_call(shield: &str) -> Self {
+        let home = TempHome::new();
+        let canary = Canary::new();
+        home.write_settings(servers(&[("family", family(&canary))]));
+        let mark = home.project().join("called");
+        let argv = json!({ "argv": ["sh", "-c", "touch called; sleep 1000"] });
+        let arguments = argv.to_string();
+        let process = command(&home, &["call", "family", "run", "--args", &arguments])
+            .env("TOOLWAY_SHIELD", shield)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        until("the call", || mark.exists());
+        until("the family", || canary.processes().len() >= MEMBERS + 2);
+        Self {
+            process,
+            canary,
+            _home: home,
+        }
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    fn keeper(&self) -> Pid {
+        let own = self.process.id().to_string();
+        let is_keeper = |path: &Path| {
+            let stat = std::fs::read_to_string(path.join("stat")).unwrap_or_default();
+            let Some((name, rest)) = stat.rsplit_once(") ") else {
+                return false;
+            };
+            name.ends_with("(tw-keeper") && rest.split(' ').nth(1) == Some(&*own)
+        };
+        std::fs::read_dir("/proc")
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .find(|path| is_keeper(path))
+            .and_then(|path| Pid::from_raw(path.file_name()?.to_str()?.parse().ok()?))
+            .expect("it has a keeper")
+    }
+
+    /// Everything is gone within five seconds.
+    fn assert_cleared(mut self) {
+        let took = until("the end of the family", || {
+            self.canary.processes().is_empty()
+        });
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        let _ = self.process.kill();
+        self.process.wait().unwrap();
+    }
+}
+
+#[test]
+fn rel_01_nobody_who_left_stays_behind_after_a_call() {
+    for shield in ["off", "best-effort"] {
+        let home = TempHome::new();
+        let canary = Canary::new();
+        home.write_settings(servers(&[("family", family(&canary))]));
+        let mut call = command(&home, &["call", "family", "echo", "text=x"]);
+        home.run(call.env("TOOLWAY_SHIELD", shield)).expect_code(0);
+        canary.assert_gone();
+    }
+}
+
+#[test]
+fn rel_02_a_host_killed_in_the_middle_of_a_call_leaves_nothing() {
+    for shield in ["off", "best-effort"] {
+        let host = Host::in_a_call(shield);
+        kill_process(host.pid(), Signal::KILL).unwrap();
+        host.assert_cleared();
+    }
+}
+
+#[test]
+fn rel_02_a_keeper_that_is_killed_leaves_nothing() {
+    for shield in ["off", "best-effort"] {
+        let host = Host::in_a_call(shield);
+        kill_process(host.keeper(), Signal::KILL).unwrap();
+        host.assert_cleared();
+    }
+}
+
+#[test]
+fn rel_02_host_and_keeper_killed_together_leave_nothing() {
+    for shield in ["off", "best-effort"] {
+        let host = Host::in_a_call(shield);
+        let keeper = host.keeper();
+        kill_process(host.pid(), Signal::KILL).unwrap();
+        kill_process(keeper, Signal::KILL).unwrap();
+        host.assert_cleared();
+    }
+}
+
+#[test]
+fn rel_02_a_closed_terminal_leaves_nothing() {
+    let host = Host::in_a_call("off");
+    kill_process(host.pid(), Signal::HUP).unwrap();
+    host.assert_cleared();
+}
+
+#[test]
+fn sec_39_and_sec_41_hold_below_the_keeper() {
+    for shield in ["off", "best-effort"] {
+        let home = TempHome::new();
+        let entry = ScriptedServer::new(Script::default()).entry_with_env([("DECLARED", "yes")]);
+        home.write_settings(servers(&[("chaos", entry)]));
+        // As if whoever started us had left a descriptor open: the shell does.
+        let mut call = home.command("sh");
+        call.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh", program()])
+            .args(["call", "chaos", "inspect"])
+            .env("SECRET_OF_THE_PARENT", "canary")
+            .env("TOOLWAY_SHIELD", shield);
+        let output = home.run(&mut call).expect_code(0);
+        let facts: Value = serde_json::from_str(&output.stdout).expect("JSON");
+        assert_eq!(facts["fds"], json!([0, 1, 2]), "{facts}");
+        let names: Vec<&String> = facts["env"].as_object().unwrap().keys().collect();
+        assert!(names.iter().any(|name| *name == "DECLARED"), "{names:?}");
+        let allowed = [
+            "HOME",
+            "LOGNAME",
+            "PATH",
+            "SHELL",
+            "TERM",
+            "USER",
+            "LANG",
+            "TMPDIR",
+            "TZ",
+            "DECLARED",
+            "TOOLWAY_PROJECT_DIR",
+        ];
+        assert!(
+            names
+                .iter()
+                .all(|name| allowed.contains(&name.as_str()) || name.starts_with("LC_")),
+            "{names:?}"
+        );
+    }
+}
+
+/// A user that owns nothing on this machine, and whose processes no other test counts.
+const CROWDED: &str = "61235";
+
+#[test]
+fn rel_20_where_there_is_no_room_for_processes_some_servers_fail_clearly_and_others_live() {
+    let home = TempHome::new();
+    let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
+    let entry = ScriptedServer::new(Script::default()).entry();
+    let entries: Vec<(&str, Value)> = names.iter().map(|it| (&**it, entry.clone())).collect();
+    home.write_settings(servers(&entries));
+    let root = home.home().parent().unwrap();
+    let mut prepare = Command::new("chown");
+    prepare
+        .args(["-R", &format!("{CROWDED}:{CROWDED}")])
+        .arg(root);
+    let mut list = if rustix::process::geteuid().is_root() {
+        assert!(prepare.status().unwrap().success());
+        let mut list = home.command("setpriv");
+        list.args(["--reuid", CROWDED, "--regid", CROWDED, "--clear-groups"]);
+        list.args(["prlimit", "--nproc=30"]);
+        list
+    } else {
+        skipped("the limit counts every process of the user, who is not alone here");
+        return;
+    };
+    list.arg(program()).args(["list", "--json"]);
+    let output = home.run(&mut list);
+    let listed = output.json();
+    let states: Vec<String> = listed["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| server.to_string())
+        .collect();
+    assert_eq!(states.len(), names.len(), "{output}");
+    let connected = states
+        .iter()
+        .filter(|it| it.contains("\"connected\""))
+        .count();
+    let refused = states
+        .iter()
+        .filter(|it| it.contains("Resource temporarily unavailable"))
+        .count();
+    assert!(connected > 0 && refused > 0, "{output}");
+    assert_eq!(connected + refused, names.len(), "{output}");
+}
+
+#[test]
+fn rel_20_where_there_is_no_room_for_descriptors_some_servers_fail_clearly_and_others_live() {
+    let home = TempHome::new();
+    let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
+    let entry = ScriptedServer::new(Script::default()).entry();
+    let entries: Vec<(&str, Value)> = names.iter().map(|it| (&**it, entry.clone())).collect();
+    home.write_settings(servers(&entries));
+    let mut list = home.command("prlimit");
+    list.args(["--nofile=64", program(), "list", "--json"]);
+    let output = home.run(&mut list);
+    let listed = output.json();
+    let states: Vec<String> = listed["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|server| server.to_string())
+        .collect();
+    let connected = states
+        .iter()
+        .filter(|it| it.contains("\"connected\""))
+        .count();
+    let refused = states
+        .iter()
+        .filter(|it| it.contains("Too many open files"))
+        .count();
+    assert!(connected > 0 && refused > 0, "{output}");
+    assert_eq!(connected + refused, names.len(), "{output}");
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever reads the log must see what was not tested"
+)]
+fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
+#[test]
+fn what_starts_no_server_starts_no_keeper() {
+    if !Path::new("/usr/bin/strace").exists() {
+        skipped("strace is not installed");
+        return;
+    }
+    let home = crate::support::home_with(Script::default());
+    for words in [
+        &["--version"][..],
+        &["--help"],
+        &["get", "chaos"],
+        &["list", "--no-connect"],
+    ] {
+        let log = home.home().join("strace");
+        let mut strace = home.command("/usr/bin/strace");
+        strace.args(["-f", "-e", "trace=execve", "-o"]).arg(&log);
+        strace.arg(program()).args(words);
+        home.run(&mut strace).expect_code(0);
+        let text = home.read(&log);
+        assert_eq!(text.matches("execve(").count(), 1, "{words:?}: {text}");
+    }
+    toolway(&home, &["call", "chaos", "echo", "text=x"]).expect_code(0);
+}
+
+#[test]
+fn the_first_word_alone_makes_no_keeper() {
+    use std::os::unix::process::CommandExt as _;
+
+    let home = TempHome::new();
+    let mut command = home.command(program());
+    command
+        .arg0("tw-keeper")
+        .arg("--version")
+        .stdin(Stdio::null());
+    let output = home.run(&mut command).expect_code(0);
+    assert!(output.stdout.starts_with("toolway "), "{output}");
+}

@@ -1,0 +1,252 @@
+//! Connections that begin as HTTP and go on as something else.
+//!
+//! Owns reaching a host directly or through a proxy's tunnel, TLS on top, and the one exchange
+//! after which the connection is ours. Trust, proxies and names are the HTTP client's.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use http::header::{HOST, PROXY_AUTHORIZATION, USER_AGENT};
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use url::Url;
+
+use super::{MAX_HEADER_LIST, MAX_HEADERS};
+use crate::error::CloseReason;
+
+/// How long one address of a host may keep the next from being tried.
+const STAGGER: Duration = Duration::from_millis(250);
+
+/// How much of a refusal's body is kept, and how long it may take.
+const REFUSAL_BODY: usize = 64 * 1024;
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Anything bytes can be sent through.
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// A connection, whatever it runs over.
+pub(crate) type Socket = Box<dyn Wire>;
+
+/// Makes connections by the client's rules.
+#[derive(Clone)]
+pub(crate) struct Dialer {
+    pub(super) tls: Arc<rustls::ClientConfig>,
+    pub(super) proxies: Arc<Matcher>,
+    pub(super) connect_timeout: Duration,
+    pub(crate) user_agent: String,
+}
+
+/// How the one exchange went.
+pub(crate) enum Taken {
+    /// The connection is ours.
+    Over(Socket, HeaderMap),
+    /// The answer was another one.
+    Refused {
+        /// Its status.
+        status: StatusCode,
+        /// Its headers.
+        headers: HeaderMap,
+        /// Its body, bounded.
+        body: Bytes,
+    },
+}
+
+impl Dialer {
+    /// A connection to the host of an `http:` or `https:` URL, encrypted where it says so.
+    pub(crate) async fn dial(&self, url: &Url) -> Result<Socket, CloseReason> {
+        timeout(self.connect_timeout, self.reach(url))
+            .await
+            .unwrap_or_else(|_| {
+                let seconds = self.connect_timeout.as_secs();
+                Err(unreachable(format!("no connection after {seconds} s")))
+            })
+    }
+
+    async fn reach(&self, url: &Url) -> Result<Socket, CloseReason> {
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or_default();
+        let proxy = url
+            .as_str()
+            .parse::<Uri>()
+            .ok()
+            .and_then(|uri| self.proxies.intercept(&uri));
+        let socket: Socket = match proxy {
+            None => Box::new(connect(host, port).await.map_err(|error| lost(&error))?),
+            Some(proxy) => self.tunnel(&proxy, host, port).await?,
+        };
+        if url.scheme() == "https" {
+            self.encrypt(socket, host).await
+        } else {
+            Ok(socket)
+        }
+    }
+
+    /// Has a proxy pass everything through, credentials and all.
+    async fn tunnel(
+        &self,
+        proxy: &Intercept,
+        host: &str,
+        port: u16,
+    ) -> Result<Socket, CloseReason> {
+        let failed = |why: String| unreachable(format!("the proxy {why}"));
+        let uri = proxy.uri();
+        let own_host = uri.host().unwrap_or_default();
+        let (default, encrypted) = match uri.scheme_str() {
+            Some("http") | None => (80, false),
+            Some("https") => (443, true),
+            Some(_) => return Err(failed("must be an `http:` or `https:` one".to_owned())),
+        };
+        let stream = connect(own_host, uri.port_u16().unwrap_or(default))
+            .await
+            .map_err(|error| failed(format!("cannot be reached: {error}")))?;
+        let mut socket: Socket = Box::new(stream);
+        if encrypted {
+            socket = self.encrypt(socket, own_host).await?;
+        }
+        let authority = format!("{host}:{port}");
+        let mut request = Request::builder()
+            .method(Method::CONNECT)
+            .uri(&authority)
+            .header(HOST, &authority)
+            .header(USER_AGENT, &self.user_agent);
+        if let Some(credentials) = proxy.basic_auth() {
+            request = request.header(PROXY_AUTHORIZATION, credentials);
+        }
+        let request = request
+            .body(Empty::new())
+            .map_err(|error| failed(error.to_string()))?;
+        match take_over(socket, request).await? {
+            Taken::Over(socket, _) => Ok(socket),
+            Taken::Refused { status, .. } => Err(failed(format!("answered HTTP {status}"))),
+        }
+    }
+
+    async fn encrypt(&self, socket: Socket, host: &str) -> Result<Socket, CloseReason> {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let name = ServerName::try_from(bare.to_owned())
+            .map_err(|_| unreachable(format!("`{host}` is no name a certificate can have")))?;
+        let stream = TlsConnector::from(Arc::clone(&self.tls))
+            .connect(name, socket)
+            .await
+            .map_err(|error| unreachable(error.to_string()))?;
+        Ok(Box::new(stream))
+    }
+}
+
+/// Sends one request, after whose answer the connection is no longer HTTP.
+pub(crate) async fn take_over(
+    socket: Socket,
+    request: Request<Empty<Bytes>>,
+) -> Result<Taken, CloseReason> {
+    let is_tunnel = request.method() == Method::CONNECT;
+    let broken = |error: hyper::Error| unreachable(error.to_string());
+    let (mut sender, connection) = http1::Builder::new()
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEADER_LIST as usize)
+        .handshake(TokioIo::new(socket))
+        .await
+        .map_err(broken)?;
+    let exchange = async {
+        let response = sender.send_request(request).await.map_err(broken)?;
+        let status = response.status();
+        let headers = response.headers().clone();
+        if status == StatusCode::SWITCHING_PROTOCOLS || is_tunnel && status.is_success() {
+            let upgraded = hyper::upgrade::on(response).await.map_err(broken)?;
+            return Ok(Taken::Over(Box::new(TokioIo::new(upgraded)), headers));
+        }
+        let body = refusal(response.into_body()).await;
+        Ok(Taken::Refused {
+            status,
+            headers,
+            body,
+        })
+    };
+    // The connection moves only while it is polled, and ends when it is handed over.
+    let mut exchange = std::pin::pin!(exchange);
+    let mut connection = std::pin::pin!(connection.with_upgrades());
+    tokio::select! {
+        biased;
+        taken = &mut exchange => return taken,
+        _ = &mut connection => {}
+    }
+    exchange.await
+}
+
+async fn refusal(mut body: Incoming) -> Bytes {
+    let mut kept = BytesMut::new();
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let data = frame.into_data().unwrap_or_default();
+            let room = REFUSAL_BODY - kept.len();
+            kept.extend_from_slice(&data[..data.len().min(room)]);
+            if kept.len() == REFUSAL_BODY {
+                return;
+            }
+        }
+    };
+    let _ = timeout(REFUSAL_PATIENCE, reading).await;
+    kept.freeze()
+}
+
+/// The first address of a host that takes a connection; each is given a head start over the next.
+async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let addresses: Vec<SocketAddr> = lookup_host((bare, port)).await?.collect();
+    let mut attempts: FuturesUnordered<_> = (0u32..)
+        .zip(addresses)
+        .map(|(place, address)| async move {
+            sleep(STAGGER * place).await;
+            TcpStream::connect(address).await
+        })
+        .collect();
+    let mut first = None;
+    while let Some(attempt) = attempts.next().await {
+        match attempt {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| io::Error::other("the name has no address")))
+}
+
+fn lost(error: &io::Error) -> CloseReason {
+    CloseReason::Unreachable {
+        refused: is_refusal(error),
+        message: error.to_string(),
+    }
+}
+
+fn unreachable(message: String) -> CloseReason {
+    CloseReason::Unreachable {
+        refused: false,
+        message,
+    }
+}
+
+/// Whether nothing listens there at all.
+pub(crate) fn is_refusal(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+    )
+}

@@ -1,0 +1,53 @@
+//! Reading the body of an answer, bounded in size and in silence.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Response;
+use tokio::time::timeout;
+
+use super::failure::root_cause;
+
+/// Why a body was not read whole.
+pub(super) enum Unread {
+    /// It is larger than asked for; this is its beginning.
+    TooLarge(Bytes),
+    /// Nothing came for too long.
+    Stalled,
+    /// The connection broke.
+    Cut(String),
+}
+
+/// Reads a body up to a cap, however slowly it flows, as long as it flows.
+pub(super) async fn bounded(
+    mut response: Response,
+    limit: usize,
+    idle: Duration,
+) -> Result<Bytes, Unread> {
+    let mut first = None;
+    let mut whole = BytesMut::new();
+    loop {
+        let chunk = match timeout(idle, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            // One chunk is the usual case and is not copied.
+            Ok(Ok(None)) if whole.is_empty() => return Ok(first.unwrap_or_default()),
+            Ok(Ok(None)) => return Ok(whole.freeze()),
+            Ok(Err(error)) => return Err(Unread::Cut(root_cause(&error))),
+            Err(_) => return Err(Unread::Stalled),
+        };
+        if let Some(first) = first.take() {
+            let first: Bytes = first;
+            whole.extend_from_slice(&first);
+        }
+        let room = limit - whole.len();
+        if chunk.len() > room {
+            whole.extend_from_slice(&chunk[..room]);
+            return Err(Unread::TooLarge(whole.freeze()));
+        }
+        if whole.is_empty() {
+            first = Some(chunk);
+        } else {
+            whole.extend_from_slice(&chunk);
+        }
+    }
+}

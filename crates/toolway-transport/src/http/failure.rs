@@ -1,0 +1,125 @@
+//! What went wrong with an HTTP request, told apart.
+//!
+//! Owns the one classification of the client library's errors and of answers that are no success.
+
+use std::error::Error as _;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::Response;
+use tokio::time::timeout;
+
+use super::body::{Unread, bounded};
+use crate::client::dial::is_refusal;
+use crate::error::SendFailure;
+
+/// How much of an error's body is kept.
+pub(super) const ERROR_BODY: usize = 64 * 1024;
+
+/// How long an error's body may take.
+pub(super) const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+
+/// An answer that is no success.
+pub(super) async fn refused(response: Response) -> SendFailure {
+    let status = response.status().as_u16();
+    let www_authenticate = challenges(response.headers());
+    let retry_after = retry_after(response.headers(), SystemTime::now());
+    let body = match timeout(
+        ERROR_PATIENCE,
+        bounded(response, ERROR_BODY, ERROR_PATIENCE),
+    )
+    .await
+    {
+        Ok(Ok(body) | Err(Unread::TooLarge(body))) => body,
+        Ok(Err(Unread::Cut(_) | Unread::Stalled)) | Err(_) => Bytes::new(),
+    };
+    // Whether it carried a session is known to who made it.
+    SendFailure::Status {
+        status,
+        www_authenticate,
+        body,
+        had_session: false,
+        retry_after,
+    }
+}
+
+/// All challenges of an answer. Several lines of this header are one list; a stray byte in one
+/// must not lose the rest.
+pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
+    let lines: Vec<_> = headers
+        .get_all(WWW_AUTHENTICATE)
+        .iter()
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
+}
+
+/// How long a server asks to be left alone: in seconds, or until a date.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(text).ok()?;
+    // A date that has passed asks for nothing.
+    Some(until.duration_since(now).unwrap_or_default())
+}
+
+/// Why a request did not get out, or got no answer.
+pub(super) fn unsent(error: &reqwest::Error) -> SendFailure {
+    if error.is_timeout() && !error.is_connect() {
+        return SendFailure::TimedOut;
+    }
+    let message = root_cause(error);
+    if !error.is_connect() {
+        return SendFailure::Cut(message);
+    }
+    let mut cause = error.source();
+    let mut refused = false;
+    while let Some(error) = cause {
+        refused |= error.downcast_ref::<io::Error>().is_some_and(is_refusal);
+        cause = error.source();
+    }
+    SendFailure::Unreachable { refused, message }
+}
+
+/// The innermost message: the outer ones repeat the URL, which may hold a secret.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    if std::ptr::addr_eq(cause, error) {
+        "the request failed".to_owned()
+    } else {
+        cause.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn rel_27_retry_after_counts_seconds_or_names_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (text, seconds) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("-1", None),
+            ("soon", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+            let expected = seconds.map(Duration::from_secs);
+            assert_eq!(retry_after(&headers, now), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Legacy HTTP+SSE (2024-11-05): one long GET on which the server speaks, and POSTs to it.
+//!
+//! Owns the order of the two: the stream first, then the `endpoint` event that says where to
+//! post. The stream *is* the connection: when it ends, so does the channel, and whoever opened
+//! it opens another. Requests, redirects and the decoder are those of [`crate::http`].
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Method};
+use reqwest::Response;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+use toolway_types::{RemoteSpec, Untrusted};
+use toolway_wire::envelope;
+use url::Url;
+
+use crate::channel::{Channel, Command, Event, Inbox, Outgoing, QUEUE_LEN, Tag, report_end};
+use crate::error::{CloseReason, OpenError, SendFailure};
+use crate::http::endpoint::{Answer, Endpoint};
+use crate::http::failure::root_cause;
+use crate::http::stream::watchdog::Watchdog;
+use crate::http::stream::{Decoder, StreamEvent, TooLarge};
+use crate::{Limits, OpenOptions};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// How long later messages wait for a notification to arrive before them.
+const HOLD: Duration = Duration::from_secs(2);
+
+/// Opens a channel. The stream is asked for as soon as the driver runs.
+pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
+    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+    let endpoint = Endpoint::new(spec, options)?;
+    let url = spec.url.clone();
+    let driver = Box::pin(async move {
+        let mut inbox = Inbox::new(command_queue);
+        let reason = match inbox.while_opening(Stream::open(&endpoint, &url)).await {
+            None => CloseReason::Asked,
+            Some(Err(reason)) => reason,
+            Some(Ok((stream, target))) => {
+                let posts = Posts::new(endpoint.at(target));
+                run(inbox, stream, posts, &event_queue).await
+            }
+        };
+        report_end(&event_queue, reason).await;
+    });
+    Ok(Channel {
+        commands,
+        events,
+        driver,
+        log: None,
+    })
+}
+
+/// Carries messages both ways until one side ends.
+async fn run(
+    inbox: Inbox,
+    stream: Stream,
+    posts: Posts,
+    events: &mpsc::Sender<Event>,
+) -> CloseReason {
+    // Two loops side by side: a full queue in one direction must not hold up the other.
+    tokio::select! {
+        biased;
+        reason = stream.carry_up(events) => reason,
+        () = posts.carry_down(inbox, events) => CloseReason::Asked,
+    }
+}
+
+/// The stream on which everything comes.
+struct Stream {
+    response: Response,
+    decoder: Decoder,
+    watchdog: Watchdog,
+    limits: Limits,
+}
+
+impl Stream {
+    /// Opens the stream and waits until it says where to post. A proxy that holds back the first
+    /// bytes makes this fail in time, instead of leaving a session that never answers (REL-23).
+    async fn open(endpoint: &Endpoint, url: &Url) -> Result<(Self, Url), CloseReason> {
+        let opening = async {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, STREAM);
+            let answer = endpoint.send(&Method::GET, &headers, None).await;
+            let response = match answer.map_err(refusal)? {
+                Answer::Stream(response) => response,
+                Answer::Json(_) | Answer::Empty(_) => {
+                    let message = "the server answered something else than an event stream";
+                    return Err(CloseReason::Broken(message.to_owned()));
+                }
+            };
+            let limits = endpoint.limits.clone();
+            let mut stream = Self {
+                response,
+                decoder: Decoder::new(limits.sse_event),
+                watchdog: Watchdog::new(limits.keepalive, None),
+                limits,
+            };
+            let target = stream.endpoint(url).await?;
+            Ok((stream, target))
+        };
+        let patience = endpoint.limits.first_byte;
+        timeout(patience, opening).await.unwrap_or_else(|_| {
+            Err(unreachable(format!(
+                "no `endpoint` event within {} s; a proxy may be holding the stream back",
+                patience.as_secs_f32()
+            )))
+        })
+    }
+
+    /// Waits for the event that says where to post. Only the same origin may be named: what is
+    /// posted carries the configured headers.
+    async fn endpoint(&mut self, url: &Url) -> Result<Url, CloseReason> {
+        loop {
+            let text = match self.next_event().await? {
+                StreamEvent::Endpoint(data) => String::from_utf8_lossy(&data).into_owned(),
+                // Nothing has been asked yet, so nothing else can matter.
+                StreamEvent::Message(_) | StreamEvent::Oversized(_) => continue,
+            };
+            let target = self.response.url().join(text.trim()).ok();
+            return target
+                .filter(|target| target.origin() == url.origin())
+                .ok_or_else(|| {
+                    let shown = Untrusted::new(text.as_str());
+                    CloseReason::Broken(format!(
+                        "the server wants messages posted to another origin: `{}`",
+                        shown.line()
+                    ))
+                });
+        }
+    }
+
+    async fn carry_up(mut self, events: &mpsc::Sender<Event>) -> CloseReason {
+        loop {
+            let event = match self.next_event().await {
+                Ok(StreamEvent::Message(data)) => data,
+                Ok(StreamEvent::Oversized(id_hint)) => {
+                    let limit = self.limits.sse_event;
+                    let _ = events.send(Event::Oversized { id_hint, limit }).await;
+                    continue;
+                }
+                // It was said once; a server cannot move a session.
+                Ok(StreamEvent::Endpoint(_)) => continue,
+                Err(reason) => return reason,
+            };
+            let parts = match envelope::split_batch(&event) {
+                None => vec![event],
+                Some(parts) => parts
+                    .iter()
+                    .map(|part| bytes::Bytes::copy_from_slice(part.get().as_bytes()))
+                    .collect(),
+            };
+            for part in parts {
+                // Nobody listening means that the channel is about to end.
+                if events.send(Event::Message(part)).await.is_err() {
+                    return CloseReason::Asked;
+                }
+            }
+        }
+    }
+
+    /// The next event, or how the stream ended.
+    async fn next_event(&mut self) -> Result<StreamEvent, CloseReason> {
+        loop {
+            match self.decoder.next_event() {
+                Ok(Some(event)) => return Ok(event),
+                Ok(None) => {}
+                Err(TooLarge) => {
+                    self.decoder.skip();
+                    continue;
+                }
+            }
+            let chunk = self.response.chunk();
+            match self.watchdog.guard(&self.decoder, chunk).await {
+                Ok(Ok(Some(chunk))) => self.decoder.feed(&chunk),
+                Ok(Ok(None)) => return Err(CloseReason::EndOfStream { stderr: Vec::new() }),
+                Ok(Err(error)) => return Err(unreachable(root_cause(&error))),
+                Err(silent) => return Err(unreachable(silent.to_string())),
+            }
+        }
+    }
+}
+
+/// What became of a message.
+struct Posted {
+    tag: Option<Tag>,
+    result: Result<(), SendFailure>,
+}
+
+/// The messages on their way to the server.
+struct Posts {
+    endpoint: Endpoint,
+    under_way: FuturesUnordered<BoxFuture<'static, Posted>>,
+    /// Until when later messages wait for a notification.
+    held_until: Option<Instant>,
+}
+
+impl Posts {
+    fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            under_way: FuturesUnordered::new(),
+            held_until: None,
+        }
+    }
+
+    /// Posts until the end is asked for.
+    async fn carry_down(mut self, mut inbox: Inbox, events: &mpsc::Sender<Event>) {
+        loop {
+            let hold = self.held_until;
+            tokio::select! {
+                command = inbox.next(), if hold.is_none() => match command {
+                    Some(Command::Send(outgoing)) => self.start(outgoing),
+                    // Its answer would come on the stream that all share: nothing to close.
+                    Some(Command::Abandon(_)) => {}
+                    None => break,
+                },
+                Some(posted) = self.under_way.next() => match (posted.tag, posted.result) {
+                    (Some(tag), Err(failure)) => {
+                        let _ = events.send(Event::Failed { tag, failure }).await;
+                    }
+                    (None, Err(failure)) => {
+                        tracing::debug!(?failure, "a notification was not delivered");
+                        self.held_until = None;
+                    }
+                    (None, Ok(())) => self.held_until = None,
+                    (Some(_), Ok(())) => {}
+                },
+                () = sleep_until(hold.unwrap_or_else(Instant::now)), if hold.is_some() => {
+                    self.held_until = None;
+                }
+            }
+        }
+        // What was said last, such as that nobody waits any more, is still delivered.
+        let rest = async { while self.under_way.next().await.is_some() {} };
+        let _ = timeout(crate::http::FAREWELL, rest).await;
+    }
+
+    fn start(&mut self, outgoing: Outgoing) {
+        let Outgoing {
+            bytes,
+            tag,
+            headers: own,
+        } = outgoing;
+        if tag.is_none() {
+            // `initialized` must not be overtaken by the first real request.
+            self.held_until = Some(Instant::now() + HOLD);
+        }
+        let endpoint = self.endpoint.clone();
+        self.under_way.push(Box::pin(async move {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, JSON);
+            headers.extend(own);
+            let result = endpoint.deliver(&headers, &bytes).await;
+            Posted { tag, result }
+        }));
+    }
+}
+
+/// Why the stream was not opened.
+fn refusal(failure: SendFailure) -> CloseReason {
+    let shown = |text: &str| Untrusted::new(text).line().to_string();
+    match failure {
+        SendFailure::Unreachable { refused, message } => {
+            CloseReason::Unreachable { refused, message }
+        }
+        SendFailure::Cut(message) => unreachable(message),
+        SendFailure::TimedOut => unreachable("no answer in time".to_owned()),
+        SendFailure::Status {
+            status,
+            www_authenticate,
+            body,
+            ..
+        } => CloseReason::Refused {
+            status,
+            www_authenticate,
+            body,
+        },
+        SendFailure::NotMcp { content_type } => CloseReason::Broken(format!(
+            "the server answered `{}`, which is not an event stream",
+            shown(&content_type)
+        )),
+        SendFailure::Encoded { encoding } => CloseReason::Broken(format!(
+            "the server compressed its answer (`{}`), which was not asked for",
+            shown(&encoding)
+        )),
+        SendFailure::Redirected { location } => CloseReason::Broken(format!(
+            "the server redirects to another origin: `{}`",
+            shown(&location)
+        )),
+        SendFailure::TooLarge { limit } => {
+            CloseReason::Broken(format!("the answer is larger than {limit} bytes"))
+        }
+    }
+}
+
+fn unreachable(message: String) -> CloseReason {
+    CloseReason::Unreachable {
+        refused: false,
+        message,
+    }
+}

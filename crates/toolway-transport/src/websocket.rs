@@ -1,0 +1,275 @@
+//! WebSocket, subprotocol `mcp`: one text frame is one message.
+//!
+//! Owns the channel: two loops over one connection, signs of life, and the goodbye. How the
+//! connection comes about is in [`handshake`], what travels on it in [`frame`].
+
+mod frame;
+mod handshake;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use tokio::io::{
+    AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, split as split_socket,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval_at, timeout};
+use toolway_types::{RemoteSpec, Untrusted};
+use url::Url;
+
+use crate::channel::{Channel, Command, Event, Inbox, QUEUE_LEN, report_end};
+use crate::client::dial::{Dialer, Socket};
+use crate::error::{CloseReason, OpenError};
+use crate::http::endpoint::configured;
+use crate::{Limits, OpenOptions};
+use frame::{Decoder, Incoming};
+
+/// How long the goodbye may take.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How many signs of life may wait to be given; a server that asks for more gets fewer.
+const PONGS: usize = 8;
+
+/// A normal end (RFC 6455, 7.4.1).
+const NORMAL: u16 = 1000;
+/// The server goes away.
+const GOING_AWAY: u16 = 1001;
+/// The server broke the protocol.
+const PROTOCOL_ERROR: u16 = 1002;
+
+/// Opens a channel. The connection is made as soon as the driver runs.
+pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
+    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+    let url = as_http(&spec.url);
+    let opening = Opening {
+        dialer: options.client.dialer(&url)?,
+        configured: configured(spec)?,
+        limits: options.limits.clone(),
+        url,
+    };
+    let driver = Box::pin(async move {
+        let mut inbox = Inbox::new(command_queue);
+        let reason = match inbox.while_opening(opening.open()).await {
+            None => CloseReason::Asked,
+            Some(Err(reason)) => reason,
+            Some(Ok(socket)) => run(socket, inbox, &event_queue, &opening.limits).await,
+        };
+        report_end(&event_queue, reason).await;
+    });
+    Ok(Channel {
+        commands,
+        events,
+        driver,
+        log: None,
+    })
+}
+
+/// The URL of the request that begins it.
+fn as_http(url: &Url) -> Url {
+    let text = match url.scheme() {
+        "ws" => url.as_str().replacen("ws:", "http:", 1),
+        "wss" => url.as_str().replacen("wss:", "https:", 1),
+        _ => return url.clone(),
+    };
+    // Both pairs have the same shape and default ports, so this is never the fallback.
+    text.parse().unwrap_or_else(|_| url.clone())
+}
+
+struct Opening {
+    dialer: Dialer,
+    url: Url,
+    configured: HeaderMap,
+    limits: Limits,
+}
+
+impl Opening {
+    async fn open(&self) -> Result<Socket, CloseReason> {
+        let patience = self.limits.first_byte;
+        let shaking = handshake::shake(&self.dialer, &self.url, &self.configured);
+        timeout(patience, shaking).await.unwrap_or_else(|_| {
+            let seconds = patience.as_secs_f32();
+            Err(unreachable(format!("no answer within {seconds} s")))
+        })
+    }
+}
+
+/// Carries messages both ways until one side ends.
+async fn run(
+    socket: Socket,
+    mut inbox: Inbox,
+    events: &mpsc::Sender<Event>,
+    limits: &Limits,
+) -> CloseReason {
+    let (reader, writer) = split_socket(socket);
+    let (pongs, due) = mpsc::channel(PONGS);
+    let mut upward = Upward {
+        reader,
+        decoder: Decoder::new(limits.websocket_message),
+        pongs,
+        patience: limits.ping * 2,
+        limit: limits.websocket_message,
+    };
+    let mut downward = Downward {
+        writer,
+        due,
+        patience: limits.write_stall,
+    };
+    let reason = tokio::select! {
+        biased;
+        reason = upward.carry(events) => reason,
+        reason = downward.carry(&mut inbox, limits.ping) => reason,
+    };
+    let code = match &reason {
+        CloseReason::Unreachable { .. } => return reason,
+        CloseReason::Broken(_) => PROTOCOL_ERROR,
+        _ => NORMAL,
+    };
+    let _ = timeout(FAREWELL, async {
+        downward.say(frame::close(code)).await.ok();
+        if reason == CloseReason::Asked {
+            upward.drain().await;
+        }
+        downward.writer.shutdown().await.ok();
+    })
+    .await;
+    reason
+}
+
+/// From the server to us.
+struct Upward {
+    reader: ReadHalf<Socket>,
+    decoder: Decoder,
+    pongs: mpsc::Sender<Bytes>,
+    /// Without any byte for this long, the other side is gone: it was asked twice.
+    patience: Duration,
+    limit: usize,
+}
+
+impl Upward {
+    async fn carry(&mut self, events: &mpsc::Sender<Event>) -> CloseReason {
+        loop {
+            let event = match self.next().await {
+                Ok(Incoming::Message(message)) => Event::Message(message),
+                Ok(Incoming::Oversized(id_hint)) => Event::Oversized {
+                    id_hint,
+                    limit: self.limit,
+                },
+                Ok(Incoming::Ping(payload)) => {
+                    let _ = self.pongs.try_send(payload);
+                    continue;
+                }
+                Ok(Incoming::Pong) => continue,
+                Ok(Incoming::Close { code, reason }) => return farewell(code, &reason),
+                Err(reason) => return reason,
+            };
+            // Nobody listening means that the channel is about to end.
+            if events.send(event).await.is_err() {
+                return CloseReason::Asked;
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<Incoming, CloseReason> {
+        loop {
+            match self.decoder.next() {
+                Ok(Some(incoming)) => return Ok(incoming),
+                Ok(None) => {}
+                Err(violation) => return Err(CloseReason::Broken(violation.to_string())),
+            }
+            let reading = self.reader.read_buf(self.decoder.buffer());
+            match timeout(self.patience, reading).await {
+                Ok(Ok(0)) => return Err(unreachable("it ended without a goodbye".to_owned())),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(unreachable(error.to_string())),
+                Err(_) => {
+                    let seconds = self.patience.as_secs_f32();
+                    let message = format!("no sign of life for {seconds} s");
+                    return Err(unreachable(message));
+                }
+            }
+        }
+    }
+
+    /// Waits for the server's goodbye; whatever else it still says is lost.
+    async fn drain(&mut self) {
+        while !matches!(self.next().await, Ok(Incoming::Close { .. }) | Err(_)) {}
+    }
+}
+
+/// From us to the server.
+struct Downward {
+    writer: WriteHalf<Socket>,
+    due: mpsc::Receiver<Bytes>,
+    patience: Duration,
+}
+
+impl Downward {
+    async fn carry(&mut self, inbox: &mut Inbox, every: Duration) -> CloseReason {
+        let mut pings = interval_at(Instant::now() + every, every);
+        loop {
+            let frame = tokio::select! {
+                command = inbox.next() => match command {
+                    Some(Command::Send(outgoing)) => frame::text(outgoing.bytes),
+                    // Its answer would come on the connection that all share: nothing to close.
+                    Some(Command::Abandon(_)) => continue,
+                    None => return CloseReason::Asked,
+                },
+                Some(payload) = self.due.recv() => frame::pong(payload),
+                _ = pings.tick() => frame::ping(),
+            };
+            if let Err(reason) = self.say(frame).await {
+                return reason;
+            }
+        }
+    }
+
+    async fn say(&mut self, frame: Result<Vec<u8>, getrandom::Error>) -> Result<(), CloseReason> {
+        let frame = frame.map_err(|error| CloseReason::Broken(error.to_string()))?;
+        let writing = async {
+            self.writer.write_all(&frame).await?;
+            self.writer.flush().await
+        };
+        match timeout(self.patience, writing).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(unreachable(error.to_string())),
+            Err(_) => Err(unreachable(format!(
+                "the server has not read for {} s",
+                self.patience.as_secs_f32()
+            ))),
+        }
+    }
+}
+
+/// What the server's goodbye means.
+fn farewell(code: Option<u16>, reason: &str) -> CloseReason {
+    let meaning = match code {
+        None | Some(NORMAL | GOING_AWAY) => {
+            return CloseReason::EndOfStream { stderr: Vec::new() };
+        }
+        Some(PROTOCOL_ERROR) => "protocol error",
+        Some(1003) => "data it cannot take",
+        Some(1007) => "invalid data",
+        Some(1008) => "against its policy",
+        Some(1009) => "message too large",
+        Some(1011) => "internal error",
+        Some(1012) => "restarting",
+        Some(1013) => "try again later",
+        Some(_) => "for a reason of its own",
+    };
+    let code = code.unwrap_or_default();
+    let mut message = format!("the server closed it with code {code} ({meaning})");
+    let reason = Untrusted::new(reason).line().to_string();
+    if !reason.is_empty() {
+        message = format!("{message}: {reason}");
+    }
+    CloseReason::Broken(message)
+}
+
+fn unreachable(message: String) -> CloseReason {
+    CloseReason::Unreachable {
+        refused: false,
+        message,
+    }
+}

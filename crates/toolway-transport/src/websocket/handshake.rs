@@ -1,0 +1,114 @@
+//! How an HTTP connection becomes a WebSocket (RFC 6455, 4).
+//!
+//! Owns the request, and what of the answer must hold. No extension is offered and none accepted,
+//! so nothing is ever compressed.
+
+use bytes::Bytes;
+use http::header::{
+    CONNECTION, HOST, HeaderName, LOCATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE, USER_AGENT,
+};
+use http::{HeaderMap, Request};
+use http_body_util::Empty;
+use toolway_types::Untrusted;
+use tungstenite::handshake::client::generate_key;
+use tungstenite::handshake::derive_accept_key;
+use url::{Position, Url};
+
+use crate::client::dial::{Dialer, Socket, Taken, take_over};
+use crate::error::CloseReason;
+use crate::http::failure::challenges;
+
+/// The subprotocol.
+const MCP: &str = "mcp";
+
+/// Connects and has the connection turned into a WebSocket. The URL is an HTTP one.
+pub(super) async fn shake(
+    dialer: &Dialer,
+    url: &Url,
+    configured: &HeaderMap,
+) -> Result<Socket, CloseReason> {
+    let socket = dialer.dial(url).await?;
+    let key = generate_key();
+    let request = request(dialer, url, configured, &key)
+        .map_err(|error| CloseReason::Broken(error.to_string()))?;
+    match take_over(socket, request).await? {
+        Taken::Over(socket, headers) => {
+            check(&headers, &key)?;
+            Ok(socket)
+        }
+        Taken::Refused {
+            status,
+            headers,
+            body,
+        } if status.is_client_error() || status.is_server_error() => Err(CloseReason::Refused {
+            status: status.as_u16(),
+            www_authenticate: challenges(&headers),
+            body,
+        }),
+        Taken::Refused {
+            status, headers, ..
+        } => {
+            let message = match text(&headers, &LOCATION) {
+                Some(location) if status.is_redirection() => {
+                    format!("the server redirects to `{location}`, which is not followed")
+                }
+                _ => format!("the server answered HTTP {status} instead of opening a WebSocket"),
+            };
+            Err(CloseReason::Broken(message))
+        }
+    }
+}
+
+fn request(
+    dialer: &Dialer,
+    url: &Url,
+    configured: &HeaderMap,
+    key: &str,
+) -> Result<Request<Empty<Bytes>>, http::Error> {
+    let mut request = Request::get(&url[Position::BeforePath..Position::AfterQuery])
+        .header(USER_AGENT, &dialer.user_agent)
+        .body(Empty::new())?;
+    let headers = request.headers_mut();
+    headers.extend(configured.clone());
+    let authority = &url[Position::BeforeHost..Position::AfterPort];
+    for (name, value) in [
+        (HOST, authority),
+        (CONNECTION, "Upgrade"),
+        (UPGRADE, "websocket"),
+        (SEC_WEBSOCKET_VERSION, "13"),
+        (SEC_WEBSOCKET_KEY, key),
+        (SEC_WEBSOCKET_PROTOCOL, MCP),
+    ] {
+        headers.insert(name, value.parse()?);
+    }
+    Ok(request)
+}
+
+fn check(headers: &HeaderMap, key: &str) -> Result<(), CloseReason> {
+    let broken = |message: String| Err(CloseReason::Broken(message));
+    let upgrade = text(headers, &UPGRADE).unwrap_or_default();
+    if !upgrade.eq_ignore_ascii_case("websocket")
+        || text(headers, &SEC_WEBSOCKET_ACCEPT) != Some(derive_accept_key(key.as_bytes()))
+    {
+        return broken("the server's WebSocket handshake is not valid".to_owned());
+    }
+    if let Some(extension) = text(headers, &SEC_WEBSOCKET_EXTENSIONS) {
+        return broken(format!(
+            "the server uses the WebSocket extension `{extension}`, which was not offered"
+        ));
+    }
+    // Naming none is allowed, and simple servers do; naming another one means another protocol.
+    match text(headers, &SEC_WEBSOCKET_PROTOCOL) {
+        Some(other) if other != MCP => broken(format!(
+            "the server chose the WebSocket subprotocol `{other}`, not `{MCP}`"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    let value = headers.get(name)?;
+    let value = String::from_utf8_lossy(value.as_bytes());
+    Some(Untrusted::new(&*value).line().to_string())
+}

@@ -1,0 +1,140 @@
+//! How long an answer may be used again: `ttlMs`, and the small cache that honours it.
+//!
+//! Owns the cache of one session and the spread of waits. Nothing of it is shared between
+//! sessions, so what a server marks as private never leaves the connection it was sent over.
+//! When lists are fetched again is `follow.rs`'s.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use toolway_types::Era;
+
+use super::{RequestOptions, Session};
+use crate::error::RequestError;
+
+/// How many answers are kept: the least recently used goes first.
+pub(crate) const ENTRIES: usize = 20;
+
+/// A larger answer is not kept.
+const LARGEST: usize = 1 << 20;
+
+/// However long a server says, no answer is believed for longer.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The answers of one session that are still fresh.
+#[derive(Debug, Default)]
+pub(crate) struct Freshness(Mutex<VecDeque<Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    method: &'static str,
+    params: Box<str>,
+    result: Box<RawValue>,
+    fresh_until: Instant,
+}
+
+impl Freshness {
+    fn entries(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A fresh answer to exactly this request.
+    fn get(&self, method: &str, params: &RawValue) -> Option<Box<RawValue>> {
+        let now = Instant::now();
+        let mut entries = self.entries();
+        entries.retain(|entry| entry.fresh_until > now);
+        let place = entries
+            .iter()
+            .position(|entry| entry.method == method && *entry.params == *params.get())?;
+        let entry = entries.remove(place)?;
+        let result = entry.result.clone();
+        entries.push_back(entry);
+        Some(result)
+    }
+
+    /// Keeps an answer for as long as it says.
+    fn put(&self, method: &'static str, params: &RawValue, result: &RawValue) {
+        let Some(ttl) = time_to_live(result) else {
+            return;
+        };
+        if result.get().len() > LARGEST {
+            return;
+        }
+        let mut entries = self.entries();
+        entries.retain(|entry| entry.method != method || *entry.params != *params.get());
+        if entries.len() == ENTRIES {
+            entries.pop_front();
+        }
+        entries.push_back(Entry {
+            method,
+            params: params.get().into(),
+            result: result.to_owned(),
+            fresh_until: Instant::now() + ttl,
+        });
+    }
+
+    /// The server said that this resource changed.
+    pub(super) fn forget_resource(&self, uri: &str) {
+        self.entries().retain(|entry| {
+            let params: Value = serde_json::from_str(&entry.params).unwrap_or_default();
+            params["uri"] != uri
+        });
+    }
+}
+
+impl Session {
+    /// Sends a request, or answers it from the cache while the last answer to the same request is
+    /// fresh. An answer that took rounds of input depends on more than the request and is never
+    /// kept.
+    pub(crate) async fn cached(
+        &self,
+        method: &'static str,
+        params: Box<RawValue>,
+        options: RequestOptions<'_>,
+    ) -> Result<Box<RawValue>, RequestError> {
+        let freshness = self.0.correlator.reception().freshness();
+        if let Some(result) = freshness.get(method, &params) {
+            return Ok(result);
+        }
+        let answered = self.answer(method, params.clone(), options).await?;
+        if self.0.facts.era == Era::Modern && answered.rounds == 0 {
+            freshness.put(method, &params, &answered.result);
+        }
+        Ok(answered.result)
+    }
+}
+
+/// For how long a result is fresh; `None` for one that is stale at once.
+fn time_to_live(result: &RawValue) -> Option<Duration> {
+    #[derive(Deserialize)]
+    struct Hints {
+        #[serde(default, rename = "ttlMs")]
+        ttl_ms: Value,
+    }
+    let hints: Hints = serde_json::from_str(result.get()).ok()?;
+    lifetime(hints.ttl_ms.as_u64())
+}
+
+/// What a `ttlMs` means: absent and nought say nothing, and nothing is for ever.
+pub(crate) fn lifetime(ttl_ms: Option<u64>) -> Option<Duration> {
+    ttl_ms
+        .filter(|ttl| *ttl > 0)
+        .map(|ttl| Duration::from_millis(ttl).min(LONGEST))
+}
+
+/// The wait, and up to a quarter more, so that many who wait for the same do not ask at once.
+pub(crate) fn spread(wait: Duration) -> Duration {
+    // Each state is seeded anew, which is all the chance that is needed here.
+    let chance = RandomState::new().hash_one(()) % 1024;
+    let share = u32::try_from(chance).unwrap_or_default();
+    wait + wait / 4 * share / 1024
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,339 @@
+//! `subscriptions/listen`: the one long request over which a modern server says what changed.
+//!
+//! Owns opening it, telling its notifications from those of others, and opening it again when it
+//! ends, with a budget. What a change leads to is `follow.rs`'s; that changes between two
+//! subscriptions are lost is told to it by [`Standing::openings`].
+//!
+//! The request is none of a caller's: it has no time limit, nobody waits for it, and the end of
+//! the channel is its end.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use toolway_types::{Era, Untrusted};
+use toolway_wire::Id;
+use toolway_wire::era::{meta_key, method};
+use toolway_wire::error::METHOD_NOT_FOUND;
+
+use super::correlator::Deadline;
+use super::freshness::spread;
+use super::inbound::{Inbound, List};
+use super::{Session, modern, raw, refine};
+use crate::error::RequestError;
+
+/// How long the acknowledgement, the first thing a server sends, may take.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
+
+/// The pause before the first reopening; it doubles with each one.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// How often in a row a subscription may fail to be acknowledged.
+const BUDGET: u32 = 5;
+
+/// A subscription that lived this long was no failure.
+const LIVED: Duration = Duration::from_secs(60);
+
+/// Which lists' changes are asked for, or acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Filter {
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+}
+
+/// How the subscription stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Standing {
+    /// What the server promised to announce, while a subscription is open.
+    pub acknowledged: Filter,
+    /// How many subscriptions were acknowledged so far. What changed before the newest of them
+    /// may never have been announced.
+    pub openings: u64,
+    /// What is wrong with it.
+    pub trouble: Option<String>,
+}
+
+impl Filter {
+    /// Whether changes of this list are in it.
+    pub(crate) fn covers(self, list: List) -> bool {
+        match list {
+            List::Tools => self.tools,
+            List::Resources => self.resources,
+            List::Prompts => self.prompts,
+        }
+    }
+
+    fn select(chosen: impl Fn(List) -> bool) -> Self {
+        Self {
+            tools: chosen(List::Tools),
+            resources: chosen(List::Resources),
+            prompts: chosen(List::Prompts),
+        }
+    }
+
+    fn lists(self) -> impl Iterator<Item = List> {
+        List::ALL.into_iter().filter(move |list| self.covers(*list))
+    }
+
+    fn read(notifications: &Value) -> Self {
+        Self::select(|list| notifications[key(list)] == true)
+    }
+
+    fn write(self) -> Value {
+        self.lists()
+            .map(|list| (key(list).to_owned(), Value::Bool(true)))
+            .collect::<Map<_, _>>()
+            .into()
+    }
+}
+
+fn key(list: List) -> &'static str {
+    match list {
+        List::Tools => "toolsListChanged",
+        List::Resources => "resourcesListChanged",
+        List::Prompts => "promptsListChanged",
+    }
+}
+
+/// Where the subscriptions of one channel are known by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Desk(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    /// Every subscription there was: few, because reopening has a budget and pauses.
+    ids: Vec<u64>,
+    waiting: Option<oneshot::Sender<Filter>>,
+}
+
+/// How many ids of earlier subscriptions are known.
+const REMEMBERED_IDS: usize = 16;
+
+impl Desk {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Expects messages of this subscription; what is returned hears of the acknowledgement.
+    fn open(&self, id: u64) -> oneshot::Receiver<Filter> {
+        let (sender, receiver) = oneshot::channel();
+        let mut entries = self.entries();
+        if entries.ids.len() == REMEMBERED_IDS {
+            entries.ids.remove(0);
+        }
+        entries.ids.push(id);
+        entries.waiting = Some(sender);
+        receiver
+    }
+
+    fn acknowledge(&self, id: u64, filter: Filter) {
+        let mut entries = self.entries();
+        if entries.ids.last() == Some(&id)
+            && let Some(waiting) = entries.waiting.take()
+        {
+            let _ = waiting.send(filter);
+        }
+    }
+
+    fn knows(&self, id: u64) -> bool {
+        self.entries().ids.contains(&id)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params<'a> {
+    #[serde(default, rename = "_meta")]
+    meta: Option<Map<String, Value>>,
+    #[serde(default)]
+    notifications: Value,
+    #[serde(default, borrow)]
+    request_id: Option<&'a RawValue>,
+}
+
+/// Takes what belongs to a subscription; `None` leaves the notification to others.
+pub(super) fn hear(name: &str, params: Option<&RawValue>, desk: &Desk) -> Option<Inbound> {
+    let is_change = matches!(
+        name,
+        method::TOOLS_CHANGED | method::RESOURCES_CHANGED | method::PROMPTS_CHANGED
+    );
+    if !is_change && name != method::SUBSCRIPTION_ACKNOWLEDGED && name != method::CANCELLED {
+        return None;
+    }
+    let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
+    if name == method::CANCELLED {
+        // Only for a subscription may a server say this of a request of ours, and it ends it.
+        let id = Id::read(params.request_id?).ok()??.as_ours()?;
+        return desk.knows(id).then(|| Inbound::Answer {
+            id,
+            outcome: Ok(raw("{}")),
+        });
+    }
+    let tag = params.meta?.remove(meta_key::SUBSCRIPTION_ID)?;
+    let ours = subscription_id(&tag).filter(|id| desk.knows(*id));
+    match ours {
+        Some(id) if !is_change => {
+            desk.acknowledge(id, Filter::read(&params.notifications));
+            Some(Inbound::Nothing)
+        }
+        Some(_) => None,
+        // A change on a subscription that nobody of ours opened is somebody else's.
+        None => Some(Inbound::Stray),
+    }
+}
+
+fn subscription_id(tag: &Value) -> Option<u64> {
+    match tag {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => Id::Text(text.clone()).as_ours(),
+        _ => None,
+    }
+}
+
+/// How one subscription ended.
+enum End {
+    /// With the channel.
+    Channel,
+    /// The server does not have the method; it will not learn it.
+    Unknown(RequestError),
+    /// Before it was acknowledged.
+    Unacknowledged(String),
+    /// After it lived this long.
+    Lived(Duration),
+}
+
+impl Session {
+    /// What this server offers to announce over a subscription: nothing in the legacy era, where
+    /// it speaks unasked.
+    pub(crate) fn announces(&self) -> Filter {
+        let facts = &self.0.facts;
+        if facts.era == Era::Legacy {
+            return Filter::default();
+        }
+        Filter::select(|list| facts.capabilities[list.word()]["listChanged"] == true)
+    }
+
+    /// Keeps one subscription open for as long as the channel lives and the budget lasts. Without
+    /// anything to ask for it ends at once.
+    pub(crate) async fn subscribe(self, standing: watch::Sender<Standing>) {
+        let wanted = self.announces();
+        if wanted == Filter::default() {
+            return;
+        }
+        let mut unacknowledged = 0;
+        let mut pause = PAUSE;
+        loop {
+            let end = self.listen(wanted, &standing).await;
+            standing.send_modify(|standing| standing.acknowledged = Filter::default());
+            match end {
+                End::Channel => return,
+                End::Unknown(error) => {
+                    give_up(&standing, &error.to_string());
+                    return;
+                }
+                End::Unacknowledged(why) => {
+                    unacknowledged += 1;
+                    tracing::debug!(why, unacknowledged, "the subscription was not acknowledged");
+                    if unacknowledged == BUDGET {
+                        give_up(&standing, &why);
+                        return;
+                    }
+                }
+                End::Lived(lived) => {
+                    unacknowledged = 0;
+                    tracing::debug!(?lived, "the subscription ended");
+                    if lived > LIVED {
+                        pause = PAUSE;
+                    }
+                }
+            }
+            tokio::time::sleep(spread(pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Opens one subscription and stays until it ends.
+    async fn listen(&self, wanted: Filter, standing: &watch::Sender<Standing>) -> End {
+        let correlator = &self.0.correlator;
+        let unsent = |problem: &dyn std::fmt::Display| End::Unacknowledged(problem.to_string());
+        let params = match to_raw_value(&json!({ "notifications": wanted.write() })) {
+            Ok(params) => params,
+            Err(error) => return unsent(&error),
+        };
+        let request = modern::Request {
+            method: method::SUBSCRIPTIONS_LISTEN,
+            params: &params,
+            deadline: Deadline::new(Duration::MAX, None),
+            progress: None,
+            tool: None,
+        };
+        let shaped = modern::shape(correlator, &self.0.client, self.0.delivery, request);
+        let exchange = match shaped {
+            Ok(exchange) => exchange,
+            Err(error) => return unsent(&error),
+        };
+        let acknowledged = correlator.reception().desk().open(exchange.id);
+        let mut ended = std::pin::pin!(correlator.exchange(exchange));
+        let filter = tokio::select! {
+            biased;
+            Ok(filter) = acknowledged => filter,
+            outcome = &mut ended => return match outcome.map_err(refine) {
+                Err(RequestError::Closed(_)) => End::Channel,
+                Err(error) if is_unknown(&error) => End::Unknown(error),
+                Err(error) => unsent(&error),
+                Ok(_) => unsent(&"it ended before it was acknowledged"),
+            },
+            () = tokio::time::sleep(ACKNOWLEDGED_WITHIN) => {
+                return unsent(&"it was not acknowledged in time");
+            }
+        };
+        let opened = Instant::now();
+        standing.send_modify(|standing| {
+            standing.acknowledged = filter;
+            standing.openings += 1;
+            standing.trouble = shortfall(wanted, filter);
+        });
+        match ended.await {
+            Err(RequestError::Closed(_)) => End::Channel,
+            _ => End::Lived(opened.elapsed()),
+        }
+    }
+}
+
+fn is_unknown(error: &RequestError) -> bool {
+    matches!(error, RequestError::Rpc(rpc) if rpc.code == METHOD_NOT_FOUND)
+}
+
+fn give_up(standing: &watch::Sender<Standing>, why: &str) {
+    let why = Untrusted::new(why);
+    standing.send_modify(|standing| {
+        standing.trouble = Some(format!(
+            "does not announce changes of what it offers, although it says that it does: \
+             `{}` failed: {why}",
+            method::SUBSCRIPTIONS_LISTEN
+        ));
+    });
+}
+
+/// What a server does not announce although it said that it would.
+fn shortfall(wanted: Filter, acknowledged: Filter) -> Option<String> {
+    let missing: Vec<&str> = wanted
+        .lists()
+        .filter(|list| !acknowledged.covers(*list))
+        .map(List::word)
+        .collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "does not announce changes of its {}, although it says that it does",
+            missing.join(" and ")
+        )
+    })
+}

@@ -75,14 +75,22 @@ impl ScriptedServer {
 }
 
 /// A test of another crate gets no path to this crate's programs from Cargo, so look beside the
-/// running test (`target/<profile>/deps/<test>`).
+/// running test (`target/<profile>/deps/<test>`) or example.
 fn find_or_build() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let profile = own
         .ancestors()
-        .find(|path| path.file_name() == Some(OsStr::new("deps")))
+        .find(|path| {
+            let name = path.file_name();
+            name == Some(OsStr::new("deps")) || name == Some(OsStr::new("examples"))
+        })
         .and_then(Path::parent)
-        .unwrap_or_else(|| panic!("`{}` is not below a `deps` folder", own.display()));
+        .unwrap_or_else(|| {
+            panic!(
+                "`{}` is not below a `deps` or `examples` folder",
+                own.display()
+            )
+        });
     let program = profile.join(format!("toolway-chaos{}", std::env::consts::EXE_SUFFIX));
     if modified(&program).is_none_or(|built| built < newest_source()) {
         build(profile);

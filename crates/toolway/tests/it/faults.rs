@@ -59,6 +59,8 @@ fn peers(script: &Script) -> Vec<(&'static str, Peer)> {
     vec![
         ("stdio", Peer::stdio(script.clone())),
         ("http", Peer::listening(script.clone(), Way::Http)),
+        ("sse", Peer::listening(script.clone(), Way::Sse)),
+        ("ws", Peer::listening(script.clone(), Way::WebSocket)),
     ]
 }
 

@@ -57,6 +57,16 @@ async fn rel_10_a_thousand_calls_fail_at_once_when_their_http_server_is_killed()
 }
 
 #[tokio::test]
+async fn rel_10_a_thousand_calls_fail_at_once_when_their_sse_server_is_killed() {
+    dies_with_calls_in_flight("sse", Peer::listening(script("victim"), Way::Sse)).await;
+}
+
+#[tokio::test]
+async fn rel_10_a_thousand_calls_fail_at_once_when_their_websocket_server_is_killed() {
+    dies_with_calls_in_flight("ws", Peer::listening(script("victim"), Way::WebSocket)).await;
+}
+
+#[tokio::test]
 async fn rel_12_a_process_that_is_stopped_costs_only_its_own_calls() {
     let check = LeakCheck::begin();
     let home = Home::new();

@@ -25,8 +25,13 @@ async fn main() {
     let canary = Canary::new();
     let stdio = server.entry_with_env([(canary.name(), canary.value())]);
     measure("stdio", stdio, times, &canary).await;
-    let http = server.serve_http();
-    measure("http", http.entry(), times, &canary).await;
+    for (way, listening) in [
+        ("http", server.serve_http()),
+        ("sse", server.serve_sse()),
+        ("ws", server.serve_ws()),
+    ] {
+        measure(way, listening.entry(), times, &canary).await;
+    }
 }
 
 async fn measure(way: &str, entry: Value, times: usize, canary: &Canary) {

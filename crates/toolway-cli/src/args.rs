@@ -8,7 +8,7 @@ use toolway_config::Flags;
 
 use crate::commands::{
     add, add_json, approve, call, completions, demo, doctor, explain, generate_docs, get, import,
-    list, man, remove, switch, tools,
+    list, logs, man, reconnect, remove, switch, tools,
 };
 use crate::exit;
 
@@ -100,6 +100,8 @@ pub(crate) enum Command {
     Import(import::ImportArgs),
     Explain(explain::ExplainArgs),
     Doctor(doctor::DoctorArgs),
+    Logs(logs::LogsArgs),
+    Reconnect(reconnect::ReconnectArgs),
     Tools(tools::ToolsArgs),
     Call(call::CallArgs),
     Completions(completions::CompletionsArgs),

@@ -4,10 +4,10 @@
 //! success, error, Ctrl-C — the host is shut down before the program exits.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolway::keeper::Keeper;
-use toolway::{Host, HostOptions, Protected, Protection, Shield};
+use toolway::{Host, HostOptions, Journal, Protected, Protection, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
@@ -17,6 +17,7 @@ use crate::commands::add::is_url;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Report;
+use crate::signals::Signals;
 
 /// Which servers a command needs.
 pub(crate) enum Wanted {
@@ -39,22 +40,55 @@ pub(crate) fn with_host<T>(
     }
     let options = host_options(context);
     block_on(async {
+        let mut signals = Signals::listen();
         let host = Host::start(plan, options);
         let outcome = tokio::select! {
             outcome = work(&host) => outcome,
-            () = interrupted() => Err(Report::new(Exit::TimedOut, "interrupted")
-                .hint("every server that was started has been stopped")),
+            () = signals.next() => Err(interrupted("every server that was started has been stopped")),
         };
-        host.shutdown().await;
+        end(host, &mut signals).await?;
         outcome
     })
+}
+
+/// Ends a host in an orderly way, or at once when a further signal asks for that: what runs of it
+/// is then killed with the runtime.
+pub(crate) async fn end(host: Host, signals: &mut Signals) -> Result<(), Report> {
+    tokio::select! {
+        () = host.shutdown() => Ok(()),
+        () = signals.next() => Err(interrupted("every server that was started has been killed")),
+    }
+}
+
+fn interrupted(hint: &str) -> Report {
+    Report::new(Exit::TimedOut, "interrupted").hint(hint)
+}
+
+/// Where the files that several runs share are kept.
+pub(crate) struct State<'a>(pub(crate) &'a Context);
+
+impl State<'_> {
+    /// What servers logged and what was said to them.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.0.environment.state_home().join("logs")
+    }
+
+    /// Which era each server spoke last time.
+    pub(crate) fn eras(&self) -> PathBuf {
+        self.0.environment.state_home().join("eras.json")
+    }
+
+    /// Requests to running processes to connect anew.
+    pub(crate) fn reconnects(&self) -> PathBuf {
+        self.0.environment.state_home().join("reconnect")
+    }
 }
 
 /// The options every host of this program starts with.
 pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
-        era_memory: Some(context.environment.state_home().join("eras.json")),
+        era_memory: Some(State(context).eras()),
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
         // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
@@ -62,6 +96,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         http: client_options(context),
         shield: shield(context),
         keeper: Keeper::same_program(),
+        journal: Some(Journal::in_directory(State(context).logs())),
         ..HostOptions::default()
     }
 }
@@ -106,19 +141,23 @@ fn client_options(context: &Context) -> toolway::ClientOptions {
 /// Waits until no server is pending any more, with a live view where there is a terminal.
 pub(crate) async fn settle(context: &Context, host: &Host) {
     if context.output.can_animate() {
-        let theme = if context.output.colour() {
-            Theme::Colour
-        } else {
-            Theme::Plain
-        };
         let options = toolway_tui::Options {
             screen: Screen::of(io::stderr()),
-            theme,
+            theme: theme(context),
         };
         // A terminal that cannot be drawn on is no reason to fail.
         let _ = toolway_tui::show(host.watch(), io::stderr(), options).await;
     }
     host.settled().await;
+}
+
+/// Whether live views are coloured.
+pub(crate) fn theme(context: &Context) -> Theme {
+    if context.output.colour() {
+        Theme::Colour
+    } else {
+        Theme::Plain
+    }
 }
 
 /// Runs a future on a runtime of its own. One thread: a command makes a handful of calls, and a
@@ -128,22 +167,6 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Resu
         .enable_all()
         .build()?
         .block_on(work)
-}
-
-/// Resolves when the person or the system asks the program to end.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut hang_up)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::hangup()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-        _ = hang_up.recv() => {}
-    }
 }
 
 /// A server typed in place of a configured one: its name, and flags that plan for it alone.
@@ -188,7 +211,6 @@ impl Typed {
                     url.trim_end_matches('/')
                 )
             }
-            (What::Url(_), FailureKind::Unsupported) => "use an `https://` address".to_owned(),
             (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
             (What::Command(_), FailureKind::Spawn) => {
                 "check the program's name, or write its full path".to_owned()

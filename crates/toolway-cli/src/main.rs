@@ -11,6 +11,7 @@ mod demo;
 mod exit;
 mod output;
 mod report;
+mod signals;
 
 use std::io;
 use std::process::ExitCode;
@@ -61,6 +62,8 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Import(args) => commands::import::run(context, &args),
         Command::Explain(args) => commands::explain::run(context, &args),
         Command::Doctor(args) => commands::doctor::run(context, &args),
+        Command::Logs(args) => commands::logs::run(context, &args),
+        Command::Reconnect(args) => commands::reconnect::run(context, &args),
         Command::Tools(args) => commands::tools::run(context, &args),
         Command::Call(args) => commands::call::run(context, &args),
         Command::Completions(args) => commands::completions::run(context, &args),

@@ -83,6 +83,23 @@ impl Output {
         self.verbatim(&escape_hidden(&text))
     }
 
+    /// Writes a result as one line of JSON.
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string(value)?;
+        text.push('\n');
+        self.verbatim(&escape_hidden(&text))
+    }
+
+    /// Text as [`Output::say`] prints it to a terminal, for a view that prints it itself.
+    pub(crate) fn painted(&self, text: &str) -> String {
+        let text = clean(text);
+        if self.colour {
+            paint(&text).into_owned()
+        } else {
+            text.into_owned()
+        }
+    }
+
     /// Says something that is not a result. A closed stderr is nobody's problem.
     pub(crate) fn say(&self, text: &str) {
         let text = clean(text);

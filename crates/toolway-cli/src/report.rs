@@ -186,7 +186,6 @@ fn failure_hint(server: &str, kind: FailureKind) -> String {
             format!("run its command by hand to see why it ends: `toolway get {server}`")
         }
         FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
-        FailureKind::Unsupported => format!("see its transport with `toolway get {server}`"),
     }
 }
 

@@ -175,13 +175,18 @@ impl Loader<'_> {
                 return None;
             }
             Err(error) => {
-                let diagnosis = Diagnosis::error(format!("the file {error}"));
-                self.diagnoses
-                    .push(diagnosis.at(source.origin(error.line())));
-                self.unreadable(kind, source.origin(error.line()));
-                return self.last_good.as_ref()?.recall(path);
+                let origin = source.origin(error.line());
+                let diagnosis = Diagnosis::error(format!("the file {error}")).at(origin.clone());
+                return self.fall_back(path, kind, diagnosis, origin);
             }
         };
+        // Whoever saves in place empties the file first.
+        let emptied = text.trim().is_empty()
+            && (self.last_good.as_ref()).is_some_and(|last_good| last_good.has_servers(path));
+        if emptied {
+            let diagnosis = Diagnosis::error("the file is empty").at(source.origin(1));
+            return self.fall_back(path, kind, diagnosis, source.origin(1));
+        }
         match raw::read(&text, &source, kind) {
             Ok(file) => {
                 if let Some(last_good) = &mut self.last_good {
@@ -191,11 +196,32 @@ impl Loader<'_> {
             }
             Err(diagnosis) => {
                 let line = diagnosis.origin.as_ref().and_then(Origin::line);
-                self.diagnoses.push(diagnosis);
-                self.unreadable(kind, source.origin(line.unwrap_or(1)));
-                self.last_good.as_ref()?.recall(path)
+                let origin = source.origin(line.unwrap_or(1));
+                self.fall_back(path, kind, diagnosis, origin)
             }
         }
+    }
+
+    /// What a file that cannot be read said when it could be, if that was in this run.
+    fn fall_back(
+        &mut self,
+        path: &Path,
+        kind: FileKind,
+        mut diagnosis: Diagnosis,
+        origin: Origin,
+    ) -> Option<RawFile> {
+        let last_good = self
+            .last_good
+            .as_mut()
+            .and_then(|last_good| last_good.recall(path));
+        if last_good.is_some() {
+            diagnosis.hint = Some(
+                "mend the file at that place; its servers stay as they were until then".to_owned(),
+            );
+        }
+        self.diagnoses.push(diagnosis);
+        self.unreadable(kind, origin);
+        last_good
     }
 
     /// The other files still count, but the rules that stand in this one are not known.

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use toolway_types::Scope;
 
@@ -29,25 +30,40 @@ pub struct Planner {
     last_good: Mutex<LastGood>,
 }
 
+/// How often, and after which pause, a file that cannot be read is read again before it counts as
+/// broken: it may be in the middle of being written.
+const READINGS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(30);
+
 /// What each file said when it could last be read.
 #[derive(Debug, Default)]
-pub(crate) struct LastGood(BTreeMap<PathBuf, RawFile>);
+pub(crate) struct LastGood {
+    files: BTreeMap<PathBuf, RawFile>,
+    /// Whether an older reading had to stand for a file since this was last asked.
+    recalled: bool,
+}
 
 impl LastGood {
     pub(crate) fn keep(&mut self, path: &Path, file: &RawFile) {
-        self.0.insert(path.to_owned(), file.clone());
+        self.files.insert(path.to_owned(), file.clone());
     }
 
     /// What it said, without what was wrong with it: that was said then.
-    pub(crate) fn recall(&self, path: &Path) -> Option<RawFile> {
-        let mut file = self.0.get(path)?.clone();
+    pub(crate) fn recall(&mut self, path: &Path) -> Option<RawFile> {
+        let mut file = self.files.get(path)?.clone();
+        self.recalled = true;
         file.diagnoses.clear();
         Some(file)
     }
 
     /// A file that is gone takes its servers with it.
     pub(crate) fn forget(&mut self, path: &Path) {
-        self.0.remove(path);
+        self.files.remove(path);
+    }
+
+    pub(crate) fn has_servers(&self, path: &Path) -> bool {
+        let file = self.files.get(path);
+        file.is_some_and(|file| !file.servers.is_empty())
     }
 }
 
@@ -61,15 +77,23 @@ impl Planner {
         }
     }
 
-    /// Reads everything and decides everything, as [`plan`](crate::plan()) does.
+    /// Reads everything and decides everything, as [`plan`](crate::plan()) does. Takes a moment
+    /// longer when a file cannot be read any more, in case it is being written.
     pub fn plan(&self) -> Plan {
         // A panic elsewhere leaves at worst an older reading.
         let mut last_good = self
             .last_good
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let layers = load::load_with(&self.environment, &self.flags, Some(&mut last_good));
-        admit(merge(layers))
+        let mut readings = 1;
+        loop {
+            let layers = load::load_with(&self.environment, &self.flags, Some(&mut last_good));
+            if !std::mem::take(&mut last_good.recalled) || readings == READINGS {
+                return admit(merge(layers));
+            }
+            readings += 1;
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// The files whose change can change the plan, as of now.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolway::Counts;
 use toolway_types::Untrusted;
 use toolway_types::text::is_hidden;
 
@@ -56,11 +57,13 @@ pub(crate) enum Status {
     Pending {
         /// The attempt, counted from 1.
         attempt: u32,
+        /// Why the attempt before this one failed, safe to show.
+        trouble: Option<String>,
     },
     /// The handshake is done.
     Connected {
-        /// How many tools it offers, once they are listed.
-        tools: Option<usize>,
+        /// How much it offers, once that is listed.
+        counts: Option<Counts>,
     },
     /// It could not be reached.
     Failed {

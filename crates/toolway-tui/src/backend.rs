@@ -47,6 +47,17 @@ impl<W: Write> InlineBackend<W> {
         self.flush()
     }
 
+    /// Leaves what was drawn on the screen; the cursor stands below it.
+    pub(crate) fn leave(&mut self) -> io::Result<()> {
+        if self.drawn {
+            let last = self.size.height.saturating_sub(1);
+            self.move_to(Position { x: 0, y: last });
+            self.put("\r\n");
+            self.drawn = false;
+        }
+        self.flush()
+    }
+
     fn put(&mut self, text: &str) {
         self.frame.extend_from_slice(text.as_bytes());
         self.drawn = true;

@@ -114,7 +114,9 @@ fn area(app: &App, screen: Screen) -> Size {
     }
 }
 
-fn open<W: Write>(mut backend: InlineBackend<W>) -> io::Result<Terminal<InlineBackend<W>>> {
+pub(crate) fn open<W: Write>(
+    mut backend: InlineBackend<W>,
+) -> io::Result<Terminal<InlineBackend<W>>> {
     // After a scroll back or a `clear`, something may stand below the cursor.
     backend.clear_region(ClearType::AfterCursor)?;
     let viewport = Viewport::Inline(backend.size()?.height);
@@ -122,4 +124,4 @@ fn open<W: Write>(mut backend: InlineBackend<W>) -> io::Result<Terminal<InlineBa
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

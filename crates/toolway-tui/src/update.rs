@@ -47,9 +47,12 @@ fn row(name: String, before: Option<&Row>, status: Status, now: Instant) -> Row 
 
 fn status(server: &ServerSnapshot) -> Status {
     match &server.state {
-        ConnectionState::Pending { attempt } => Status::Pending { attempt: *attempt },
+        ConnectionState::Pending { attempt } => Status::Pending {
+            attempt: *attempt,
+            trouble: server.warnings.last().map(|trouble| clean(trouble)),
+        },
         ConnectionState::Connected(_) => Status::Connected {
-            tools: server.counts.map(|counts| counts.tools),
+            counts: server.counts,
         },
         ConnectionState::Failed(failure) => Status::Failed {
             reason: clean(&failure.message),

@@ -35,7 +35,8 @@ use file::LogFile;
 use message::Piece;
 use redact::Redactor;
 
-pub use line::{Kind, Line};
+pub(crate) use file::{file_stem, open_directory as open_private_directory};
+pub use line::{Kind, Line, timestamp};
 pub use read::{Follower, logged_servers, read_last};
 pub use secrets::secrets_of;
 

@@ -42,6 +42,7 @@ mod session;
 pub mod snapshot;
 mod supervisor;
 mod tasks;
+pub mod watch;
 
 pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
@@ -49,7 +50,7 @@ pub use call::{
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
-pub use connection::{InProcessServer, RetryFirst};
+pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
@@ -70,3 +71,4 @@ pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldSt
 pub use toolway_types as types;
 /// What results, tools, resources and prompts look like, read.
 pub use toolway_wire::view;
+pub use watch::{ConfigWatch, Watched};

@@ -136,6 +136,9 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
     let options = HostOptions {
         in_process: vec![(server_name("desk")?, desk)],
         output_dir: environment.state_home().join("results"),
+        // What a tour leaves behind is gone with its home.
+        journal: None,
+        era_memory: None,
         roots: toolway::Root::directory(environment.project_root())
             .into_iter()
             .collect(),

@@ -1,6 +1,10 @@
 //! `toolway list`: every configured server and where it stands.
 //!
-//! Owns the row that `list` shows, as a table and as JSON; the JSON shape is an interface.
+//! Owns the row that `list` shows, as a table and as JSON; the JSON shape is an interface. What
+//! `--watch` shows is `list/watch.rs`.
+
+mod event;
+mod watch;
 
 use std::io;
 
@@ -27,7 +31,11 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     no_connect: bool,
 
-    /// Print JSON
+    /// Stay, and show every change of servers and of their configuration until Ctrl-C
+    #[arg(short, long, conflicts_with = "no_connect")]
+    watch: bool,
+
+    /// Print JSON; with `--watch` one object per line for each change
     #[arg(long)]
     json: bool,
 }
@@ -64,6 +72,9 @@ struct Listing {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
+    if args.watch {
+        return watch::run(context, args.json);
+    }
     let plan = context.plan();
     context.require_flags(plan)?;
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();

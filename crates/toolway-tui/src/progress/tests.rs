@@ -11,15 +11,15 @@ use super::*;
 
 /// Everything written, still readable while the view runs.
 #[derive(Clone, Default)]
-struct Tape(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Tape(Arc<Mutex<Vec<u8>>>);
 
 impl Tape {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
     /// What a terminal shows after the bytes so far.
-    fn screen(&self) -> Vec<String> {
+    pub(crate) fn screen(&self) -> Vec<String> {
         play(&self.text())
     }
 }
@@ -88,7 +88,7 @@ fn play(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn server(name: &str, state: ConnectionState, tools: Option<usize>) -> ServerSnapshot {
+pub(crate) fn server(name: &str, state: ConnectionState, tools: Option<usize>) -> ServerSnapshot {
     ServerSnapshot {
         name: ServerName::new(name).unwrap(),
         scope: Scope::User,
@@ -105,11 +105,11 @@ fn server(name: &str, state: ConnectionState, tools: Option<usize>) -> ServerSna
     }
 }
 
-fn pending() -> ConnectionState {
+pub(crate) fn pending() -> ConnectionState {
     ConnectionState::Pending { attempt: 1 }
 }
 
-fn connected() -> ConnectionState {
+pub(crate) fn connected() -> ConnectionState {
     ConnectionState::Connected(Box::new(ServerFacts {
         era: Era::Modern,
         protocol_version: "2026-07-28".to_owned(),
@@ -119,7 +119,7 @@ fn connected() -> ConnectionState {
     }))
 }
 
-fn failed() -> ConnectionState {
+pub(crate) fn failed() -> ConnectionState {
     ConnectionState::Failed(Failure {
         kind: FailureKind::Spawn,
         message: "cannot start `nope`".to_owned(),
@@ -127,7 +127,7 @@ fn failed() -> ConnectionState {
     })
 }
 
-fn snapshot(servers: Vec<ServerSnapshot>) -> Arc<HostSnapshot> {
+pub(crate) fn snapshot(servers: Vec<ServerSnapshot>) -> Arc<HostSnapshot> {
     let mut snapshot = HostSnapshot::default();
     snapshot.servers = servers;
     Arc::new(snapshot)
@@ -143,7 +143,7 @@ fn options() -> Options {
     }
 }
 
-async fn pass(millis: u64) {
+pub(crate) async fn pass(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 

@@ -6,6 +6,7 @@ use ratatui::Frame;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use tokio::time::Instant;
+use toolway::Counts;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Theme;
@@ -18,6 +19,31 @@ const WORD: usize = "needs-auth".len();
 const NAME: usize = 32;
 /// `9999.9s`
 const ELAPSED: usize = 7;
+
+/// Draws the servers, and below them a line that says what this is.
+pub(crate) fn draw_live(frame: &mut Frame<'_>, app: &App, now: Instant, theme: Theme) {
+    let area = frame.area();
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let mut lines = lines(app, now, theme, width, height.saturating_sub(1));
+    let footer = cut(&footer(app), width);
+    // Where a terminal echoes what is typed, it disturbs nothing.
+    let column = u16::try_from(footer.width() + 1).unwrap_or(u16::MAX);
+    frame.set_cursor_position((
+        area.x + column.min(area.width.saturating_sub(1)),
+        area.bottom().saturating_sub(1),
+    ));
+    lines.push(Line::styled(footer, theme.faint()));
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn footer(app: &App) -> String {
+    let connected = |row: &&Row| matches!(row.status, Status::Connected { .. });
+    let connected = app.rows.iter().filter(connected).count();
+    match app.rows.len() {
+        0 => "  no server is configured · Ctrl-C ends".to_owned(),
+        all => format!("  {connected} of {all} connected · Ctrl-C ends"),
+    }
+}
 
 /// Draws the whole view.
 pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, now: Instant, theme: Theme) {
@@ -128,19 +154,39 @@ fn seconds(duration: Duration) -> String {
 
 fn detail(status: &Status, ticks: usize) -> String {
     match status {
-        Status::Pending { attempt } => {
+        Status::Pending { attempt, trouble } => {
             let spinner = SPINNER[ticks % SPINNER.len()];
-            match attempt {
-                0 | 1 => format!("{spinner} connecting"),
-                attempt => format!("{spinner} connecting, attempt {attempt}"),
+            let again = match attempt {
+                0 | 1 => String::new(),
+                attempt => format!(", attempt {attempt}"),
+            };
+            match trouble {
+                Some(trouble) => format!("{spinner} connecting{again}: {trouble}"),
+                None => format!("{spinner} connecting{again}"),
             }
         }
-        Status::Connected { tools: None } => String::new(),
-        Status::Connected { tools: Some(1) } => "1 tool".to_owned(),
-        Status::Connected { tools: Some(tools) } => format!("{tools} tools"),
+        Status::Connected { counts: None } => String::new(),
+        Status::Connected {
+            counts: Some(counts),
+        } => offers(*counts),
         Status::NeedsAuth => "wants a login".to_owned(),
         Status::Failed { reason } | Status::Disabled { reason } => reason.clone(),
     }
+}
+
+/// What a server offers, in words; tools are always named, for they are what is looked for.
+pub fn offers(counts: Counts) -> String {
+    let some = |count: usize, one: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    };
+    let mut words = vec![some(counts.tools, "tool")];
+    for (count, one) in [(counts.resources, "resource"), (counts.prompts, "prompt")] {
+        if count > 0 {
+            words.push(some(count, one));
+        }
+    }
+    words.join(", ")
 }
 
 /// The text in at most `width` columns; `…` stands for what is gone.

@@ -148,6 +148,19 @@ impl EraMemory {
     }
 }
 
+/// Forgets which era a definition spoke, in the file that [`HostOptions`](crate::HostOptions)
+/// names: the next host that starts asks the server again.
+pub fn forget_era(path: &Path, spec: &ServerSpec) -> io::Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let store = Store {
+        path: path.to_owned(),
+        known: Mutex::default(),
+    };
+    store.save(&Key::digest(spec), None, now())
+}
+
 impl Record {
     fn is_old(&self, now: u64) -> bool {
         let believed = match self.era {

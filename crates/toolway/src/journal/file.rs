@@ -173,7 +173,7 @@ impl Open {
 }
 
 /// Opens the directory, making it when it is absent, and closes it to others.
-pub(super) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -95,8 +95,8 @@ pub(super) fn format(at: SystemTime, kind: Kind, text: &str) -> String {
     format!("{} {process} {} {text}\n", timestamp(at), kind.as_str())
 }
 
-/// RFC 3339, UTC, milliseconds.
-pub(crate) fn timestamp(at: SystemTime) -> String {
+/// A time as lines have it: RFC 3339, UTC, milliseconds.
+pub fn timestamp(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let seconds = since.as_secs();
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);

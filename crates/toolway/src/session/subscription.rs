@@ -39,7 +39,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const BUDGET: u32 = 5;
 
 /// A subscription that lived this long was no failure.
-const LIVED: Duration = Duration::from_secs(60);
+const LIVED: Duration = Duration::from_mins(1);
 
 /// Which lists' changes are asked for, or acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod eras;
 mod expiry;
 mod faults;
 mod healing;
@@ -15,7 +16,10 @@ mod host;
 mod http;
 mod lifecycle;
 mod processes;
+mod push;
 mod reload;
+mod shared_line;
 mod sleep;
 mod stdio;
 mod support;
+mod watching;

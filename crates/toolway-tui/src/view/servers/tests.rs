@@ -18,6 +18,23 @@ fn row(name: &str, status: Status, millis: u64) -> Row {
     }
 }
 
+fn connected(tools: usize) -> Status {
+    let counts = Counts {
+        tools,
+        ..Counts::default()
+    };
+    Status::Connected {
+        counts: Some(counts),
+    }
+}
+
+fn pending(attempt: u32) -> Status {
+    Status::Pending {
+        attempt,
+        trouble: None,
+    }
+}
+
 fn five() -> App {
     let failed = Status::Failed {
         reason: clean("cannot start `nope`: No such file\nor directory"),
@@ -27,9 +44,9 @@ fn five() -> App {
     };
     App {
         rows: vec![
-            row("desk", Status::Connected { tools: Some(2) }, 40),
+            row("desk", connected(2), 40),
             row("github", Status::NeedsAuth, 310),
-            row("library", Status::Pending { attempt: 1 }, 0),
+            row("library", pending(1), 0),
             row("nope", failed, 12),
             row("repo-server", disabled, 0),
         ],
@@ -78,7 +95,7 @@ async fn what_does_not_fit_is_counted_and_what_moves_is_shown() {
 #[tokio::test(start_paused = true)]
 async fn the_spinner_turns_and_a_further_attempt_is_named() {
     let mut app = App {
-        rows: vec![row("a", Status::Pending { attempt: 3 }, 0)],
+        rows: vec![row("a", pending(3), 0)],
         ..App::default()
     };
     app.ticks = 13;

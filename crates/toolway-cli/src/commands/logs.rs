@@ -1,0 +1,178 @@
+//! `toolway logs`: what a server logged, and what was said to it.
+//!
+//! Owns the choice of lines and their printing. The files, and that no secret stands in them, are
+//! the library's (`toolway::journal`).
+
+use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use toolway::journal::{self, Kind, Line};
+use toolway_config::Verdict;
+use toolway_types::ServerName;
+use toolway_types::name::as_word;
+
+use crate::connect::{self, State};
+use crate::context::{Context, unknown_server};
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+use crate::signals::{Signals, stdout_closed};
+
+/// How often a file that is followed is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Show what a server logged and what was said to it
+///
+/// Every connection of this machine's Toolway processes writes down what the server prints to
+/// stderr, each message in both directions (the first 2 KiB of it), and what became of the
+/// connection. Secrets are taken out before anything is written.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway logs github
+  toolway logs github -f --stderr
+  toolway logs github -n 20 --protocol --json")]
+pub(crate) struct LogsArgs {
+    /// Its name; also of a server that is not configured any more
+    server: String,
+
+    /// Stay, and show what comes until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+
+    /// How many of the last lines to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 200)]
+    lines: usize,
+
+    /// Only what the server printed to stderr
+    #[arg(long, conflicts_with = "protocol")]
+    stderr: bool,
+
+    /// Only messages
+    #[arg(long)]
+    protocol: bool,
+
+    /// Print JSON, one object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl LogsArgs {
+    fn wants(&self, kind: Kind) -> bool {
+        match kind {
+            _ if self.stderr => kind == Kind::Stderr,
+            _ if self.protocol => kind.is_protocol(),
+            _ => true,
+        }
+    }
+}
+
+/// A line, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    time: &'a str,
+    process: u32,
+    kind: &'static str,
+    text: &'a str,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
+    let directory = State(context).logs();
+    let server = ServerName::new(args.server.as_str())
+        .map_err(|error| Report::new(Exit::Usage, error.to_string()))?;
+    let read = journal::read_last(&directory, &server, args.lines, |kind| args.wants(kind));
+    let found = read.map_err(|error| {
+        Report::new(
+            Exit::Unexpected,
+            format!("the log of server `{server}` cannot be read: {error}"),
+        )
+        .hint(format!("look at `{}`", directory.display()))
+    })?;
+    let Some((lines, mut follower)) = found else {
+        return Err(no_log(context, &directory, &server));
+    };
+    for line in &lines {
+        put(context, line, args)?;
+    }
+    if !args.follow {
+        if lines.is_empty() {
+            context.output.say("no such lines were written down");
+        }
+        return Ok(Exit::Success);
+    }
+    connect::block_on(async {
+        let mut signals = Signals::listen();
+        let mut closed = pin!(stdout_closed());
+        let mut pauses = tokio::time::interval(PAUSE);
+        loop {
+            tokio::select! {
+                _ = pauses.tick() => {}
+                // To be told to end is how following succeeds.
+                () = signals.next() => return Ok(Exit::Success),
+                () = &mut closed => return Ok(Exit::Success),
+            }
+            let mut printed = Ok(());
+            follower.poll(|line| {
+                if printed.is_ok() && args.wants(line.kind) {
+                    printed = put(context, &line, args);
+                }
+            })?;
+            printed?;
+        }
+    })
+}
+
+fn put(context: &Context, line: &Line, args: &LogsArgs) -> Result<(), Report> {
+    if args.json {
+        let shown = Shown {
+            time: &line.time,
+            process: line.process,
+            kind: line.kind.name(),
+            text: &line.text,
+        };
+        context.output.json_line(&shown)?;
+    } else {
+        context.output.result(&format!("{line}\n"))?;
+    }
+    Ok(())
+}
+
+/// Why there is nothing to show, and how to get something.
+fn no_log(context: &Context, directory: &Path, server: &ServerName) -> Report {
+    let plan = context.plan();
+    let word = as_word(server.as_str());
+    if let Some(known) = plan.winner(server.as_str()) {
+        let hint = if matches!(known.verdict, Verdict::Admitted(_)) {
+            format!("connect to it once, e.g. with `toolway tools {word}`")
+        } else {
+            format!("it may not connect; see why with `toolway explain {word}`")
+        };
+        return Report::new(
+            Exit::Configuration,
+            format!("server `{server}` has no log yet: nothing was connected to it"),
+        )
+        .hint(hint);
+    }
+    // A server that is gone from the configuration may still have a log.
+    let logged = journal::logged_servers(directory);
+    let near = logged
+        .iter()
+        .map(|name| {
+            (
+                strsim::damerau_levenshtein(name.as_str(), server.as_str()),
+                name,
+            )
+        })
+        .min()
+        .filter(|(distance, name)| *distance <= 2.min(name.as_str().chars().count() / 2));
+    match near {
+        Some((_, near)) if plan.suggest(server.as_str()).is_none() => Report::new(
+            Exit::Configuration,
+            format!("there is no log of a server named `{server}`"),
+        )
+        .hint(format!("did you mean `{near}`?")),
+        _ => unknown_server(plan, server.as_str()),
+    }
+}

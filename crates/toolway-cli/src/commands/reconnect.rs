@@ -1,0 +1,107 @@
+//! `toolway reconnect`: a fresh start for a server, here and in every running Toolway.
+//!
+//! Owns the order of things: forget, tell the others, connect once, say what came of it.
+
+use clap::Args;
+use toolway::watch::request_reconnect;
+use toolway_config::{Plan, Verdict};
+use toolway_types::{ConnectionState, ServerName};
+
+use crate::commands::call::require_admitted;
+use crate::commands::list;
+use crate::connect::{self, State};
+use crate::context::{Context, require_flags_only};
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// Forget what is remembered about servers, and connect to them anew
+///
+/// Every running Toolway process that watches its configuration connects anew as well. Here each
+/// server is connected to once, to show what comes of it.
+#[derive(Debug, Args)]
+pub(crate) struct ReconnectArgs {
+    /// Their names
+    #[arg(required_unless_present = "all", value_name = "SERVER")]
+    servers: Vec<String>,
+
+    /// Every server that may connect
+    #[arg(long, conflicts_with = "servers")]
+    all: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ReconnectArgs) -> Outcome {
+    let mut plan = context.plan().clone();
+    require_flags_only(&plan)?;
+    let servers = chosen(context, &plan, args)?;
+    plan.servers.retain(|planned| {
+        servers.contains(&planned.name) && matches!(planned.verdict, Verdict::Admitted(_))
+    });
+    for server in &servers {
+        forget(context, &plan, server);
+    }
+    let snapshot = connect::with_host(context, plan.clone(), connect::Wanted::All, async |host| {
+        connect::settle(context, host).await;
+        Ok(host.snapshot())
+    })?;
+    list::say_warnings(context, &snapshot);
+    list::show(context, &plan, &snapshot)?;
+    let down: Vec<(&ServerName, &ConnectionState)> = snapshot
+        .servers
+        .iter()
+        .filter(|server| !matches!(server.state, ConnectionState::Connected(_)))
+        .map(|server| (&server.name, &server.state))
+        .collect();
+    match down.as_slice() {
+        [] => Ok(Exit::Success),
+        [(server, state), rest @ ..] => {
+            let mut report = Report::unavailable(server.as_str(), state);
+            if !rest.is_empty() {
+                report.message = format!("{}; so are {} more", report.message, rest.len());
+            }
+            Err(report)
+        }
+    }
+}
+
+fn chosen(context: &Context, plan: &Plan, args: &ReconnectArgs) -> Result<Vec<ServerName>, Report> {
+    if !args.all {
+        let names = args.servers.iter();
+        return names
+            .map(|name| require_admitted(context, plan, name))
+            .collect();
+    }
+    context.say_diagnoses(plan);
+    let all: Vec<ServerName> = plan
+        .admitted()
+        .map(|(server, _)| server.name.clone())
+        .collect();
+    if all.is_empty() {
+        return Err(
+            Report::new(Exit::Configuration, "no configured server may connect")
+                .hint("see why with `toolway list --no-connect`"),
+        );
+    }
+    Ok(all)
+}
+
+/// Forgets what is remembered about a server and tells running processes. Neither is worth
+/// failing for: the connection here is what was asked for first.
+fn forget(context: &Context, plan: &Plan, server: &ServerName) {
+    let state = State(context);
+    let warn = |what: &str, error: &dyn std::fmt::Display| {
+        context
+            .output
+            .say(&format!("warning: server `{server}`: {what}: {error}"));
+    };
+    for (planned, spec) in plan.admitted() {
+        if planned.name == *server
+            && let Err(error) = toolway::forget_era(&state.eras(), spec)
+        {
+            warn("which era it speaks could not be forgotten", &error);
+        }
+    }
+    if let Err(error) = request_reconnect(&state.reconnects(), server) {
+        warn("running processes could not be told", &error);
+    }
+}

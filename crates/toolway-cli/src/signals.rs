@@ -1,0 +1,81 @@
+//! When the program is told to end.
+//!
+//! Owns the signals (SIGINT, SIGTERM, SIGHUP) and the noticing of a reader that went away. What
+//! follows from them is each command's affair: the first is an orderly end, the second is one at
+//! once (REL-32).
+
+use std::io;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::FileType;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// The signals that end a program, listened to from the start: none is lost between two waits.
+pub(crate) struct Signals(Vec<Signal>);
+
+impl Signals {
+    /// Takes over from the system's own way, which would leave processes behind. Must run inside
+    /// a runtime.
+    pub(crate) fn listen() -> Self {
+        let kinds = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ];
+        // One that cannot be listened to ends the program as it always did.
+        Self(kinds.into_iter().flat_map(signal).collect())
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        std::future::poll_fn(|context| {
+            let told = |signal: &mut Signal| signal.poll_recv(context).is_ready();
+            if self.0.iter_mut().any(told) {
+                std::task::Poll::Ready(())
+            } else {
+                std::task::Poll::Pending
+            }
+        })
+        .await;
+    }
+}
+
+/// Resolves when nobody reads stdout any more: a program that only speaks now and then would
+/// otherwise notice it never. What is no pipe is read for ever.
+pub(crate) async fn stdout_closed() {
+    let (tell, told) = oneshot::channel();
+    // A thread, since the runtime cannot wait for an error alone. It ends with the program.
+    let watcher = std::thread::Builder::new().name("stdout".to_owned());
+    let watching = watcher.spawn(move || {
+        if is_a_pipe() && error_on_stdout().is_ok() {
+            // Nobody may wait any more.
+            let _ = tell.send(());
+        }
+    });
+    if watching.is_err() || told.await.is_err() {
+        std::future::pending().await
+    }
+}
+
+fn is_a_pipe() -> bool {
+    rustix::fs::fstat(io::stdout()).is_ok_and(|stat| {
+        matches!(
+            FileType::from_raw_mode(stat.st_mode),
+            FileType::Fifo | FileType::Socket
+        )
+    })
+}
+
+/// Waits until the other end of stdout is closed.
+fn error_on_stdout() -> io::Result<()> {
+    let stdout = io::stdout();
+    let mut watched = [PollFd::new(&stdout, PollFlags::empty())];
+    loop {
+        match rustix::event::poll(&mut watched, None) {
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}

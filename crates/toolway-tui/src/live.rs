@@ -1,0 +1,130 @@
+//! The live view that stays: the servers for as long as somebody looks.
+//!
+//! Owns the loop. Unlike `progress.rs` it never ends by itself, follows the size of the terminal
+//! and the number of servers, lets lines of text pass above the view, and leaves its last picture
+//! on the screen.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::layout::Size;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use toolway::HostSnapshot;
+
+use crate::app::App;
+use crate::backend::InlineBackend;
+use crate::event::Event;
+use crate::progress::{Screen, open};
+use crate::update::update;
+use crate::view::{Theme, servers};
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+/// How often the size of the terminal is looked at while nothing moves.
+const STILL: Duration = Duration::from_secs(1);
+
+/// Shows the servers until the future is dropped or the host is gone. `texts` are printed above
+/// the view as they come. `writer` and `screen` give the terminal, again and again.
+pub async fn watch<W: Write>(
+    mut snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    mut texts: mpsc::Receiver<String>,
+    writer: impl Fn() -> W,
+    screen: impl Fn() -> Screen,
+    theme: Theme,
+) -> io::Result<()> {
+    let mut app = App::default();
+    let first = Event::Snapshot(Arc::clone(&snapshots.borrow_and_update()));
+    update(&mut app, &first, Instant::now());
+    let mut canvas = Canvas {
+        writer,
+        screen,
+        drawing: None,
+    };
+    while !app.ended {
+        canvas.draw(&app, theme)?;
+        let pause = if app.is_settled() { STILL } else { TICK };
+        let event = tokio::select! {
+            changed = snapshots.changed() => match changed {
+                Ok(()) => Event::Snapshot(Arc::clone(&snapshots.borrow_and_update())),
+                Err(_) => Event::Ended,
+            },
+            Some(text) = texts.recv() => {
+                canvas.print(&text)?;
+                continue;
+            }
+            () = tokio::time::sleep(pause) => Event::Tick,
+        };
+        update(&mut app, &event, Instant::now());
+    }
+    Ok(())
+}
+
+/// What is on the screen.
+struct Canvas<W: Write, O: Fn() -> W, S: Fn() -> Screen> {
+    writer: O,
+    screen: S,
+    drawing: Option<(Size, Terminal<InlineBackend<W>>)>,
+}
+
+impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Canvas<W, O, S> {
+    fn draw(&mut self, app: &App, theme: Theme) -> io::Result<()> {
+        let wanted = area(app, (self.screen)());
+        if self
+            .drawing
+            .as_ref()
+            .is_some_and(|(size, _)| *size != wanted)
+        {
+            self.erase()?;
+        }
+        if self.drawing.is_none() {
+            let terminal = open(InlineBackend::new((self.writer)(), wanted))?;
+            self.drawing = Some((wanted, terminal));
+        }
+        if let Some((_, terminal)) = &mut self.drawing {
+            terminal.draw(|frame| servers::draw_live(frame, app, Instant::now(), theme))?;
+        }
+        Ok(())
+    }
+
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.erase()?;
+        let mut writer = (self.writer)();
+        writer.write_all(text.as_bytes())?;
+        writer.flush()
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        match self.drawing.take() {
+            Some((_, mut terminal)) => terminal.backend_mut().erase(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Drop for Canvas<W, O, S> {
+    fn drop(&mut self) {
+        if let Some((_, terminal)) = &mut self.drawing {
+            // Nobody is left to tell of a terminal that is gone.
+            drop(terminal.backend_mut().leave());
+        }
+    }
+}
+
+/// One line for each server and one below them; the last column stays free, since a terminal may
+/// wrap after writing it.
+fn area(app: &App, screen: Screen) -> Size {
+    let rows = u16::try_from(app.rows.len()).unwrap_or(u16::MAX);
+    Size {
+        width: screen.width.saturating_sub(1).max(1),
+        height: rows
+            .saturating_add(1)
+            .min(screen.height.saturating_sub(1))
+            .max(1),
+    }
+}
+
+#[cfg(test)]
+mod tests;

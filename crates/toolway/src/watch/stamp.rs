@@ -1,0 +1,101 @@
+//! Asking every running Toolway of this person to reconnect a server.
+//!
+//! Owns the stamps: a file per server below `<state>/reconnect`, whose content is new each time.
+//! Hosts that watch compare it with what they saw before. Nobody holds or waits for anything, so
+//! a stamp that was left behind, by whatever end of a process, means nothing to the next one.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use toolway_types::ServerName;
+
+use crate::journal::{file_stem, open_private_directory, timestamp};
+
+/// No stamp of ours is longer.
+const LONGEST: u64 = 4096;
+
+#[derive(Serialize, Deserialize)]
+struct Stamp {
+    server: ServerName,
+    at: String,
+    nonce: String,
+}
+
+/// Makes every host that watches `directory` connect to this server anew.
+pub fn request_reconnect(directory: &Path, server: &ServerName) -> io::Result<()> {
+    let nonce = RandomState::new().hash_one(std::process::id());
+    let stamp = Stamp {
+        server: server.clone(),
+        at: timestamp(SystemTime::now()),
+        nonce: format!("{nonce:016x}"),
+    };
+    let text = serde_json::to_string(&stamp)?;
+    let directory = open_private_directory(directory)?;
+    let name = file_stem(server);
+    // Readers see the old stamp or the new one, never half of it. Servers' names never start with
+    // a dot here, so the temporary name is nobody's.
+    let temporary = format!(".{nonce:016x}");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&directory, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
+    let written = File::from(file).write_all(text.as_bytes());
+    let placed = written.and_then(|()| {
+        rustix::fs::renameat(&directory, &temporary, &directory, &name).map_err(io::Error::from)
+    });
+    placed.inspect_err(|_| {
+        // If this fails too, a few bytes stay that nobody reads.
+        let _ = rustix::fs::unlinkat(&directory, &temporary, AtFlags::empty());
+    })
+}
+
+/// The stamps seen so far.
+pub(super) struct Stamps {
+    directory: PathBuf,
+    seen: BTreeMap<String, String>,
+}
+
+impl Stamps {
+    /// Whatever lies there now is old.
+    pub(super) fn read(directory: PathBuf) -> Self {
+        let seen = read_all(&directory);
+        Self { directory, seen }
+    }
+
+    /// The servers whose stamps are new since the last time.
+    pub(super) fn news(&mut self) -> Vec<ServerName> {
+        let now = read_all(&self.directory);
+        let fresh = now
+            .iter()
+            .filter(|(name, text)| self.seen.get(*name) != Some(text))
+            .filter_map(|(_, text)| serde_json::from_str::<Stamp>(text).ok())
+            .map(|stamp| stamp.server)
+            .collect();
+        self.seen = now;
+        fresh
+    }
+}
+
+fn read_all(directory: &Path) -> BTreeMap<String, String> {
+    directory
+        .read_dir()
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let plain = !name.starts_with('.') && entry.file_type().ok()?.is_file();
+            plain.then_some((name, entry.path()))
+        })
+        .filter_map(|(name, path)| {
+            let mut text = String::new();
+            let file = File::open(path).ok()?;
+            file.take(LONGEST).read_to_string(&mut text).ok()?;
+            Some((name, text))
+        })
+        .collect()
+}

@@ -1,11 +1,14 @@
 //! MCP over Streamable HTTP on a loopback address: one endpoint, stateless, JSON answers.
 //!
 //! Owns the socket, the connections and the one route. What may come in at all is decided before
-//! it in [`guard`]; whether modern headers match the body in [`headers`]. There are no sessions
-//! and no streams: GET and DELETE answer 405, as both eras allow.
+//! it in [`guard`]; whether modern headers match the body in [`headers`]; who keeps a connection
+//! when all are taken in [`seat`], and how long a client may leave its answer unread in [`stall`].
+//! There are no sessions and no streams: GET and DELETE answer 405, as both eras allow.
 
 pub mod guard;
 mod headers;
+mod seat;
+mod stall;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -24,6 +27,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -31,6 +35,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolway_wire::Id;
 use toolway_wire::envelope::{self, Message};
 
+use self::seat::{Seat, Seats};
+use self::stall::Socket;
 use crate::error::{Refusal, ServeError, status_of};
 use crate::serve::Service;
 
@@ -44,7 +50,10 @@ pub const MAX_HEAD: usize = 16 * 1024;
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a request's body may take to arrive.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How many connections are served at once; more wait in the system's queue.
+/// How long a client may leave its answer unread.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How many connections are served at once. One more ends the longest idle one, or waits in the
+/// system's queue while none is idle.
 pub const MAX_CONNECTIONS: usize = 256;
 /// How long requests under way may take to finish at shutdown.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -132,18 +141,32 @@ fn router(service: Arc<dyn Service>, port: u16) -> Router {
 
 async fn drive(listener: TcpListener, router: Router, asked: CancellationToken) {
     let mut connections = FuturesUnordered::new();
+    let mut seats = Seats::new(MAX_CONNECTIONS);
+    let freed = seats.freed();
+    // Accepted, and without a place so far.
+    let mut newcomer = None;
     loop {
+        if let Some(stream) = newcomer.take_if(|_| seats.has_place()) {
+            connections.push(converse(
+                stream,
+                router.clone(),
+                asked.clone(),
+                seats.take(),
+            ));
+        }
         tokio::select! {
             () = asked.cancelled() => break,
-            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                Ok((stream, _)) => connections.push(converse(stream, router.clone(), asked.clone())),
+            accepted = listener.accept(), if newcomer.is_none() => match accepted {
+                Ok((stream, _)) => newcomer = Some(stream),
                 Err(error) => {
                     // Out of descriptors, mostly: accepting again at once would spin.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             },
-            Some(()) = connections.next() => {}
+            Some(seat) = connections.next() => seats.leave(&seat),
+            // A connection became idle: there may be a place now.
+            () = freed.notified() => {}
         }
     }
     drop(listener);
@@ -153,15 +176,34 @@ async fn drive(listener: TcpListener, router: Router, asked: CancellationToken) 
     }
 }
 
-async fn converse(stream: TcpStream, router: Router, asked: CancellationToken) {
+/// Serves one connection to its end, and gives its place back.
+async fn converse(
+    stream: TcpStream,
+    router: Router,
+    asked: CancellationToken,
+    seat: Arc<Seat>,
+) -> Arc<Seat> {
+    let inner = TowerToHyperService::new(router);
+    let place = Arc::clone(&seat);
+    let service = service_fn(move |request| {
+        let work = place.work();
+        let answer = inner.call(request);
+        async move {
+            let answer = answer.await;
+            drop(work);
+            answer
+        }
+    });
+    let socket = Socket::new(stream, Arc::clone(&seat), WRITE_TIMEOUT);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(socket), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = seat.asked_to_leave() => Ok(()),
         () = asked.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -170,6 +212,7 @@ async fn converse(stream: TcpStream, router: Router, asked: CancellationToken) {
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
     }
+    seat
 }
 
 async fn receive(
@@ -200,6 +243,10 @@ async fn receive(
 }
 
 async fn read(body: Body) -> Result<Bytes, Refusal> {
+    // What announces too much is not waited for.
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(Refusal::TooLarge { limit: MAX_BODY });
+    }
     match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await {
         Err(_) => Err(Refusal::TooSlow),
         Ok(Ok(bytes)) => Ok(bytes),

@@ -12,20 +12,31 @@ pub fn in_process(service: Arc<dyn Service>) -> InProcessServer {
 }
 
 /// Ends when either side closes; what still runs is then dropped, which cancels it.
-async fn converse(service: Arc<dyn Service>, mut end: ServerEnd) {
+async fn converse(service: Arc<dyn Service>, end: ServerEnd) {
+    let ServerEnd {
+        mut incoming,
+        outgoing,
+    } = end;
     let mut conversation = Conversation::new(service);
-    loop {
-        let answer = tokio::select! {
-            message = end.incoming.recv(), if conversation.has_room() => match message {
-                Some(message) => conversation.accept(&message),
-                None => return,
-            },
-            answer = conversation.answer() => Some(answer),
-        };
-        if let Some(answer) = answer
-            && end.outgoing.send(answer).await.is_err()
-        {
-            return;
+    let client = conversation.client().clone();
+    let writing = async {
+        while outgoing.send(client.next().await).await.is_ok() {
+            client.written();
         }
+    };
+    let talking = async {
+        loop {
+            tokio::select! {
+                message = incoming.recv(), if conversation.has_room() => match message {
+                    Some(message) => conversation.accept(&message),
+                    None => return,
+                },
+                () = conversation.carry_on() => {}
+            }
+        }
+    };
+    tokio::select! {
+        () = writing => {}
+        () = talking => {}
     }
 }

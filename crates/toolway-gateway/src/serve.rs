@@ -2,7 +2,7 @@
 //!
 //! Owns the [`Service`] trait and [`Conversation`], which every ordered transport (stdio,
 //! in-process) drives: it keeps ids apart, drops what the client cancelled, and bounds how much
-//! runs at once. HTTP has one request per exchange and needs none of it.
+//! runs at once or waits unread. HTTP has one request per exchange and needs none of it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,9 +18,10 @@ use serde_json::value::RawValue;
 use toolway_wire::Id;
 use toolway_wire::envelope::{self, Message};
 
+use crate::client::Client;
 use crate::error::Refusal;
 
-/// How many requests of one client may run at once; more wait in the client's pipe.
+/// How many requests of one client may run or wait unread; more wait in the client's pipe.
 pub const MAX_IN_FLIGHT: usize = 256;
 
 /// The answer on its way; `None` for what needs no answer.
@@ -31,6 +32,10 @@ pub trait Service: Send + Sync + 'static {
     /// Answers one JSON-RPC message (a request, a notification, or an answer to one of ours).
     /// A request gets exactly one answer with its id. Dropping the future cancels the request.
     fn handle(&self, message: Bytes) -> Reply<'_>;
+
+    /// A client has come that can be told something unasked. Clients over HTTP cannot, and are
+    /// not announced: there an exchange is all there is.
+    fn meet(&self, _client: Client) {}
 }
 
 type Running = Pin<Box<dyn Future<Output = (Option<Id>, Option<Bytes>)> + Send>>;
@@ -40,24 +45,53 @@ pub(crate) struct Conversation {
     service: Arc<dyn Service>,
     running: FuturesUnordered<Running>,
     cancels: HashMap<Id, AbortHandle>,
+    client: Client,
+}
+
+/// Whoever still wants to tell this client something is told that it is gone.
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.client.close();
+    }
 }
 
 impl Conversation {
     pub(crate) fn new(service: Arc<dyn Service>) -> Self {
+        let client = Client::default();
+        service.meet(client.clone());
         Self {
             service,
             running: FuturesUnordered::new(),
             cancels: HashMap::new(),
+            client,
         }
+    }
+
+    /// Where answers wait to be written.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Whether one more message may be accepted now.
     pub(crate) fn has_room(&self) -> bool {
-        self.running.len() < MAX_IN_FLIGHT
+        let (unread, room) = self.client.unread();
+        room && self.running.len() + unread < MAX_IN_FLIGHT
     }
 
-    /// Takes one message. Gives an answer only where it is refused without being served.
-    pub(crate) fn accept(&mut self, message: &Bytes) -> Option<Bytes> {
+    /// Takes one message.
+    pub(crate) fn accept(&mut self, message: &Bytes) {
+        if let Some(refusal) = self.begin(message) {
+            self.client.answer(refusal);
+        }
+    }
+
+    /// Answers a message that could not be taken.
+    pub(crate) fn refuse(&self, refusal: &Refusal) {
+        self.client.answer(refusal.answer(None));
+    }
+
+    /// Gives an answer only where the message is refused without being served.
+    fn begin(&mut self, message: &Bytes) -> Option<Bytes> {
         let id = match envelope::parse(message) {
             Err(error) => return Some(Refusal::from(error).answer(None)),
             Ok(Message::Request { id, .. }) if self.cancels.contains_key(&id) => {
@@ -112,24 +146,33 @@ impl Conversation {
         }
     }
 
-    /// The next answer; `None` when nothing runs any more. Losing the future loses no answer.
-    pub(crate) async fn finish_one(&mut self) -> Option<Bytes> {
-        while let Some((id, answer)) = self.running.next().await {
-            if let Some(id) = id {
-                self.cancels.remove(&id);
-            }
-            if answer.is_some() {
-                return answer;
-            }
+    /// Carries on with what runs until something changes: an answer waits to be written, or one
+    /// was. Losing the future loses no answer.
+    pub(crate) async fn carry_on(&mut self) {
+        let client = self.client.clone();
+        let room = self.has_room();
+        tokio::select! {
+            Some((id, answer)) = self.running.next() => self.finish(id, answer),
+            // Only who has no room cares that there is more.
+            () = client.taken(), if !room => {}
+            else => std::future::pending().await,
         }
-        None
     }
 
-    /// The next answer. Waits for ever while nothing runs.
-    pub(crate) async fn answer(&mut self) -> Bytes {
-        match self.finish_one().await {
-            Some(answer) => answer,
-            None => std::future::pending().await,
+    /// Carries on until nothing runs and everything is written.
+    pub(crate) async fn drain(&mut self) {
+        while let Some((id, answer)) = self.running.next().await {
+            self.finish(id, answer);
+        }
+        self.client.drained().await;
+    }
+
+    fn finish(&mut self, id: Option<Id>, answer: Option<Bytes>) {
+        if let Some(id) = id {
+            self.cancels.remove(&id);
+        }
+        if let Some(answer) = answer {
+            self.client.answer(answer);
         }
     }
 }

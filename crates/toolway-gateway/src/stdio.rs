@@ -30,27 +30,42 @@ pub async fn serve_on(
     mut output: impl AsyncWrite + Unpin + Send,
 ) -> io::Result<()> {
     let mut conversation = Conversation::new(service);
+    let client = conversation.client().clone();
     let mut lines = Lines::new(input);
-    loop {
-        let answer = tokio::select! {
-            line = lines.next(), if conversation.has_room() => match line? {
-                Some(Line::Whole(line)) => conversation.accept(&line),
-                Some(Line::TooLong) => Some(Refusal::TooLarge { limit: MAX_LINE }.answer(None)),
-                None => break,
-            },
-            answer = conversation.answer() => Some(answer),
-        };
-        if let Some(answer) = answer {
-            write_line(&mut output, &answer).await?;
+    // Beside the rest: a client that stops reading holds up its answers, not the calls that make
+    // them.
+    let writing = async {
+        loop {
+            write_line(&mut output, &client.next().await).await?;
+            client.written();
         }
+    };
+    let talking = async {
+        loop {
+            tokio::select! {
+                line = lines.next(), if conversation.has_room() => match line? {
+                    Some(Line::Whole(line)) => conversation.accept(&line),
+                    Some(Line::TooLong) => {
+                        conversation.refuse(&Refusal::TooLarge { limit: MAX_LINE });
+                    }
+                    None => break,
+                },
+                () = conversation.carry_on() => {}
+            }
+        }
+        // `printf … | toolway serve` deserves its answers; a hung tool must not hold the process.
+        if tokio::time::timeout(DRAIN, conversation.drain())
+            .await
+            .is_err()
+        {
+            tracing::debug!("answers were cut off at the end of input");
+        }
+        Ok(())
+    };
+    tokio::select! {
+        broken = writing => broken,
+        ended = talking => ended,
     }
-    // `printf … | toolway serve` deserves its answers; a hung tool must not hold the process.
-    let deadline = tokio::time::Instant::now() + DRAIN;
-    while let Ok(Some(answer)) = tokio::time::timeout_at(deadline, conversation.finish_one()).await
-    {
-        write_line(&mut output, &answer).await?;
-    }
-    Ok(())
 }
 
 async fn write_line(output: &mut (impl AsyncWrite + Unpin), message: &Bytes) -> io::Result<()> {

@@ -1,44 +1,90 @@
 //! The scripted server itself: a real process that speaks MCP and breaks as its script says.
 //!
-//! Owns the arguments, what happens before the first message, and the stdio loop. Answers are
-//! `chaos/answer.rs`, tools `chaos/tools.rs`, HTTP `chaos/http.rs`. Plain threads and the standard
-//! library only: it must build in a moment and share nothing with what it tests.
+//! Owns the arguments, and what happens before the first message. Answers are `chaos/server.rs`,
+//! tools `chaos/tools.rs` and `chaos/drama.rs`, the ways to be reached `chaos/stdio.rs`,
+//! `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and hardly more than
+//! the standard library: it must build in a moment and share nothing with what it tests.
 
-mod answer;
+mod control;
+mod drama;
 mod http;
+mod outlet;
+mod server;
+mod sse;
+mod stdio;
+mod streamable;
 mod tools;
+mod websocket;
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use crate::{Escape, Script};
+use server::Server;
 
-use crate::Script;
-use answer::{Answer, Server};
+/// How it is reached.
+enum Way {
+    Stdio,
+    Http(u16),
+    Sse(u16),
+    WebSocket(u16),
+}
 
-/// Runs with these arguments: `[--script JSON] [--http PORT]`, or `--linger` for a grandchild.
+/// Runs with these arguments: `[--script JSON] [--http PORT | --sse PORT | --ws PORT]`, or one of
+/// `--linger`, `--linger-session` and `--linger-orphan` for a grandchild.
 pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
     let mut args = args;
     let mut script = Script::default();
-    let mut port = None;
+    let mut way = Way::Stdio;
+    let mut deaf = false;
     while let Some(flag) = args.next() {
-        match (flag.as_str(), args.next()) {
-            ("--linger", None) => linger(),
-            ("--script", Some(text)) => match serde_json::from_str(&text) {
+        match flag.as_str() {
+            "--linger" => linger(),
+            "--linger-session" => linger_in_a_session(),
+            "--linger-orphan" => return leave_an_orphan(),
+            // Signals are already ignored, by the shell that started this process.
+            "--deaf" => {
+                deaf = true;
+                continue;
+            }
+            _ => {}
+        }
+        let Some(value) = args.next() else {
+            return usage(&format!("unexpected `{flag}`"));
+        };
+        if flag == "--script" {
+            match serde_json::from_str(&value) {
                 Ok(parsed) => script = parsed,
                 Err(error) => return usage(&format!("cannot read the script: {error}")),
-            },
-            ("--http", Some(text)) => match text.parse::<u16>() {
-                Ok(parsed) => port = Some(parsed),
-                Err(error) => return usage(&format!("cannot read the port: {error}")),
-            },
-            (flag, _) => return usage(&format!("unexpected `{flag}`")),
+            }
+            continue;
         }
+        let Ok(port) = value.parse::<u16>() else {
+            return usage(&format!("cannot read the port `{value}`"));
+        };
+        way = match flag.as_str() {
+            "--http" => Way::Http(port),
+            "--sse" => Way::Sse(port),
+            "--ws" => Way::WebSocket(port),
+            flag => return usage(&format!("unexpected `{flag}`")),
+        };
     }
-    let served = prepare(&script).and_then(|()| match port {
-        Some(port) => http::serve(Server::new(script), port),
-        None => serve_stdio(Server::new(script)),
+    if script.ignores_signals && !deaf {
+        return become_deaf();
+    }
+    let served = prepare(&script).and_then(|ended| {
+        if let Some(code) = ended {
+            return Ok(code);
+        }
+        let server = Arc::new(Server::new(script));
+        match way {
+            Way::Stdio => stdio::serve(&server),
+            Way::Http(port) => streamable::serve(&server, port),
+            Way::Sse(port) => sse::serve(&server, port),
+            Way::WebSocket(port) => websocket::serve(&server, port),
+        }
     });
     match served {
         Ok(code) => code,
@@ -59,10 +105,44 @@ fn linger() -> ! {
     }
 }
 
-/// What happens before the first message is read.
-fn prepare(script: &Script) -> io::Result<()> {
+fn linger_in_a_session() -> ! {
+    // Fails only for the leader of a process group, which has what it needs.
+    let _ = rustix::process::setsid();
+    linger()
+}
+
+/// The second half of a double fork: the grandchild's parent ends at once.
+fn leave_an_orphan() -> ExitCode {
+    match start_grandchild(Escape::Session) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(1),
+    }
+}
+
+/// Starts over with SIGINT and SIGTERM ignored. Only a shell can do that without unsafe code, and
+/// what it ignores stays ignored in the program it becomes.
+fn become_deaf() -> ExitCode {
+    let Ok(program) = std::env::current_exe() else {
+        return ExitCode::from(1);
+    };
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "trap '' INT TERM; exec \"$0\" \"$@\""])
+        .arg(program)
+        .args(std::env::args().skip(1))
+        .arg("--deaf");
+    #[cfg(unix)]
+    drop(std::os::unix::process::CommandExt::exec(&mut command));
+    usage("cannot start over through /bin/sh")
+}
+
+/// What happens before the first message is read; a code when that is all.
+fn prepare(script: &Script) -> io::Result<Option<ExitCode>> {
     if script.grandchild {
-        start_grandchild()?;
+        start_grandchild(Escape::Group)?;
+    }
+    for escape in &script.escapes {
+        start_grandchild(*escape)?;
     }
     let mut stderr = io::stderr();
     if let Some(complaint) = &script.complaint {
@@ -74,52 +154,35 @@ fn prepare(script: &Script) -> io::Result<()> {
         stderr.write_all(b"\n")?;
     }
     std::thread::sleep(Duration::from_millis(script.start_delay_ms));
+    if let Some(code) = script.exit_at_start {
+        return Ok(Some(ExitCode::from(u8::try_from(code).unwrap_or(1))));
+    }
     if let Some(banner) = &script.banner {
         writeln!(io::stdout(), "{banner}")?;
     }
-    Ok(())
+    Ok(None)
 }
 
-/// In a process group of its own, so that a host that kills only the group leaves it.
-fn start_grandchild() -> io::Result<()> {
+/// A host that kills only the process, or only its group, leaves one or the other.
+fn start_grandchild(escape: Escape) -> io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command
-        .arg("--linger")
+        .arg(match escape {
+            Escape::None | Escape::Group => "--linger",
+            Escape::Session => "--linger-session",
+            Escape::Orphan => "--linger-orphan",
+        })
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    // Never waited for: that is the misbehaviour.
-    drop(command.spawn()?);
+    if escape == Escape::Group {
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    }
+    let mut child = command.spawn()?;
+    if escape == Escape::Orphan {
+        child.wait()?;
+    }
+    // Never waited for otherwise: that is the misbehaviour.
     Ok(())
-}
-
-fn serve_stdio(mut server: Server) -> io::Result<ExitCode> {
-    let stdin = io::stdin().lock();
-    let mut stdout = io::stdout();
-    for line in stdin.lines() {
-        let line = line?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        match server.answer(&line) {
-            Answer::Nothing => {}
-            Answer::Exit(code) => return Ok(ExitCode::from(code)),
-            Answer::Message { id: _, body } => write_answer(&mut stdout, &server, &body)?,
-        }
-    }
-    if server.script().ignores_end_of_input {
-        linger();
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn write_answer(stdout: &mut io::Stdout, server: &Server, body: &Value) -> io::Result<()> {
-    if server.script().noise {
-        writeln!(stdout, "debug: about to answer {{not json")?;
-    }
-    // One write per message: another thread's line cannot come between.
-    stdout.write_all(format!("{body}\n").as_bytes())?;
-    stdout.flush()
 }

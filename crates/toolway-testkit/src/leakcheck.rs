@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::patience;
+
 /// The environment variable that marks the processes of one test.
 pub const CANARY_VARIABLE: &str = "TOOLWAY_TEST_CANARY";
 
@@ -92,18 +94,110 @@ impl Census {
 
     /// Panics, naming what is new, when there are more descriptors or children than in `before`.
     pub fn assert_no_more_than(&self, before: &Census) {
+        if let Err(difference) = self.compare(before) {
+            panic!("{difference}");
+        }
+    }
+
+    fn compare(&self, before: &Census) -> Result<(), String> {
         let new: Vec<_> = self
             .children
             .iter()
             .filter(|child| !before.children.contains(child))
             .collect();
-        assert!(new.is_empty(), "children were left behind: {new:#?}");
-        assert!(
-            self.descriptors.len() <= before.descriptors.len(),
-            "descriptors were left open: before {:#?}, after {:#?}",
-            before.descriptors,
-            self.descriptors
-        );
+        if !new.is_empty() {
+            return Err(format!("children were left behind: {new:#?}"));
+        }
+        if self.descriptors.len() > before.descriptors.len() {
+            return Err(format!(
+                "descriptors were left open: before {:#?}, after {:#?}",
+                before.descriptors, self.descriptors
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// How much this process uses at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Memory in use, in KiB.
+    pub resident: u64,
+    /// Open descriptors.
+    pub descriptors: usize,
+    /// Children, zombies included.
+    pub children: usize,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl Usage {
+    /// Looks now.
+    pub fn take() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let field = |name: &str| -> u64 {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.split_whitespace().next())
+                .and_then(|number| number.parse().ok())
+                .unwrap_or(0)
+        };
+        Self {
+            resident: field("VmRSS:"),
+            descriptors: descriptors().len(),
+            children: children().len(),
+            threads: usize::try_from(field("Threads:")).unwrap_or(0),
+        }
+    }
+}
+
+/// A check around a fault test: nothing of it may be left when it is over.
+///
+/// Begin it inside the runtime, so that the runtime's own descriptors are in the baseline, and put
+/// [`LeakCheck::env`] into the `env` of every server entry.
+#[derive(Debug)]
+#[must_use = "only `assert_clean` checks anything"]
+pub struct LeakCheck {
+    canary: Canary,
+    before: Census,
+}
+
+impl LeakCheck {
+    /// Counts what there is already.
+    pub fn begin() -> Self {
+        Self {
+            canary: Canary::new(),
+            before: Census::take(),
+        }
+    }
+
+    /// The mark of this check.
+    pub fn canary(&self) -> &Canary {
+        &self.canary
+    }
+
+    /// The mark as an environment variable.
+    pub fn env(&self) -> (&'static str, &str) {
+        (self.canary.name(), self.canary.value())
+    }
+
+    /// Waits until no marked process lives, no child is left (zombies are) and no more descriptors
+    /// are open than before; panics with what is left when that does not happen.
+    pub async fn assert_clean(self) {
+        patience::eventually(|| self.verdict()).await;
+    }
+
+    /// The same for a test without a runtime.
+    pub fn assert_clean_blocking(self) {
+        patience::eventually_blocking(|| self.verdict());
+    }
+
+    fn verdict(&self) -> Result<(), String> {
+        let left = self.canary.processes();
+        if !left.is_empty() {
+            return Err(format!("processes were left behind: {left:#?}"));
+        }
+        Census::take().compare(&self.before)
     }
 }
 
@@ -215,5 +309,39 @@ mod tests {
         if let Err(panic) = checked {
             std::panic::resume_unwind(panic);
         }
+    }
+
+    #[test]
+    fn usage_counts_something_of_everything() {
+        let usage = Usage::take();
+        assert!(usage.resident > 100, "{usage:?}");
+        assert!(usage.descriptors >= 3 && usage.threads >= 1, "{usage:?}");
+    }
+
+    #[test]
+    #[should_panic(expected = "descriptors were left open")]
+    fn an_open_descriptor_fails_the_comparison() {
+        let before = Census::take();
+        let _held = fs::File::open("/dev/null").unwrap();
+        Census::take().assert_no_more_than(&before);
+    }
+
+    #[test]
+    fn a_check_waits_for_the_last_process_to_go() {
+        let check = LeakCheck::begin();
+        let (name, value) = check.env();
+        let mut child = Command::new("cat")
+            .env(name, value)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert_eq!(check.canary().processes().len(), 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(child.stdin.take());
+                child.wait().unwrap();
+            });
+            check.assert_clean_blocking();
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! What the tests of every crate lean on: a home that is not the developer's, a server that
-//! misbehaves on command, a census of what was left behind, and the way to the real peers.
+//! misbehaves on command, a proxy that spoils what passes, a census of what was left behind, a
+//! ledger of outcomes, and the way to the real peers.
 //!
 //! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
 //! is not repeated on the other: the scripted server writes its own JSON-RPC.
@@ -10,16 +11,26 @@
     reason = "test support: a panic with a clear message is how a test fails"
 )]
 
+pub mod chance;
 pub mod chaos;
 pub mod home;
 pub mod leakcheck;
+pub mod listening;
+pub mod outcomes;
 pub mod output;
+pub mod patience;
 pub mod peers;
+pub mod proxy;
 pub mod script;
 pub mod scripted;
 
+pub use chance::Chance;
 pub use home::TempHome;
-pub use leakcheck::{Canary, Census, Process};
+pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};
+pub use listening::{ListeningServer, Way};
+pub use outcomes::{Outcomes, Ticket};
 pub use output::CommandOutput;
-pub use script::{Exit, Script, Speaks};
-pub use scripted::{HttpPeer, ScriptedServer};
+pub use patience::{eventually, eventually_blocking};
+pub use proxy::{Cut, Direction, End, FaultProxy, Hold, Toxics};
+pub use script::{Escape, Exit, Script, Speaks};
+pub use scripted::ScriptedServer;

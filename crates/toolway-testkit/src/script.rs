@@ -1,7 +1,8 @@
 //! What a scripted server is told to do wrong.
 //!
-//! Owns the script as data: it travels as JSON in an argument of `toolway-chaos`. Acting on it is
-//! `chaos.rs`; starting the program is `scripted.rs`.
+//! Owns the script as data: it travels as JSON in an argument of `toolway-chaos`, and a listening
+//! server can be given another one while it runs. Acting on it is `chaos.rs`; starting the program
+//! is `scripted.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,20 @@ pub struct Exit {
     pub after: u32,
 }
 
+/// How a grandchild gets away from whoever kills its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Escape {
+    /// It stays in the server's process group.
+    None,
+    /// A process group of its own.
+    Group,
+    /// A session of its own (`setsid`).
+    Session,
+    /// A session of its own, and its parent is gone already (a double fork).
+    Orphan,
+}
+
 /// A server's whole behaviour. The default is a well-behaved server of both eras.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -44,10 +59,14 @@ pub struct Script {
     pub stderr_flood: usize,
     /// How long it waits before it reads, in milliseconds.
     pub start_delay_ms: u64,
+    /// It ends with this code before it reads anything; the complaint is said first.
+    pub exit_at_start: Option<i32>,
     /// When it ends by itself.
     pub exit: Option<Exit>,
     /// It ends, without an answer, at a request before `initialize`, as some old servers do.
     pub exit_on_probe: Option<i32>,
+    /// It never reads its stdin.
+    pub never_reads: bool,
     /// Requests of these methods get no answer, ever.
     pub silent: Vec<String>,
     /// Requests of these methods get the code -32603.
@@ -62,14 +81,47 @@ pub struct Script {
     pub hostile_text: bool,
     /// Offers tools that write files and run programs with the server's rights.
     pub tampers: bool,
+    /// Offers tools that break the protocol or use all of it: `late`, `progress`, `twice`,
+    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`.
+    pub drama: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
+    /// Says that its tools changed after every `tools/list`, for ever.
+    pub restless: bool,
     /// Stays when stdin ends, until it is killed.
     pub ignores_end_of_input: bool,
+    /// Takes no notice of SIGINT and SIGTERM.
+    pub ignores_signals: bool,
     /// Starts a grandchild in a process group of its own that lives until it is killed.
     pub grandchild: bool,
+    /// Starts one more grandchild for each, which lives until it is killed.
+    pub escapes: Vec<Escape>,
+    /// Writes everything in pieces of this many bytes; 0 for whole messages.
+    pub slice: usize,
+    /// How long it waits between two pieces, in milliseconds.
+    pub slice_delay_ms: u64,
     /// Over HTTP, the status of every answer to a POST (with no MCP in it), e.g. 401 or 503.
     pub http_status: Option<u16>,
+    /// That status only for messages of these methods; for all when empty.
+    pub http_status_for: Vec<String>,
+    /// That status only so many times; always when 0.
+    pub http_status_times: u32,
+    /// The `Retry-After` of such an answer.
+    pub retry_after: Option<String>,
+    /// Over HTTP, answers every POST with a page of HTML and 200, as a captive portal does.
+    pub html: bool,
     /// Over HTTP, answers as an event stream instead of JSON.
     pub event_stream: bool,
+    /// Over HTTP, legacy: gives out sessions, and wants them back.
+    pub sessions: bool,
+    /// A session is forgotten after this many requests; never when 0.
+    pub session_requests: u32,
+    /// Over HTTP, legacy: a GET opens a stream for what the server says unasked.
+    pub get_stream: bool,
+    /// Events carry ids, and a GET with `Last-Event-ID` gets what followed that event.
+    pub resumable: bool,
+    /// Over HTTP, the connection ends after so many bytes of the body that answers a call.
+    pub cut_call_at: Option<usize>,
+    /// How often a call's answer is cut; always when 0.
+    pub cut_times: u32,
 }

@@ -1,17 +1,17 @@
 //! Starting `toolway-chaos`, the program that acts on a [`Script`].
 //!
-//! Owns finding (and when needed building) the program, the server entry that starts it over
-//! stdio, and its life as an HTTP peer.
+//! Owns finding (and when needed building) the program, and the server entry that starts it over
+//! stdio. Its life as a server that listens is `listening.rs`.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
+use crate::listening::{ListeningServer, Way};
 use crate::{Script, peers};
 
 /// A server with a script.
@@ -24,6 +24,11 @@ impl ScriptedServer {
     /// A server that does what the script says.
     pub fn new(script: Script) -> Self {
         Self { script }
+    }
+
+    /// What it was told.
+    pub fn script(&self) -> &Script {
+        &self.script
     }
 
     /// The program, built when it is missing or older than its source.
@@ -54,66 +59,38 @@ impl ScriptedServer {
     }
 
     /// Starts it as a Streamable HTTP server on a free loopback port.
-    pub fn serve_http(&self) -> HttpPeer {
-        let mut child = Command::new(Self::program())
-            .args(self.args())
-            .args(["--http", "0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the scripted server starts");
-        let stdout = child.stdout.take().expect("stdout is piped");
-        let mut line = String::new();
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("it prints its address");
-        assert!(
-            line.starts_with("http://"),
-            "the scripted server printed `{line}`"
-        );
-        HttpPeer {
-            child,
-            url: line.trim().to_owned(),
-        }
-    }
-}
-
-/// A scripted server that listens; killed when dropped.
-#[derive(Debug)]
-pub struct HttpPeer {
-    child: Child,
-    url: String,
-}
-
-impl HttpPeer {
-    /// Its endpoint.
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn serve_http(&self) -> ListeningServer {
+        ListeningServer::start(self.clone(), Way::Http)
     }
 
-    /// The entry of this server in a configuration file.
-    pub fn entry(&self) -> Value {
-        json!({ "type": "http", "url": self.url })
+    /// Starts it as a legacy HTTP+SSE server on a free loopback port.
+    pub fn serve_sse(&self) -> ListeningServer {
+        ListeningServer::start(self.clone(), Way::Sse)
     }
-}
 
-impl Drop for HttpPeer {
-    fn drop(&mut self) {
-        // It may have ended by its script.
-        drop(self.child.kill());
-        drop(self.child.wait());
+    /// Starts it as a WebSocket server on a free loopback port.
+    pub fn serve_ws(&self) -> ListeningServer {
+        ListeningServer::start(self.clone(), Way::WebSocket)
     }
 }
 
 /// A test of another crate gets no path to this crate's programs from Cargo, so look beside the
-/// running test (`target/<profile>/deps/<test>`).
+/// running test (`target/<profile>/deps/<test>`) or example.
 fn find_or_build() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let profile = own
         .ancestors()
-        .find(|path| path.file_name() == Some(OsStr::new("deps")))
+        .find(|path| {
+            let name = path.file_name();
+            name == Some(OsStr::new("deps")) || name == Some(OsStr::new("examples"))
+        })
         .and_then(Path::parent)
-        .unwrap_or_else(|| panic!("`{}` is not below a `deps` folder", own.display()));
+        .unwrap_or_else(|| {
+            panic!(
+                "`{}` is not below a `deps` or `examples` folder",
+                own.display()
+            )
+        });
     let program = profile.join(format!("toolway-chaos{}", std::env::consts::EXE_SUFFIX));
     if modified(&program).is_none_or(|built| built < newest_source()) {
         build(profile);
@@ -146,13 +123,19 @@ fn build(profile: &Path) {
 }
 
 fn newest_source() -> SystemTime {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    ["bin", "chaos", "."]
-        .iter()
-        .flat_map(|folder| std::fs::read_dir(source.join(folder)).into_iter().flatten())
-        .filter_map(|entry| modified(&entry.ok()?.path()))
-        .max()
-        .unwrap_or(SystemTime::UNIX_EPOCH)
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut newest = modified(&own.join("Cargo.toml")).unwrap_or(SystemTime::UNIX_EPOCH);
+    let mut folders = vec![own.join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            newest = newest.max(modified(&path).unwrap_or(SystemTime::UNIX_EPOCH));
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    newest
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

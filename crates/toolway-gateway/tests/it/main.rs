@@ -1,9 +1,12 @@
 //! The gateway from outside: a small service behind each way of serving it.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod flood;
 mod http;
+mod ids;
 mod in_process;
 mod security;
+mod stalled;
 mod stdio;
 
 use std::sync::Arc;

@@ -148,5 +148,9 @@ fn sec_24_the_defaults_are_pinned() {
     assert_eq!(http::MAX_HEAD, 16 * 1024);
     assert_eq!(http::HEAD_TIMEOUT.as_secs(), 10);
     assert_eq!(http::BODY_TIMEOUT.as_secs(), 30);
+    assert_eq!(http::WRITE_TIMEOUT.as_secs(), 30);
     assert_eq!(http::MAX_CONNECTIONS, 256);
+    assert_eq!(toolway_gateway::client::MAX_WAITING, 256);
+    assert_eq!(toolway_gateway::client::MAX_WAITING_BYTES, 4 * 1024 * 1024);
+    assert_eq!(toolway_gateway::client::MAX_UNREAD, 64 * 1024 * 1024);
 }

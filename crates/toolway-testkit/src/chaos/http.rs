@@ -1,125 +1,347 @@
-//! The scripted server over Streamable HTTP, written by hand so that it can answer wrongly.
+//! HTTP by hand, so that it can be spoken wrongly: listening, reading requests, answering them.
 //!
-//! One thread per connection, one request at a time on each; the era is the body's.
+//! Owns what `streamable.rs` and `sse.rs` share. One thread per connection, one request at a time
+//! on each.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::{self, BufRead, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::answer::{Answer, Server};
+use super::outlet::{self, Outlet};
+use super::server::Server;
+use super::{control, outlet::Client};
+use crate::Script;
 
-/// Prints its URL as the first line, then serves until it is killed.
-pub(super) fn serve(server: Server, port: u16) -> io::Result<ExitCode> {
+/// What one connection is served by.
+type Converse = fn(&Arc<Server>, &Arc<TcpStream>) -> io::Result<()>;
+
+/// Listens, prints the URL and the control address as the first two lines, and serves until it is
+/// killed.
+pub(super) fn serve(
+    server: &Arc<Server>,
+    port: u16,
+    shape: (&str, &str),
+    converse: Converse,
+) -> io::Result<ExitCode> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-    writeln!(io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
-    let server = Arc::new(Mutex::new(server));
+    let control = control::serve(server)?;
+    let (scheme, path) = shape;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "{scheme}://{}{path}", listener.local_addr()?)?;
+    writeln!(stdout, "{control}")?;
     for stream in listener.incoming() {
-        let server = Arc::clone(&server);
-        let stream = stream?;
+        let stream = Arc::new(stream?);
+        stream.set_nodelay(true)?;
+        {
+            let mut memory = server.memory();
+            memory.connections += 1;
+            memory.sockets.retain(|socket| socket.strong_count() > 0);
+            memory.sockets.push(Arc::downgrade(&stream));
+        }
+        let server = Arc::clone(server);
         // A client that goes away ends only its own thread.
         std::thread::spawn(move || drop(converse(&server, &stream)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-struct Request {
-    method: String,
-    body: String,
+/// One request.
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) path: String,
+    headers: Vec<(String, String)>,
+    pub(super) body: String,
 }
 
-fn converse(server: &Mutex<Server>, stream: &TcpStream) -> io::Result<()> {
-    let mut reader = BufReader::new(stream);
-    while let Some(request) = read(&mut reader)? {
-        let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
-        let forced = server.script().http_status;
-        let reply = match (forced, request.method.as_str()) {
-            (Some(status), _) => response(status, "text/plain", "scripted"),
-            (None, "POST") => match server.answer(&request.body) {
-                Answer::Exit(code) => std::process::exit(i32::from(code)),
-                Answer::Nothing if is_request(&request.body) => {
-                    // Hold the connection open and unanswered; only this thread waits.
-                    drop(server);
-                    return wait_for_end(&mut reader);
-                }
-                Answer::Nothing => response(202, "text/plain", ""),
-                Answer::Message { id: _, body } if server.script().event_stream => {
-                    let event = format!("event: message\ndata: {body}\n\n");
-                    response(200, "text/event-stream", &event)
-                }
-                Answer::Message { id: _, body } => response(
-                    status(&body, &request.body),
-                    "application/json",
-                    &body.to_string(),
-                ),
-            },
-            (None, _) => response(405, "text/plain", ""),
-        };
-        drop(server);
-        let mut stream = stream;
-        stream.write_all(reply.as_bytes())?;
+impl Request {
+    /// The body as a message; `null` when it is none.
+    pub(super) fn message(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
-    Ok(())
-}
 
-/// Modern servers say some errors in the status too.
-fn status(answer: &Value, request: &str) -> u16 {
-    let modern = request.contains("io.modelcontextprotocol/protocolVersion");
-    match answer["error"]["code"].as_i64() {
-        Some(-32601) if modern => 404,
-        Some(-32700 | -32022) => 400,
-        Some(-32602) if modern => 400,
-        _ => 200,
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 }
 
-fn is_request(body: &str) -> bool {
-    serde_json::from_str::<Value>(body).is_ok_and(|body| body.get("id").is_some())
-}
-
-fn wait_for_end(reader: &mut impl Read) -> io::Result<()> {
-    io::copy(reader, &mut io::sink()).map(drop)
-}
-
-fn read(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
+/// The next request; none when the client has no more.
+pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut first = String::new();
     if reader.read_line(&mut first)? == 0 {
         return Ok(None);
     }
-    let method = first.split(' ').next().unwrap_or_default().to_owned();
-    let mut length = 0;
+    let mut words = first.split(' ');
+    let method = words.next().unwrap_or_default().to_owned();
+    let path = words.next().unwrap_or_default().to_owned();
+    let mut headers = Vec::new();
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line)?;
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
         let line = line.trim_end();
         if line.is_empty() {
             break;
         }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().map_err(io::Error::other)?;
+        if let Some((name, value)) = line.split_once(':') {
+            headers.push((name.to_owned(), value.trim().to_owned()));
         }
     }
+    let mut request = Request {
+        method,
+        path,
+        headers,
+        body: String::new(),
+    };
+    let length = match request.header("content-length") {
+        Some(length) => length.parse().map_err(io::Error::other)?,
+        None => 0,
+    };
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Some(Request {
-        method,
-        body: String::from_utf8_lossy(&body).into_owned(),
-    }))
+    request.body = String::from_utf8_lossy(&body).into_owned();
+    Ok(Some(request))
 }
 
-fn response(status: u16, content_type: &str, body: &str) -> String {
-    let challenge = if status == 401 {
-        "www-authenticate: Bearer\r\n"
-    } else {
-        ""
-    };
-    format!(
-        "HTTP/1.1 {status} Scripted\r\ncontent-type: {content_type}\r\n{challenge}\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
+/// Waits until the client goes away.
+pub(super) fn wait_for_end(reader: &mut impl Read) -> io::Result<()> {
+    io::copy(reader, &mut io::sink()).map(drop)
+}
+
+/// A whole answer, before it is written.
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) content_type: &'static str,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Vec<u8>,
+    /// The connection ends after so many bytes of the body.
+    pub(super) cut: Option<usize>,
+}
+
+impl Response {
+    pub(super) fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            content_type,
+            headers: Vec::new(),
+            body: body.into(),
+            cut: None,
+        }
+    }
+
+    /// With no body.
+    pub(super) fn empty(status: u16) -> Self {
+        Self::new(status, "text/plain", "")
+    }
+
+    pub(super) fn write(&self, stream: &TcpStream, script: &Script) -> io::Result<()> {
+        let head = head(self.status, self.content_type, &self.headers);
+        let mut bytes = format!("{head}content-length: {}\r\n\r\n", self.body.len()).into_bytes();
+        let kept = self.cut.unwrap_or(usize::MAX).min(self.body.len());
+        bytes.extend_from_slice(&self.body[..kept]);
+        let mut stream = stream;
+        outlet::write(&mut stream, &bytes, script)?;
+        if kept < self.body.len() {
+            stream.shutdown(Shutdown::Both)?;
+        }
+        Ok(())
+    }
+}
+
+fn head(status: u16, content_type: &str, headers: &[(&str, String)]) -> String {
+    let mut head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: {content_type}\r\n");
+    for (name, value) in headers {
+        for part in [name, ": ", value, "\r\n"] {
+            head.push_str(part);
+        }
+    }
+    head
+}
+
+/// What the script has instead of an answer, if it has.
+pub(super) fn refusal(server: &Server, method: Option<&str>) -> Option<Response> {
+    let script = server.script();
+    let meant = script.http_status_for.is_empty()
+        || method.is_some_and(|method| script.http_status_for.iter().any(|meant| meant == method));
+    if let (Some(status), true) = (script.http_status, meant) {
+        let mut memory = server.memory();
+        if script.http_status_times == 0 || memory.refused < script.http_status_times {
+            memory.refused += 1;
+            let mut response = Response::new(status, "text/plain", "scripted");
+            if status == 401 {
+                response
+                    .headers
+                    .push(("www-authenticate", "Bearer".to_owned()));
+            }
+            if let Some(after) = &script.retry_after {
+                response.headers.push(("retry-after", after.clone()));
+            }
+            return Some(response);
+        }
+    }
+    let page = "<!doctype html><title>Welcome</title><p>Please sign in to the network.";
+    script
+        .html
+        .then(|| Response::new(200, "text/html; charset=utf-8", page))
+}
+
+/// An answer as a stream of events, chunk by chunk. Begins with its first event.
+pub(super) struct Events {
+    server: Arc<Server>,
+    stream: Arc<TcpStream>,
+    headers: Vec<(&'static str, String)>,
+    /// The log that this stream can be resumed from.
+    log: Option<String>,
+    cut: Option<usize>,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    begun: bool,
+    over: bool,
+    written: usize,
+}
+
+impl Events {
+    pub(super) fn new(
+        server: &Arc<Server>,
+        stream: &Arc<TcpStream>,
+        headers: Vec<(&'static str, String)>,
+        cut: Option<usize>,
+    ) -> Self {
+        Self {
+            server: Arc::clone(server),
+            stream: Arc::clone(stream),
+            headers,
+            log: None,
+            cut,
+            progress: Mutex::default(),
+        }
+    }
+
+    /// Gives every event an id under this name, and keeps it.
+    pub(super) fn resumable(mut self, name: String) -> Self {
+        self.server
+            .memory()
+            .streams
+            .entry(name.clone())
+            .or_default();
+        self.log = Some(name);
+        self
+    }
+
+    /// Writes one event as it is.
+    pub(super) fn write(&self, event: &[u8]) -> io::Result<()> {
+        let mut progress = self.progress();
+        if progress.over {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let mut bytes = Vec::new();
+        if !progress.begun {
+            progress.begun = true;
+            let head = head(200, "text/event-stream", &self.headers);
+            bytes.extend_from_slice(head.as_bytes());
+            bytes.extend_from_slice(
+                b"cache-control: no-store\r\ntransfer-encoding: chunked\r\n\r\n",
+            );
+        }
+        let room = self.cut.unwrap_or(usize::MAX) - progress.written;
+        let kept = &event[..room.min(event.len())];
+        if !kept.is_empty() {
+            bytes.extend_from_slice(format!("{:x}\r\n", kept.len()).as_bytes());
+            bytes.extend_from_slice(kept);
+            bytes.extend_from_slice(b"\r\n");
+        }
+        progress.written += kept.len();
+        let mut stream = &*self.stream;
+        let written = outlet::write(&mut stream, &bytes, &self.server.script());
+        if kept.len() < event.len() {
+            progress.over = true;
+            return stream.shutdown(Shutdown::Both);
+        }
+        written
+    }
+
+    /// Ends the stream as it should be ended; the connection can be used again.
+    pub(super) fn end(&self) -> io::Result<()> {
+        if let Some(name) = &self.log {
+            if let Some(log) = self.server.memory().streams.get_mut(name) {
+                log.over = true;
+            }
+            self.server.changed.notify_all();
+        }
+        let mut progress = self.progress();
+        if progress.over {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        progress.over = true;
+        (&*self.stream).write_all(b"0\r\n\r\n")
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The lines of one event.
+pub(super) fn event(id: Option<(&str, usize)>, message: &[u8]) -> Vec<u8> {
+    let mut event = Vec::new();
+    if let Some((name, number)) = id {
+        event.extend_from_slice(format!("id: {name}.{number}\n").as_bytes());
+    }
+    event.extend_from_slice(b"event: message\ndata: ");
+    event.extend_from_slice(message);
+    event.extend_from_slice(b"\n\n");
+    event
+}
+
+impl Outlet for Events {
+    fn send(&self, message: &[u8]) -> io::Result<()> {
+        let Some(name) = &self.log else {
+            return self.write(&event(None, message));
+        };
+        let number = {
+            let mut memory = self.server.memory();
+            let log = memory.streams.entry(name.clone()).or_default();
+            log.events.push(message.to_vec());
+            log.events.len()
+        };
+        self.server.changed.notify_all();
+        // Whoever resumes gets it; that this connection may be gone is no matter.
+        drop(self.write(&event(Some((name, number)), message)));
+        Ok(())
+    }
+}
+
+/// Keeps the one message that is the answer.
+#[derive(Default)]
+pub(super) struct Once(Mutex<Option<Vec<u8>>>);
+
+impl Once {
+    pub(super) fn take(&self) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Outlet for Once {
+    fn send(&self, message: &[u8]) -> io::Result<()> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.get_or_insert_with(|| message.to_vec());
+        Ok(())
+    }
+}
+
+/// A client of this name behind this outlet.
+pub(super) fn client(outlet: Arc<dyn Outlet>, key: &str) -> Client {
+    Client {
+        outlet,
+        key: key.to_owned(),
+    }
 }

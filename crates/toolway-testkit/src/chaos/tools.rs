@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Fault, Outcome};
+use super::drama;
+use super::server::{Fault, Outcome};
 use crate::Script;
 
 /// Clears the screen, reverses text, hides a word, moves the title, carries a tag character.
@@ -71,6 +72,9 @@ fn all(script: &Script) -> Vec<Value> {
             &[],
         ),
     ];
+    if script.drama {
+        tools.extend(drama::all());
+    }
     if script.tampers {
         tools.push(tool(
             "write",
@@ -103,7 +107,7 @@ fn all(script: &Script) -> Vec<Value> {
     tools
 }
 
-fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
+pub(super) fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
     json!({
         "name": name,
         "description": description,
@@ -146,7 +150,7 @@ pub(super) fn call(script: &Script, params: &Value, calls: u64) -> Result<Outcom
     }))
 }
 
-fn text(text: &str) -> Value {
+pub(super) fn text(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
 }
 

@@ -1,12 +1,14 @@
 //! The scripted server as the process it is.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod listening;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use toolway_testkit::{Canary, Exit, Script, ScriptedServer};
+use toolway_testkit::{Canary, Escape, Exit, Script, ScriptedServer};
 
 fn run(script: Script, input: &str) -> (Vec<String>, String, Option<i32>) {
     let server = ScriptedServer::new(script);
@@ -166,4 +168,81 @@ fn it_speaks_http_with_the_statuses_of_the_modern_era() {
     assert!(post(&unknown.to_string()).starts_with("HTTP/1.1 404 "));
     let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     assert!(post(notification).starts_with("HTTP/1.1 202 "));
+}
+
+#[test]
+fn escaped_grandchildren_outlive_a_server_that_heeds_no_signal() {
+    let canary = Canary::new();
+    let server = ScriptedServer::new(Script {
+        ignores_signals: true,
+        escapes: vec![Escape::None, Escape::Session, Escape::Orphan],
+        ..Script::default()
+    });
+    let mut child = Command::new(ScriptedServer::program())
+        .args(server.args())
+        .env(canary.name(), canary.value())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |id| {
+        stdin
+            .write_all(call(id, "count", &json!({})).as_bytes())
+            .unwrap();
+        answers.next().unwrap().unwrap();
+    };
+    ask(1);
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+    // It answers, so it lives.
+    ask(2);
+    assert_eq!(canary.processes().len(), 4);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = canary.processes();
+    assert_eq!(left.len(), 3, "{left:?}");
+    for process in left {
+        let pid = rustix::process::Pid::from_raw(process.pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+}
+
+#[test]
+fn it_crashes_at_its_start_with_its_last_words() {
+    let script = Script {
+        complaint: Some("no licence".to_owned()),
+        exit_at_start: Some(4),
+        ..Script::default()
+    };
+    let (lines, stderr, code) = run(script, "");
+    assert_eq!((lines.len(), code), (0, Some(4)));
+    assert_eq!(stderr, "no licence\n");
+}
+
+#[test]
+fn it_writes_in_pieces_and_mangles_what_should_be_text() {
+    let server = ScriptedServer::new(Script {
+        slice: 1,
+        ..Script::default()
+    });
+    let mut child = Command::new(ScriptedServer::program())
+        .args(server.args())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let input = call(1, "mangled", &json!({}));
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(String::from_utf8(output.stdout.clone()).is_err());
+    assert!(output.stdout.ends_with(b"}\n"));
 }

@@ -12,7 +12,7 @@ use http::{HeaderMap, Method};
 use reqwest::Response;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
-use toolway_wire::{Message, envelope};
+use toolway_wire::{Id, Message, envelope};
 
 use super::body::{Unread, bounded};
 use super::endpoint::{Answer, Endpoint};
@@ -83,10 +83,10 @@ impl Context {
                 let _ = bounded(response, 64 * 1024, self.endpoint.limits.first_byte).await;
                 Ok(())
             }
-            Answer::Json(response) => self.json(response).await,
+            Answer::Json(response) => self.json(response, &Awaited::by(&outgoing)).await,
             Answer::Stream(response) => {
-                self.answer_stream(response, rules, outgoing.tag.is_some())
-                    .await
+                let awaited = outgoing.tag.map(|_| Awaited::by(&outgoing));
+                self.answer_stream(response, rules, awaited.as_ref()).await
             }
         }
     }
@@ -116,7 +116,7 @@ impl Context {
         }
     }
 
-    async fn json(&self, response: Response) -> Result<(), SendFailure> {
+    async fn json(&self, response: Response, awaited: &Awaited) -> Result<(), SendFailure> {
         let limit = self.endpoint.limits.response;
         let content_type = response
             .headers()
@@ -132,7 +132,15 @@ impl Context {
         let text = body.trim_ascii_start();
         let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
         match text.first() {
-            Some(b'{' | b'[') => self.deliver(body).await,
+            Some(b'{' | b'[') => {
+                let answered = awaited.is_answered_by(&body);
+                self.deliver(body).await;
+                if !answered {
+                    // Nothing more can come for it.
+                    let message = "the answer is not to this request";
+                    return Err(SendFailure::Cut(message.to_owned()));
+                }
+            }
             None => return Err(SendFailure::Cut("the answer is empty".to_owned())),
             Some(_) => {
                 let content_type = content_type.unwrap_or_default();
@@ -161,16 +169,12 @@ impl Context {
         &self,
         mut response: Response,
         rules: Rules,
-        waits_for_answer: bool,
+        awaited: Option<&Awaited>,
     ) -> Result<(), SendFailure> {
         let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
         let mut resumes = 0;
         loop {
-            let reading = if waits_for_answer {
-                Reading::UntilAnswer
-            } else {
-                Reading::ToItsEnd
-            };
+            let reading = awaited.map_or(Reading::ToItsEnd, Reading::UntilAnswer);
             let cut = match self.read(response, &mut decoder, reading).await {
                 StreamEnd::Answered => return Ok(()),
                 StreamEnd::TooLarge => {
@@ -178,7 +182,7 @@ impl Context {
                         limit: self.endpoint.limits.sse_event,
                     });
                 }
-                StreamEnd::Ended if !waits_for_answer => return Ok(()),
+                StreamEnd::Ended if awaited.is_none() => return Ok(()),
                 StreamEnd::Ended => "the stream ended before the answer".to_owned(),
                 StreamEnd::Cut(message) => message,
             };
@@ -268,11 +272,11 @@ impl Context {
         &self,
         mut response: Response,
         decoder: &mut Decoder,
-        reading: Reading,
+        reading: Reading<'_>,
     ) -> StreamEnd {
         let limits = &self.endpoint.limits;
         // Opening this stream anew costs nothing, so it is done even when it may be alive.
-        let otherwise = (reading == Reading::Unasked).then_some(limits.stream_idle);
+        let otherwise = matches!(reading, Reading::Unasked).then_some(limits.stream_idle);
         let mut watchdog = Watchdog::new(limits.keepalive, otherwise);
         loop {
             let chunk = match watchdog.guard(decoder, response.chunk()).await {
@@ -286,7 +290,9 @@ impl Context {
                 match decoder.next_event() {
                     Ok(Some(StreamEvent::Message(data))) => {
                         self.deliver(data.clone()).await;
-                        if reading == Reading::UntilAnswer && is_answer(&data) {
+                        if let Reading::UntilAnswer(awaited) = reading
+                            && awaited.is_answered_by(&data)
+                        {
                             finish(response).await;
                             return StreamEnd::Answered;
                         }
@@ -299,7 +305,9 @@ impl Context {
                     Ok(Some(StreamEvent::Endpoint(_))) => {}
                     Ok(None) => break,
                     // The call it most likely answers must not wait until all of it has come.
-                    Err(TooLarge) if reading == Reading::UntilAnswer => return StreamEnd::TooLarge,
+                    Err(TooLarge) if matches!(reading, Reading::UntilAnswer(_)) => {
+                        return StreamEnd::TooLarge;
+                    }
                     Err(TooLarge) => decoder.skip(),
                 }
             }
@@ -308,10 +316,10 @@ impl Context {
 }
 
 /// How long a stream is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+#[derive(Debug, Clone, Copy)]
+enum Reading<'a> {
     /// It answers a request.
-    UntilAnswer,
+    UntilAnswer(&'a Awaited),
     /// It follows a notification.
     ToItsEnd,
     /// The server speaks on it when it likes.
@@ -325,11 +333,36 @@ enum StreamEnd {
     TooLarge,
 }
 
-fn is_answer(data: &[u8]) -> bool {
-    let answers = |bytes| matches!(envelope::parse(bytes), Ok(Message::Response { .. }));
-    match envelope::split_batch(data) {
-        None => answers(data),
-        Some(parts) => parts.iter().any(|part| answers(part.get().as_bytes())),
+/// The answer that a request waits for. A server may send others on the same stream, late ones
+/// and wrong ones among them (REL-22); they must not end it.
+#[derive(Debug)]
+struct Awaited(Option<Id>);
+
+impl Awaited {
+    fn by(outgoing: &Outgoing) -> Self {
+        match envelope::parse(&outgoing.bytes) {
+            Ok(Message::Request { id, .. }) => Self(Some(id)),
+            _ => Self(None),
+        }
+    }
+
+    fn is_answered_by(&self, data: &[u8]) -> bool {
+        let answers = |bytes| match envelope::parse(bytes) {
+            Ok(Message::Response { id: Some(id), .. }) => self.is(&id),
+            _ => false,
+        };
+        match envelope::split_batch(data) {
+            None => answers(data),
+            Some(parts) => parts.iter().any(|part| answers(part.get().as_bytes())),
+        }
+    }
+
+    /// Whether it is the same id, whatever type it came back with.
+    fn is(&self, id: &Id) -> bool {
+        let Some(asked) = &self.0 else {
+            return true;
+        };
+        id == asked || (id.as_ours().is_some() && id.as_ours() == asked.as_ours())
     }
 }
 

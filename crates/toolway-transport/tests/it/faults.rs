@@ -330,3 +330,30 @@ async fn small_loopback_servers_do_not_stall() {
     // A stall takes 40 ms, every time.
     assert!(times[10] < Duration::from_millis(35), "{times:?}");
 }
+
+#[tokio::test]
+async fn rel_22_only_its_own_answer_ends_what_a_request_waits_on() {
+    let server = Server::start(|seen| {
+        let other = json!({"jsonrpc": "2.0", "id": 99, "result": {}});
+        match seen.json()["id"].as_u64() {
+            // The right one follows, with its id in another type.
+            Some(1) => vec![stream(&format!(
+                "data: {other}\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{{}}}}\n\n"
+            ))],
+            _ => json_reply(&other),
+        }
+    })
+    .await;
+    let mut peer = Peer::open(remote(&server.url, &[]), quick()).await;
+    peer.request(1, "tools/call", json!({})).await;
+    assert_eq!(peer.message().await["id"], 99);
+    assert_eq!(peer.message().await["id"], "1");
+    // Here nothing follows: the request must not wait for it.
+    peer.request(2, "tools/call", json!({})).await;
+    assert_eq!(peer.message().await["id"], 99);
+    let (tag, failure) = peer.failure().await;
+    assert!(
+        matches!((tag, &failure), (Tag(2), SendFailure::Cut(_))),
+        "{tag:?} {failure:?}"
+    );
+}

@@ -11,6 +11,7 @@ mod asking;
 mod eras;
 mod events;
 mod expiry;
+mod faults;
 mod healing;
 mod host;
 mod http;

@@ -1,0 +1,248 @@
+//! One client of a service: what waits to be read by it, and what may be said to it unasked.
+//!
+//! Owns the bounded queue between a service and a client that may stop reading (REL-29). A
+//! notification that finds no room takes the place of the oldest one; a request to the client that
+//! finds none fails; answers are bounded by taking no more requests. Nothing here waits, so a
+//! client that stalls is nobody else's affair.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+/// How many notifications, and how many requests to the client, may wait.
+pub const MAX_WAITING: usize = 256;
+/// How many bytes of notifications may wait.
+pub const MAX_WAITING_BYTES: usize = 4 * 1024 * 1024;
+/// How many bytes of answers may wait before no more requests are taken.
+pub const MAX_UNREAD: usize = 64 * 1024 * 1024;
+
+/// A client that does not read what it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the client has not read what it was told before")]
+pub struct ClientBusy;
+
+/// A client, as a service sees it. Cloning it makes another handle to the same client.
+#[derive(Debug, Clone, Default)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    queue: Mutex<Queue>,
+    /// There is something to write.
+    filled: Notify,
+    /// There is less to write.
+    taken: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<(Kind, Bytes)>,
+    answers: Load,
+    requests: Load,
+    notifications: Load,
+    dropped: u64,
+    /// A message is being written.
+    in_hand: bool,
+    gone: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Answer,
+    Request,
+    Notification,
+}
+
+/// How much of one kind waits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    count: usize,
+    bytes: usize,
+}
+
+impl Queue {
+    fn load(&mut self, kind: Kind) -> &mut Load {
+        match kind {
+            Kind::Answer => &mut self.answers,
+            Kind::Request => &mut self.requests,
+            Kind::Notification => &mut self.notifications,
+        }
+    }
+
+    fn push(&mut self, kind: Kind, message: Bytes) {
+        let load = self.load(kind);
+        load.count += 1;
+        load.bytes += message.len();
+        self.waiting.push_back((kind, message));
+    }
+
+    fn remove(&mut self, place: usize) -> Option<Bytes> {
+        let (kind, message) = self.waiting.remove(place)?;
+        let load = self.load(kind);
+        load.count -= 1;
+        load.bytes -= message.len();
+        Some(message)
+    }
+
+    fn drop_oldest_notification(&mut self) {
+        let oldest = self
+            .waiting
+            .iter()
+            .position(|(kind, _)| *kind == Kind::Notification);
+        if oldest.and_then(|place| self.remove(place)).is_some() {
+            self.dropped += 1;
+        }
+    }
+}
+
+impl Client {
+    /// Tells the client something. When too much waits already, the oldest notification is dropped.
+    pub fn notify(&self, message: Bytes) {
+        let mut queue = self.queue();
+        if queue.gone {
+            return;
+        }
+        queue.push(Kind::Notification, message);
+        // The newest always stays: it says what holds now.
+        while queue.notifications.count > MAX_WAITING
+            || (queue.notifications.count > 1 && queue.notifications.bytes > MAX_WAITING_BYTES)
+        {
+            queue.drop_oldest_notification();
+        }
+        drop(queue);
+        self.0.filled.notify_one();
+    }
+
+    /// Sends the client a request of our own, unless too many wait already. The answer comes to
+    /// the service like any message.
+    pub fn ask(&self, message: Bytes) -> Result<(), ClientBusy> {
+        let mut queue = self.queue();
+        if queue.gone || queue.requests.count >= MAX_WAITING {
+            return Err(ClientBusy);
+        }
+        queue.push(Kind::Request, message);
+        drop(queue);
+        self.0.filled.notify_one();
+        Ok(())
+    }
+
+    /// How many notifications were dropped because the client did not read.
+    pub fn dropped(&self) -> u64 {
+        self.queue().dropped
+    }
+
+    /// Whether the client has ended its conversation.
+    pub fn is_gone(&self) -> bool {
+        self.queue().gone
+    }
+
+    /// Queues an answer. Answers are never dropped; see [`Client::has_room`].
+    pub(crate) fn answer(&self, message: Bytes) {
+        self.queue().push(Kind::Answer, message);
+        self.0.filled.notify_one();
+    }
+
+    /// How many answers wait, and whether their bytes leave room for more.
+    pub(crate) fn unread(&self) -> (usize, bool) {
+        let queue = self.queue();
+        (queue.answers.count, queue.answers.bytes <= MAX_UNREAD)
+    }
+
+    /// The next message to write. [`Client::written`] must follow before the next one is asked
+    /// for. Losing the future loses no message.
+    pub(crate) async fn next(&self) -> Bytes {
+        loop {
+            {
+                let mut queue = self.queue();
+                if let Some(message) = queue.remove(0) {
+                    queue.in_hand = true;
+                    return message;
+                }
+            }
+            self.0.filled.notified().await;
+        }
+    }
+
+    /// The message that was taken is with the client.
+    pub(crate) fn written(&self) {
+        self.queue().in_hand = false;
+        self.0.taken.notify_one();
+    }
+
+    /// Waits until something was taken since the last look.
+    pub(crate) async fn taken(&self) {
+        self.0.taken.notified().await;
+    }
+
+    /// Waits until everything is with the client.
+    pub(crate) async fn drained(&self) {
+        loop {
+            {
+                let queue = self.queue();
+                if queue.waiting.is_empty() && !queue.in_hand {
+                    return;
+                }
+            }
+            self.taken().await;
+        }
+    }
+
+    /// Nothing can be said any more.
+    pub(crate) fn close(&self) {
+        let mut queue = self.queue();
+        queue.gone = true;
+        queue.waiting.clear();
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn notifications_give_way_to_newer_ones_and_nothing_else_does() {
+        let client = Client::default();
+        client.answer(Bytes::from_static(b"answer"));
+        client.ask(Bytes::from_static(b"request")).unwrap();
+        for number in 0..=MAX_WAITING {
+            client.notify(Bytes::from(number.to_string()));
+        }
+        assert_eq!(client.dropped(), 1);
+        let mut read = Vec::new();
+        for _ in 0..MAX_WAITING + 2 {
+            read.push(client.next().await);
+            client.written();
+        }
+        assert_eq!(&read[..3], ["answer", "request", "1"]);
+        assert_eq!(read.last(), Some(&Bytes::from(MAX_WAITING.to_string())));
+        client.drained().await;
+    }
+
+    #[test]
+    fn large_notifications_are_bounded_by_their_bytes() {
+        let client = Client::default();
+        let large = Bytes::from(vec![b'x'; MAX_WAITING_BYTES]);
+        for _ in 0..3 {
+            client.notify(large.clone());
+        }
+        assert_eq!(client.dropped(), 2);
+    }
+
+    #[test]
+    fn a_request_that_finds_no_room_fails() {
+        let client = Client::default();
+        for _ in 0..MAX_WAITING {
+            client.ask(Bytes::new()).unwrap();
+        }
+        assert_eq!(client.ask(Bytes::new()), Err(ClientBusy));
+        client.close();
+        assert!(client.is_gone());
+        assert_eq!(client.ask(Bytes::new()), Err(ClientBusy));
+    }
+}

@@ -1,0 +1,146 @@
+//! Who holds a connection, and who must give it up when all are taken.
+//!
+//! Owns the choice: at the limit a new connection takes the place of the one that has been idle
+//! for longest. Connections that only trickle in (slowloris, SEC-30) are idle in this sense, so
+//! they can fill every place and still keep nobody out. A connection with a request under way is
+//! never ended.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// One connection's place.
+#[derive(Debug)]
+pub(super) struct Seat {
+    /// Requests under way; HTTP/1 has one at a time.
+    busy: AtomicUsize,
+    /// When something was last written, or when it was taken.
+    used: Mutex<Instant>,
+    leave: CancellationToken,
+    freed: Arc<Notify>,
+}
+
+impl Seat {
+    /// Resolves when the place is needed for somebody else.
+    pub(super) async fn asked_to_leave(&self) {
+        self.leave.cancelled().await;
+    }
+
+    /// Something was written.
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// A request is under way until the value is dropped.
+    pub(super) fn work(self: &Arc<Self>) -> Work {
+        self.busy.fetch_add(1, Ordering::SeqCst);
+        Work(Arc::clone(self))
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        let idle = self.busy.load(Ordering::SeqCst) == 0 && !self.leave.is_cancelled();
+        idle.then(|| *self.used.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A request under way.
+pub(super) struct Work(Arc<Seat>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        // Its answer is still to be written: idle only from now on.
+        self.0.touch();
+        self.0.busy.fetch_sub(1, Ordering::SeqCst);
+        self.0.freed.notify_one();
+    }
+}
+
+/// All places.
+#[derive(Debug)]
+pub(super) struct Seats {
+    limit: usize,
+    taken: Vec<Arc<Seat>>,
+    freed: Arc<Notify>,
+}
+
+impl Seats {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            taken: Vec::new(),
+            freed: Arc::default(),
+        }
+    }
+
+    /// Whether somebody could sit down now.
+    pub(super) fn has_place(&self) -> bool {
+        self.taken.len() < self.limit || self.longest_idle().is_some()
+    }
+
+    /// A place, another's if need be.
+    pub(super) fn take(&mut self) -> Arc<Seat> {
+        if self.taken.len() >= self.limit
+            && let Some(place) = self.longest_idle()
+        {
+            self.taken.swap_remove(place).leave.cancel();
+        }
+        let seat = Arc::new(Seat {
+            busy: AtomicUsize::new(0),
+            used: Mutex::new(Instant::now()),
+            leave: CancellationToken::new(),
+            freed: Arc::clone(&self.freed),
+        });
+        self.taken.push(Arc::clone(&seat));
+        seat
+    }
+
+    /// Its connection has ended.
+    pub(super) fn leave(&mut self, seat: &Arc<Seat>) {
+        self.taken.retain(|taken| !Arc::ptr_eq(taken, seat));
+    }
+
+    /// Resolves when a connection may have become idle.
+    pub(super) fn freed(&self) -> Arc<Notify> {
+        Arc::clone(&self.freed)
+    }
+
+    fn longest_idle(&self) -> Option<usize> {
+        self.taken
+            .iter()
+            .enumerate()
+            .filter_map(|(place, seat)| Some((seat.idle_since()?, place)))
+            .min()
+            .map(|(_, place)| place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_gives_way_and_the_busy_never_do() {
+        let mut seats = Seats::new(3);
+        let mut sit = async || {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            seats.take()
+        };
+        let (first, second, third) = (sit().await, sit().await, sit().await);
+        let _work = first.work();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        second.touch();
+        assert!(seats.has_place());
+        let fourth = seats.take();
+        let left = [&first, &second, &third].map(|seat| seat.leave.is_cancelled());
+        assert_eq!(left, [false, false, true]);
+        let _work = [second.work(), fourth.work()];
+        assert!(!seats.has_place());
+        seats.leave(&second);
+        assert!(seats.has_place());
+    }
+}

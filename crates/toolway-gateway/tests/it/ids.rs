@@ -1,0 +1,67 @@
+//! SEC-25: clients number their requests alike, and nobody gets another's answer.
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use toolway::ServerEnd;
+use toolway_gateway::in_process;
+
+use crate::{Echo, exchange, post, request, with_server};
+
+const CLIENTS: usize = 64;
+
+#[tokio::test]
+async fn sec_25_sixty_four_clients_with_the_same_ids_get_their_own_answers() {
+    const CALLS: u64 = 500;
+    let server = in_process(Echo::shared());
+    let clients = (0..CLIENTS).map(|client| {
+        let (to_server, incoming) = mpsc::channel(8);
+        let (outgoing, mut from_server) = mpsc::channel::<Bytes>(8);
+        let serving = server(ServerEnd { incoming, outgoing });
+        let sending = async move {
+            for id in 0..CALLS {
+                let call = request(id, "echo", &json!({ "canary": [client, id] }));
+                to_server.send(call.into()).await.unwrap();
+            }
+            // Open until every answer is there.
+            to_server
+        };
+        let receiving = async move {
+            let mut seen = vec![false; usize::try_from(CALLS).unwrap()];
+            for _ in 0..CALLS {
+                let answer: Value =
+                    serde_json::from_slice(&from_server.recv().await.unwrap()).unwrap();
+                let id = answer["id"].as_u64().unwrap();
+                assert_eq!(answer["result"]["canary"], json!([client, id]));
+                let place = &mut seen[usize::try_from(id).unwrap()];
+                assert!(!std::mem::replace(place, true), "answered twice");
+            }
+        };
+        async move {
+            let talking = async {
+                let (open, ()) = tokio::join!(sending, receiving);
+                drop(open);
+            };
+            tokio::join!(serving, talking);
+        }
+    });
+    join_all(clients).await;
+}
+
+#[tokio::test]
+async fn sec_25_the_same_over_http() {
+    const CALLS: u64 = 20;
+    with_server(Echo::shared(), async |address| {
+        let clients = (0..CLIENTS).map(|client| async move {
+            for id in 0..CALLS {
+                let body = request(id, "echo", &json!({ "canary": [client, id] }));
+                let answer = exchange(address, &post(address, &[], &body)).await.json();
+                assert_eq!(answer["id"], id);
+                assert_eq!(answer["result"]["canary"], json!([client, id]));
+            }
+        });
+        join_all(clients).await;
+    })
+    .await;
+}

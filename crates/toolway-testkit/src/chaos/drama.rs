@@ -1,0 +1,277 @@
+//! Tools whose answer is more than one message, late, wrong or doubled: the faults of a protocol
+//! rather than of a process.
+//!
+//! Owns these tools and what they remember. Plain tools are `tools.rs`.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::outlet::Client;
+use super::server::{Asked, Fault, Outcome, Server, answer};
+use super::tools::{text, tool};
+
+/// A task under way: how many more times it is asked for before it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    Working { polls: u64, interval: u64 },
+    Cancelled,
+}
+
+/// A request's name in the memory.
+pub(super) fn key(client: &Client, id: &Value) -> String {
+    format!("{}\n{id}", client.key)
+}
+
+/// Whether a message may keep its thread for long.
+pub(super) fn takes_time(message: &Value) -> bool {
+    message["method"] == "tools/call"
+        && matches!(
+            message["params"]["name"].as_str(),
+            Some("slow" | "late" | "progress" | "elicit" | "sample" | "roots" | "storm")
+        )
+}
+
+/// Whether an answer needs a stream: it is more than one message, or not only an answer.
+pub(super) fn needs_stream(message: &Value) -> bool {
+    let legacy = message["params"]["_meta"][super::server::VERSION_KEY].is_null();
+    match message["method"].as_str() {
+        Some("subscriptions/listen") => true,
+        Some("tools/call") => match message["params"]["name"].as_str() {
+            Some("progress" | "twice" | "mistyped") => true,
+            Some("elicit" | "sample" | "roots") => legacy,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// What is offered.
+pub(super) fn all() -> Vec<Value> {
+    let none = json!({});
+    let progress = json!({ "ms": { "type": "integer", "minimum": 0 },
+        "count": { "type": "integer", "minimum": 0 } });
+    let mistyped = json!({ "as": { "type": "string",
+        "enum": ["string", "float", "unknown", "null", "both"] } });
+    let storm = json!({ "count": { "type": "integer", "minimum": 0 } });
+    let rounds = json!({ "rounds": { "type": "integer", "minimum": 0 } });
+    let task = json!({ "polls": { "type": "integer", "minimum": 0 },
+        "ms": { "type": "integer", "minimum": 0 } });
+    vec![
+        tool("late", "Answers once it is cancelled", &none, &[]),
+        tool(
+            "progress",
+            "Tells its progress, count times or for ever",
+            &progress,
+            &[],
+        ),
+        tool("twice", "Answers twice", &none, &[]),
+        tool(
+            "mistyped",
+            "Answers with another id first",
+            &mistyped,
+            &["as"],
+        ),
+        tool("mangled", "Answers what is no UTF-8", &none, &[]),
+        tool(
+            "storm",
+            "Says that its tools changed, so many times",
+            &storm,
+            &["count"],
+        ),
+        tool("elicit", "Asks a person for a word", &rounds, &[]),
+        tool("sample", "Asks a model for a word", &rounds, &[]),
+        tool("roots", "Asks for the roots", &rounds, &[]),
+        tool("task", "Answers with a task", &task, &[]),
+    ]
+}
+
+/// Plays the tool, when it is one of these.
+pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>, Fault> {
+    let arguments = &asked.params["arguments"];
+    let number = |name: &str, default: u64| arguments[name].as_u64().unwrap_or(default);
+    Ok(Some(
+        match asked.params["name"].as_str().unwrap_or_default() {
+            "late" => {
+                let key = key(asked.client, asked.id);
+                server.wait_for(|memory| memory.cancelled.remove(&key).then_some(()));
+                Outcome::Result(text("too late"))
+            }
+            "progress" => progress(server, asked, number("count", 0), number("ms", 1)),
+            "twice" => {
+                for word in ["first", "second"] {
+                    asked.client.say(&answer(asked, "tools/call", text(word)));
+                }
+                Outcome::Said
+            }
+            "mistyped" => mistyped(asked, arguments["as"].as_str().unwrap_or_default()),
+            "mangled" => {
+                let whole = answer(asked, "tools/call", text("@")).to_string();
+                let mut bytes = whole.into_bytes();
+                if let Some(place) = bytes.iter().position(|byte| *byte == b'@') {
+                    bytes.splice(place..=place, [0xff, 0xfe, 0xc0, 0x80]);
+                }
+                drop(asked.client.outlet.send(&bytes));
+                Outcome::Said
+            }
+            "storm" => {
+                for _ in 0..number("count", 1) {
+                    server.announce("notifications/tools/list_changed");
+                }
+                Outcome::Result(text("calm again"))
+            }
+            "elicit" => ask(
+                server,
+                asked,
+                "elicitation/create",
+                &json!({
+                    "mode": "form",
+                    "message": "a word, please",
+                    "requestedSchema": { "type": "object",
+                        "properties": { "word": { "type": "string" } }, "required": ["word"] },
+                }),
+            ),
+            "sample" => ask(
+                server,
+                asked,
+                "sampling/createMessage",
+                &json!({
+                    "messages": [{ "role": "user", "content": { "type": "text", "text": "a word" } }],
+                    "maxTokens": 8,
+                }),
+            ),
+            "roots" => ask(server, asked, "roots/list", &json!({})),
+            "task" => start_task(server, asked, number("polls", 1), number("ms", 1)),
+            _ => return Ok(None),
+        },
+    ))
+}
+
+fn progress(server: &Server, asked: &Asked<'_>, count: u64, ms: u64) -> Outcome {
+    let key = key(asked.client, asked.id);
+    let token = &asked.params["_meta"]["progressToken"];
+    for step in 1.. {
+        let told = json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+            "params": { "progressToken": token, "progress": step } });
+        let sent = asked.client.outlet.send(told.to_string().as_bytes());
+        if sent.is_err() || server.memory().cancelled.remove(&key) {
+            return Outcome::Said;
+        }
+        if step == count {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+    Outcome::Result(text("done"))
+}
+
+/// An answer with a wrong id; the right one follows where the wrong one could not be taken for it.
+fn mistyped(asked: &Asked<'_>, kind: &str) -> Outcome {
+    let mut wrong = answer(asked, "tools/call", text("mistyped"));
+    let as_float = asked.id.as_u64().and_then(|id| u32::try_from(id).ok());
+    wrong["id"] = match kind {
+        "string" => json!(asked.id.to_string()),
+        "float" => json!(f64::from(as_float.unwrap_or_default())),
+        "unknown" => json!(4_000_000_000_u64),
+        "null" => Value::Null,
+        _ => asked.id.clone(),
+    };
+    if kind == "both" {
+        wrong["error"] = json!({ "code": -32603, "message": "and an error" });
+    }
+    asked.client.say(&wrong);
+    match kind {
+        "unknown" | "null" => Outcome::Result(text("well typed")),
+        _ => Outcome::Said,
+    }
+}
+
+/// Asks the client something in the way of its era, `rounds` times in the modern one.
+fn ask(server: &Server, asked: &Asked<'_>, method: &str, params: &Value) -> Outcome {
+    if asked.modern {
+        return input_required(asked, method, params);
+    }
+    let id = format!("chaos-{}", server.fresh());
+    let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    asked.client.say(&request);
+    let reply = server.wait_for(|memory| memory.replies.remove(&id));
+    let said = reply.get("result").or(reply.get("error")).cloned();
+    Outcome::Result(text(&said.unwrap_or_default().to_string()))
+}
+
+/// Stateless, as the era wants it: the round stands in the state that the client echoes. The
+/// state is awkward on purpose, for it must come back byte for byte.
+fn input_required(asked: &Asked<'_>, method: &str, params: &Value) -> Outcome {
+    const AWKWARD: &str = " \"\\\u{e9}\u{1f600}\u{2028}=round=";
+    let rounds = asked.params["arguments"]["rounds"].as_u64().unwrap_or(1);
+    let done = match asked.params["requestState"].as_str() {
+        None => 0,
+        Some(state) => match state.strip_prefix(AWKWARD).map(str::parse::<u64>) {
+            Some(Ok(round)) if asked.params["inputResponses"]["q"].is_object() => round,
+            _ => {
+                let mut refused = text("the state came back changed, or the answer is missing");
+                refused["isError"] = json!(true);
+                return Outcome::Result(refused);
+            }
+        },
+    };
+    if done >= rounds {
+        let said = &asked.params["inputResponses"]["q"];
+        return Outcome::Result(text(&said.to_string()));
+    }
+    Outcome::Result(json!({
+        "resultType": "input_required",
+        "inputRequests": { "q": { "method": method, "params": params } },
+        "requestState": format!("{AWKWARD}{}", done + 1),
+    }))
+}
+
+fn start_task(server: &Server, asked: &Asked<'_>, polls: u64, interval: u64) -> Outcome {
+    let capabilities = &asked.params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    let knows = capabilities["extensions"]["io.modelcontextprotocol/tasks"].is_object();
+    if !(asked.modern && knows) {
+        return Outcome::Result(text("done at once"));
+    }
+    let id = format!("task-{}", server.fresh());
+    server
+        .memory()
+        .tasks
+        .insert(id.clone(), Task::Working { polls, interval });
+    let mut result = shape(&id, "working", interval);
+    result["resultType"] = json!("task");
+    Outcome::Result(result)
+}
+
+fn shape(id: &str, status: &str, interval: u64) -> Value {
+    json!({ "taskId": id, "status": status, "createdAt": "2026-08-01T00:00:00Z",
+        "lastUpdatedAt": "2026-08-01T00:00:00Z", "ttlMs": 60_000, "pollIntervalMs": interval })
+}
+
+/// `tasks/get`, `tasks/cancel` and the rest.
+pub(super) fn task(server: &Server, method: &str, params: &Value) -> Result<Outcome, Fault> {
+    let id = params["taskId"].as_str().unwrap_or_default();
+    let mut memory = server.memory();
+    let Some(task) = memory.tasks.get_mut(id) else {
+        return Err(Fault(-32602, format!("unknown task `{id}`")));
+    };
+    Ok(Outcome::Result(match (method, *task) {
+        ("tasks/get", Task::Working { polls: 0, interval }) => {
+            let mut done = shape(id, "completed", interval);
+            done["result"] = text("the task is done");
+            done
+        }
+        ("tasks/get", Task::Working { polls, interval }) => {
+            *task = Task::Working {
+                polls: polls - 1,
+                interval,
+            };
+            shape(id, "working", interval)
+        }
+        ("tasks/get", Task::Cancelled) => shape(id, "cancelled", 1),
+        ("tasks/cancel", _) => {
+            *task = Task::Cancelled;
+            json!({})
+        }
+        _ => return Err(Fault(-32601, format!("method not found: {method}"))),
+    }))
+}

@@ -1,0 +1,405 @@
+//! From one message to its answers, in both eras, with the script's faults applied.
+//!
+//! Owns the server's memory: what was asked, who listens, which sessions live. One value is
+//! shared by all connections of the process.
+
+use std::collections::{HashMap, HashSet};
+use std::net::TcpStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde_json::{Value, json};
+
+use super::outlet::Client;
+use super::{drama, tools};
+use crate::{Script, Speaks};
+
+const MODERN: &str = "2026-07-28";
+const LATEST_LEGACY: &str = "2025-11-25";
+pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// Nothing more is to come for it.
+    Done,
+    /// It is a request, and it stays without an answer for now or for ever.
+    Open,
+    /// The process ends.
+    Exit(u8),
+}
+
+/// What a method does.
+pub(super) enum Outcome {
+    /// Answers this result.
+    Result(Value),
+    /// Has said all it had to say.
+    Said,
+    /// Never answers.
+    Never,
+    /// Ends the process.
+    Exit(u8),
+}
+
+/// An error on its way out: code and message.
+pub(super) struct Fault(pub(super) i64, pub(super) String);
+
+/// One request, taken apart.
+pub(super) struct Asked<'a> {
+    pub(super) id: &'a Value,
+    pub(super) params: &'a Value,
+    pub(super) modern: bool,
+    pub(super) client: &'a Client,
+}
+
+/// The server's memory between messages.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) answered: u32,
+    pub(super) initialized: bool,
+    pub(super) greetings: u64,
+    pub(super) calls: u64,
+    pub(super) refused: u32,
+    pub(super) cuts: u32,
+    pub(super) posts: u64,
+    pub(super) connections: u64,
+    next: u64,
+    /// Requests that were cancelled, by client and id.
+    pub(super) cancelled: HashSet<String>,
+    /// Answers of clients to requests of ours, by id.
+    pub(super) replies: HashMap<String, Value>,
+    /// Clients that hear what a legacy server says unasked.
+    listeners: Vec<Client>,
+    /// Modern subscriptions: who, and under which id.
+    subscriptions: Vec<(Client, Value)>,
+    /// How often each task was asked for.
+    pub(super) tasks: HashMap<String, drama::Task>,
+    /// How many requests each session has had.
+    pub(super) sessions: HashMap<String, u32>,
+    /// What was said on streams that can be resumed, by their names.
+    pub(super) streams: HashMap<String, Log>,
+    /// Every connection that may still live.
+    pub(super) sockets: Vec<Weak<TcpStream>>,
+}
+
+/// What was said on a stream.
+#[derive(Default)]
+pub(super) struct Log {
+    pub(super) events: Vec<Vec<u8>>,
+    pub(super) over: bool,
+}
+
+/// A scripted server.
+pub(super) struct Server {
+    script: Mutex<Arc<Script>>,
+    memory: Mutex<Memory>,
+    /// Something in the memory changed that someone may wait for.
+    pub(super) changed: Condvar,
+}
+
+/// Handles a line. What may take long goes on in a thread of its own, so that later messages,
+/// a cancellation among them, are read meanwhile.
+pub(super) fn act(server: &Arc<Server>, text: &str, client: &Client) -> Flow {
+    let message = serde_json::from_str(text).unwrap_or(Value::Null);
+    if !drama::takes_time(&message) {
+        return server.handle(&message, client);
+    }
+    let (server, client) = (Arc::clone(server), client.clone());
+    std::thread::spawn(move || {
+        if let Flow::Exit(code) = server.handle(&message, &client) {
+            std::process::exit(i32::from(code));
+        }
+    });
+    Flow::Open
+}
+
+impl Server {
+    pub(super) fn new(script: Script) -> Self {
+        Self {
+            script: Mutex::new(Arc::new(script)),
+            memory: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn script(&self) -> Arc<Script> {
+        Arc::clone(&self.script.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on it behaves like this.
+    pub(super) fn become_like(&self, script: Script) {
+        *self.script.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(script);
+        let mut memory = self.memory();
+        memory.answered = 0;
+        memory.refused = 0;
+        memory.cuts = 0;
+    }
+
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the memory holds it.
+    pub(super) fn wait_for<T>(&self, mut look: impl FnMut(&mut Memory) -> Option<T>) -> T {
+        let mut memory = self.memory();
+        loop {
+            if let Some(found) = look(&mut memory) {
+                return found;
+            }
+            memory = self
+                .changed
+                .wait(memory)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A number that nobody got before.
+    pub(super) fn fresh(&self) -> u64 {
+        let mut memory = self.memory();
+        memory.next += 1;
+        memory.next
+    }
+
+    /// This client hears what is said unasked.
+    pub(super) fn listen(&self, client: &Client) {
+        self.memory().listeners.push(client.clone());
+    }
+
+    /// Tells everybody who listens, as each of the eras does it.
+    pub(super) fn announce(&self, method: &str) {
+        let (listeners, subscriptions) = {
+            let memory = self.memory();
+            let listeners = if memory.initialized {
+                memory.listeners.clone()
+            } else {
+                Vec::new()
+            };
+            (listeners, memory.subscriptions.clone())
+        };
+        let plain = json!({ "jsonrpc": "2.0", "method": method }).to_string();
+        let gone: Vec<String> = listeners
+            .iter()
+            .filter(|listener| listener.outlet.send(plain.as_bytes()).is_err())
+            .map(|listener| listener.key.clone())
+            .collect();
+        for (client, id) in &subscriptions {
+            let tagged = json!({ "jsonrpc": "2.0", "method": method,
+                "params": { "_meta": { SUBSCRIPTION_KEY: id } } });
+            drop(client.outlet.send(tagged.to_string().as_bytes()));
+        }
+        let mut memory = self.memory();
+        memory
+            .listeners
+            .retain(|listener| !gone.contains(&listener.key));
+    }
+
+    /// Answers one message; returns when all is said.
+    pub(super) fn handle(&self, message: &Value, client: &Client) -> Flow {
+        if message.is_null() {
+            let fault = Fault(-32700, "parse error".to_owned());
+            client.say(&error(&Value::Null, &fault));
+            return Flow::Done;
+        }
+        let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
+            self.hear(message, client);
+            return Flow::Done;
+        };
+        if let Some(code) = self.exit_now(method) {
+            return Flow::Exit(code);
+        }
+        let script = self.script();
+        if script.silent.iter().any(|silent| silent == method) {
+            return Flow::Open;
+        }
+        self.memory().answered += 1;
+        let asked = Asked {
+            id,
+            params: &message["params"],
+            modern: message["params"]["_meta"][VERSION_KEY].is_string(),
+            client,
+        };
+        let outcome = if script.failing.iter().any(|failing| failing == method) {
+            Err(Fault(-32603, format!("`{method}` fails by script")))
+        } else {
+            self.result(&script, method, &asked)
+        };
+        match outcome {
+            Ok(Outcome::Result(result)) => client.say(&answer(&asked, method, result)),
+            Ok(Outcome::Said) => {}
+            Ok(Outcome::Never) => return Flow::Open,
+            Ok(Outcome::Exit(code)) => return Flow::Exit(code),
+            Err(fault) => client.say(&error(id, &fault)),
+        }
+        if script.restless && method == "tools/list" {
+            self.announce("notifications/tools/list_changed");
+        }
+        Flow::Done
+    }
+
+    /// Takes a notification, or an answer to a request of ours.
+    fn hear(&self, message: &Value, client: &Client) {
+        let mut memory = self.memory();
+        match message["method"].as_str() {
+            Some("notifications/cancelled") => {
+                let id = &message["params"]["requestId"];
+                memory
+                    .subscriptions
+                    .retain(|(_, subscribed)| subscribed != id);
+                memory.cancelled.insert(drama::key(client, id));
+            }
+            Some(_) => {}
+            None => {
+                if let Some(id) = message["id"].as_str() {
+                    memory.replies.insert(id.to_owned(), message.clone());
+                }
+            }
+        }
+        drop(memory);
+        self.changed.notify_all();
+    }
+
+    fn exit_now(&self, method: &str) -> Option<u8> {
+        let script = self.script();
+        let memory = self.memory();
+        let code = match (script.exit_on_probe, script.exit) {
+            (Some(code), _) if !memory.initialized && method != "initialize" => code,
+            (_, Some(planned)) if memory.answered >= planned.after => planned.code,
+            _ => return None,
+        };
+        Some(u8::try_from(code).unwrap_or(1))
+    }
+
+    fn result(&self, script: &Script, method: &str, asked: &Asked<'_>) -> Result<Outcome, Fault> {
+        let (speaks, modern, params) = (script.speaks, asked.modern, asked.params);
+        let unknown = || Fault(-32601, format!("method not found: {method}"));
+        match method {
+            "initialize" if speaks == Speaks::Modern => {
+                Err(Fault(-32022, format!("this server speaks only {MODERN}")))
+            }
+            "initialize" => {
+                let mut memory = self.memory();
+                memory.initialized = true;
+                memory.greetings += 1;
+                drop(memory);
+                Ok(Outcome::Result(greeting(script, params)))
+            }
+            _ if modern && speaks == Speaks::Legacy => Err(unknown()),
+            _ if !modern && speaks == Speaks::Modern => {
+                Err(Fault(-32602, format!("`_meta` has no `{VERSION_KEY}`")))
+            }
+            _ if modern && params["_meta"][VERSION_KEY] != MODERN => {
+                Err(Fault(-32022, "unsupported protocol version".to_owned()))
+            }
+            "server/discover" if modern => {
+                self.memory().greetings += 1;
+                Ok(Outcome::Result(discovery(script)))
+            }
+            "subscriptions/listen" if modern => Ok(self.subscribe(asked)),
+            "ping" if !modern => Ok(Outcome::Result(json!({}))),
+            "tools/list" => tools::list(script, params).map(Outcome::Result),
+            "tools/call" => {
+                let calls = {
+                    let mut memory = self.memory();
+                    memory.calls += 1;
+                    memory.calls
+                };
+                match drama::call(self, asked)? {
+                    Some(outcome) => Ok(outcome),
+                    None => tools::call(script, params, calls),
+                }
+            }
+            _ if modern && method.starts_with("tasks/") => drama::task(self, method, params),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// Acknowledges at once; the request stays open as long as the subscription.
+    fn subscribe(&self, asked: &Asked<'_>) -> Outcome {
+        let honoured = json!({
+            "toolsListChanged": asked.params["notifications"]["toolsListChanged"] == true,
+        });
+        let acknowledged = json!({
+            "jsonrpc": "2.0",
+            "method": "notifications/subscriptions/acknowledged",
+            "params": { "_meta": { SUBSCRIPTION_KEY: asked.id }, "notifications": honoured },
+        });
+        asked.client.say(&acknowledged);
+        let mut memory = self.memory();
+        memory
+            .subscriptions
+            .push((asked.client.clone(), asked.id.clone()));
+        Outcome::Never
+    }
+}
+
+fn greeting(script: &Script, params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str().unwrap_or(LATEST_LEGACY);
+    let known = ["2024-11-05", "2025-03-26", "2025-06-18", LATEST_LEGACY];
+    let version = if known.contains(&asked) {
+        asked
+    } else {
+        LATEST_LEGACY
+    };
+    json!({
+        "protocolVersion": version,
+        "capabilities": { "tools": tools_capability(script) },
+        "serverInfo": info(script),
+        "instructions": tools::prose(script, "Does what its script says."),
+    })
+}
+
+fn discovery(script: &Script) -> Value {
+    let mut capabilities = json!({ "tools": tools_capability(script) });
+    if script.drama {
+        capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
+    }
+    json!({
+        "supportedVersions": [MODERN],
+        "capabilities": capabilities,
+        "instructions": tools::prose(script, "Does what its script says."),
+        "_meta": { "io.modelcontextprotocol/serverInfo": info(script) },
+    })
+}
+
+/// A client may hold a stream open for changes; only a server that changes asks it to.
+fn tools_capability(script: &Script) -> Value {
+    if script.drama || script.restless {
+        json!({ "listChanged": true })
+    } else {
+        json!({})
+    }
+}
+
+fn info(script: &Script) -> Value {
+    let name = if script.name.is_empty() {
+        "chaos"
+    } else {
+        &script.name
+    };
+    json!({ "name": tools::prose(script, name), "version": "1.0.0" })
+}
+
+/// A whole answer, with what every modern result carries.
+pub(super) fn answer(asked: &Asked<'_>, method: &str, mut result: Value) -> Value {
+    if asked.modern {
+        if result.get("resultType").is_none() {
+            result["resultType"] = json!("complete");
+        }
+        if method != "tools/call" && !method.starts_with("tasks/") {
+            result["ttlMs"] = json!(0);
+            result["cacheScope"] = json!("private");
+        }
+    }
+    json!({ "jsonrpc": "2.0", "id": asked.id, "result": result })
+}
+
+fn error(id: &Value, Fault(code, message): &Fault) -> Value {
+    let mut error = json!({ "code": code, "message": message });
+    if *code == -32022 {
+        error["data"] = json!({ "supported": [MODERN] });
+    }
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! The scripted server over legacy HTTP+SSE (2024-11-05): one long GET, and a POST per message.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader};
+use std::net::TcpStream;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::http::{self, Events, Request, Response};
+use super::outlet::Client;
+use super::server::{Flow, Server, act};
+
+/// The open streams, by the session in their endpoint.
+static STREAMS: Mutex<Option<HashMap<String, Client>>> = Mutex::new(None);
+
+/// Prints its URL as the first line, then serves until it is killed.
+pub(super) fn serve(server: &Arc<Server>, port: u16) -> io::Result<ExitCode> {
+    http::serve(server, port, ("http", "/sse"), converse)
+}
+
+fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
+    let mut reader = BufReader::new(&**stream);
+    while let Some(request) = http::read(&mut reader)? {
+        let script = server.script();
+        match (request.method.as_str(), request.path.split('?').next()) {
+            ("GET", Some("/sse")) => {
+                if let Some(refusal) = http::refusal(server, None) {
+                    refusal.write(stream, &script)?;
+                    continue;
+                }
+                let key = open(server, stream)?;
+                let ended = http::wait_for_end(&mut reader);
+                streams(|streams| streams.remove(&key));
+                return ended;
+            }
+            ("POST", Some("/message")) => post(server, stream, &request)?,
+            _ => Response::empty(404).write(stream, &script)?,
+        }
+    }
+    Ok(())
+}
+
+fn streams<T>(use_them: impl FnOnce(&mut HashMap<String, Client>) -> T) -> T {
+    let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    use_them(streams.get_or_insert_default())
+}
+
+fn open(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<String> {
+    let key = server.fresh().to_string();
+    let events = Arc::new(Events::new(server, stream, Vec::new(), None));
+    let client = http::client(Arc::clone(&events) as _, &key);
+    // Known before it is told where to post.
+    streams(|streams| streams.insert(key.clone(), client.clone()));
+    let endpoint = format!("event: endpoint\ndata: /message?session={key}\n\n");
+    events.write(endpoint.as_bytes())?;
+    server.listen(&client);
+    Ok(key)
+}
+
+fn post(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io::Result<()> {
+    let script = server.script();
+    let message = request.message();
+    server.memory().posts += 1;
+    if let Some(refusal) = http::refusal(server, message["method"].as_str()) {
+        return refusal.write(stream, &script);
+    }
+    let session = request.path.split_once("session=").map(|(_, key)| key);
+    let Some(client) = session.and_then(|key| streams(|streams| streams.get(key).cloned())) else {
+        return Response::empty(404).write(stream, &script);
+    };
+    Response::new(202, "text/plain", "Accepted").write(stream, &script)?;
+    match act(server, &request.body, &client) {
+        Flow::Exit(code) => std::process::exit(i32::from(code)),
+        Flow::Done | Flow::Open => Ok(()),
+    }
+}

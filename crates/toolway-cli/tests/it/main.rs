@@ -16,6 +16,7 @@ mod import;
 mod listing;
 mod managed;
 mod managing;
+mod network;
 mod peers;
 mod processes;
 mod reliability;

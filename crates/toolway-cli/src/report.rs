@@ -183,7 +183,9 @@ fn failure_hint(server: &str, kind: FailureKind) -> String {
             "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned()
         }
         FailureKind::Closed => {
-            format!("run its command by hand to see why it ends: `toolway get {server}`")
+            format!(
+                "see what it wrote with `toolway logs {server}`, its command with `toolway get {server}`"
+            )
         }
         FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
     }

@@ -136,12 +136,12 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
     let options = HostOptions {
         in_process: vec![(server_name("desk")?, desk)],
         output_dir: environment.state_home().join("results"),
-        // What a tour leaves behind is gone with its home.
-        journal: None,
-        era_memory: None,
         roots: toolway::Root::directory(environment.project_root())
             .into_iter()
             .collect(),
+        // The demo leaves nothing behind in the real state directory.
+        era_memory: None,
+        journal: None,
         ..host_options(context)
     };
     let host = Host::start(plan.clone(), options);

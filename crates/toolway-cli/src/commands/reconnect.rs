@@ -76,6 +76,10 @@ fn chosen(context: &Context, plan: &Plan, args: &ReconnectArgs) -> Result<Vec<Se
         .admitted()
         .map(|(server, _)| server.name.clone())
         .collect();
+    if plan.servers.is_empty() {
+        return Err(Report::new(Exit::Configuration, "no server is configured")
+            .hint("add one with `toolway add <name> <command or url>`"));
+    }
     if all.is_empty() {
         return Err(
             Report::new(Exit::Configuration, "no configured server may connect")

@@ -3,13 +3,15 @@
 //! Owns both forms of a line; the JSON one is an interface. Absent values are null, never left
 //! out.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use toolway::event::{Changes, HostEvent};
 use toolway::journal::timestamp;
-use toolway::{Host, ServerSnapshot};
+use toolway::{Host, HostSnapshot, ServerSnapshot};
 use toolway_types::text::clean_line;
 use toolway_types::{ConnectionState, ServerName};
 
@@ -56,80 +58,130 @@ struct Line {
 /// Prints every change until the host is gone.
 pub(super) async fn print(context: &Context, host: &Host, json: bool) -> Result<(), Report> {
     let mut events = host.subscribe();
-    for server in &host.snapshot().servers {
-        put(context, Change::State(Box::new(State::of(server))), json)?;
-    }
+    let mut printer = Printer {
+        context,
+        json,
+        told: BTreeMap::new(),
+    };
+    printer.picture(&host.snapshot())?;
     loop {
         match events.recv().await {
-            Ok(event) => {
-                if let Some(change) = translate(host, event) {
-                    put(context, change, json)?;
-                }
-            }
+            Ok(event) => printer.event(host, event)?,
             // Some were lost; what is true now stands in the snapshot.
             Err(RecvError::Lagged(_)) => {
-                for server in &host.snapshot().servers {
-                    put(context, Change::State(Box::new(State::of(server))), json)?;
-                }
+                printer.told.clear();
+                printer.picture(&host.snapshot())?;
             }
             Err(RecvError::Closed) => return Ok(()),
         }
     }
 }
 
-fn translate(host: &Host, event: HostEvent) -> Option<Change> {
-    let shown = |server: &ServerName| {
-        let picture = host.snapshot();
-        let server = picture.server(server.as_str())?;
-        Some(State::of(server))
-    };
-    Some(match event {
-        // How much it offers is known in a moment, and told with that.
-        HostEvent::StateChanged {
-            to: ConnectionState::Connected(_),
-            ..
-        } => return None,
-        HostEvent::StateChanged { server, to, .. } => {
-            let mut state = State::at(server, &to);
-            let trouble = host
-                .snapshot()
-                .server(state.server.as_str())?
-                .warnings
-                .last()
-                .cloned();
-            if matches!(to, ConnectionState::Pending { .. }) {
-                state.error = trouble;
-            }
-            Change::State(Box::new(state))
-        }
-        HostEvent::CatalogChanged { server, .. } => {
-            let state = shown(&server).filter(|state| state.state == "connected")?;
-            Change::State(Box::new(state))
-        }
-        HostEvent::Reloaded(changes) if changes.is_empty() => return None,
-        HostEvent::Reloaded(Changes {
-            started,
-            stopped,
-            replaced,
-            ..
-        }) => Change::Reload {
-            started,
-            stopped,
-            replaced,
-        },
-        HostEvent::Notice { server, message } => Change::Notice { server, message },
-    })
+struct Printer<'a> {
+    context: &'a Context,
+    json: bool,
+    /// The state that was last told of each server.
+    told: BTreeMap<ServerName, &'static str>,
 }
 
-fn put(context: &Context, change: Change, json: bool) -> Result<(), Report> {
-    let time = timestamp(SystemTime::now());
-    if json {
-        context.output.json_line(&Line { time, change })?;
-    } else {
-        let text = format!("{time} {}", change.words());
-        context.output.result(&format!("{}\n", clean_line(&text)))?;
+impl Printer<'_> {
+    fn event(&mut self, host: &Host, event: HostEvent) -> Result<(), Report> {
+        let picture = host.snapshot();
+        match event {
+            // How much it offers is known in a moment, and told with that.
+            HostEvent::StateChanged {
+                to: ConnectionState::Connected(_),
+                ..
+            } => Ok(()),
+            HostEvent::StateChanged { server, to, .. } => {
+                // One that is gone is told of with the configuration that it went with.
+                let Some(shown) = picture.server(server.as_str()) else {
+                    return Ok(());
+                };
+                let mut state = State::at(server, &to);
+                if matches!(to, ConnectionState::Pending { .. }) {
+                    state.error = trouble(shown);
+                }
+                self.state(state)
+            }
+            HostEvent::CatalogChanged { server, .. } => match picture.server(server.as_str()) {
+                Some(shown) if matches!(shown.state, ConnectionState::Connected(_)) => {
+                    self.state(State::of(shown))
+                }
+                _ => Ok(()),
+            },
+            HostEvent::Reloaded(changes) => {
+                self.reload(changes, &picture)?;
+                self.picture(&picture)
+            }
+            HostEvent::Notice { server, message } => self.put(Change::Notice { server, message }),
+        }
     }
-    Ok(())
+
+    /// What a new configuration did. Servers that only stood in a list are gone without having
+    /// been stopped.
+    fn reload(&mut self, changes: Changes, picture: &HostSnapshot) -> Result<(), Report> {
+        let mut stopped = changes.stopped;
+        let gone = self
+            .told
+            .keys()
+            .filter(|name| picture.server(name.as_str()).is_none());
+        for name in gone {
+            if !stopped.contains(name) {
+                stopped.push(name.clone());
+            }
+        }
+        self.told
+            .retain(|name, _| picture.server(name.as_str()).is_some());
+        if changes.started.is_empty() && stopped.is_empty() && changes.replaced.is_empty() {
+            return Ok(());
+        }
+        self.put(Change::Reload {
+            started: changes.started,
+            stopped,
+            replaced: changes.replaced,
+        })
+    }
+
+    /// Tells of servers that nobody was told of, and of those that may not connect any more.
+    fn picture(&mut self, picture: &HostSnapshot) -> Result<(), Report> {
+        for server in &picture.servers {
+            let state = State::of(server);
+            let news = match self.told.get(&server.name) {
+                None => true,
+                Some(told) => {
+                    matches!(server.state, ConnectionState::Disabled { .. }) && *told != state.state
+                }
+            };
+            if news {
+                self.state(state)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&mut self, state: State) -> Result<(), Report> {
+        self.told.insert(state.server.clone(), state.state);
+        self.put(Change::State(Box::new(state)))
+    }
+
+    fn put(&self, change: Change) -> Result<(), Report> {
+        let time = timestamp(SystemTime::now());
+        if self.json {
+            self.context.output.json_line(&Line { time, change })?;
+        } else {
+            let text = format!("{time} {}", change.words());
+            self.context
+                .output
+                .result(&format!("{}\n", clean_line(&text)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Why the attempt before the one under way failed.
+fn trouble(server: &ServerSnapshot) -> Option<String> {
+    server.warnings.last().cloned()
 }
 
 impl State {
@@ -137,9 +189,13 @@ impl State {
     fn of(server: &ServerSnapshot) -> Self {
         let mut state = Self::at(server.name.clone(), &server.state);
         if server.is_pending() {
-            state.error = server.warnings.last().cloned();
+            state.error = trouble(server);
         }
-        if let Some(reason) = &server.reason {
+        // A broken entry is a failure, as it is in the table.
+        if server.verdict_word == "invalid" {
+            state.state = "failed";
+            state.error = server.reason.clone().or(state.reason.take());
+        } else if let Some(reason) = &server.reason {
             state.reason = Some(reason.clone());
         }
         if let Some(counts) = server.counts {
@@ -179,7 +235,8 @@ impl State {
     fn words(&self) -> String {
         let mut text = format!("{}: {}", self.server, self.state);
         if let Some(attempt) = self.attempt.filter(|attempt| *attempt > 1) {
-            text.push_str(&format!(", attempt {attempt}"));
+            // Writing into a string cannot fail.
+            let _ = write!(text, ", attempt {attempt}");
         }
         let counts = self.tools.map(|tools| {
             toolway_tui::offers(toolway::Counts {
@@ -190,7 +247,7 @@ impl State {
         });
         for detail in [counts.as_ref(), self.error.as_ref(), self.reason.as_ref()] {
             if let Some(detail) = detail {
-                text.push_str(&format!(" ({detail})"));
+                let _ = write!(text, " ({detail})");
             }
         }
         text

@@ -61,6 +61,10 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = "Configuration")]
     approve_project_servers: bool,
 
+    /// Also connect to the editor that has this directory open, as the server `ide`
+    #[arg(long, global = true, help_heading = "Configuration")]
+    ide: bool,
+
     /// Say more on stderr; twice for still more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
@@ -74,6 +78,7 @@ impl Global {
             mcp_server: self.mcp_server.clone(),
             strict: self.strict_mcp_config,
             approve_project_servers: self.approve_project_servers,
+            ide: self.ide,
             ..Flags::default()
         }
     }

@@ -122,15 +122,26 @@ pub(crate) fn shield(context: &Context) -> Shield {
     Shield::new(protected)
 }
 
-/// Proxies as the environment names them.
+/// Proxies and certificates as the environment names them, by the names other programs use too.
 fn client_options(context: &Context) -> toolway::ClientOptions {
     let variable = |names: [&str; 2]| {
         names
             .iter()
             .find_map(|name| context.environment.var(name))
+            .filter(|value| !value.is_empty())
             .map(str::to_owned)
     };
+    let extra_ca = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]
+        .into_iter()
+        .filter_map(|name| context.environment.var(name))
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+        .collect();
     toolway::ClientOptions {
+        extra_ca,
+        client_certificate: variable(["TOOLWAY_CLIENT_CERT", "CLAUDE_CODE_CLIENT_CERT"])
+            .map(PathBuf::from),
+        client_key: variable(["TOOLWAY_CLIENT_KEY", "CLAUDE_CODE_CLIENT_KEY"]).map(PathBuf::from),
         http_proxy: variable(["HTTP_PROXY", "http_proxy"]),
         https_proxy: variable(["HTTPS_PROXY", "https_proxy"]),
         no_proxy: variable(["NO_PROXY", "no_proxy"]),
@@ -211,7 +222,6 @@ impl Typed {
                     url.trim_end_matches('/')
                 )
             }
-            (What::Url(_), FailureKind::Unsupported) => "use an `https://` address".to_owned(),
             (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
             (What::Command(_), FailureKind::Spawn) => {
                 "check the program's name, or write its full path".to_owned()

@@ -188,7 +188,6 @@ fn failure_hint(server: &str, kind: FailureKind) -> String {
             )
         }
         FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
-        FailureKind::Unsupported => format!("see its transport with `toolway get {server}`"),
     }
 }
 

@@ -28,7 +28,7 @@ const HARMLESS: [&str; 11] = [
 ];
 
 /// The keys whose strings are expanded.
-const EXPANDED: [&str; 8] = [
+const EXPANDED: [&str; 9] = [
     "command",
     "args",
     "env",
@@ -36,6 +36,7 @@ const EXPANDED: [&str; 8] = [
     "url",
     "headers",
     "headersHelper",
+    "sessionTokenFile",
     "oauth",
 ];
 

@@ -12,6 +12,7 @@ pub mod entries;
 mod env;
 pub mod environment;
 pub mod error;
+mod ide;
 pub mod import;
 pub mod load;
 pub mod merge;

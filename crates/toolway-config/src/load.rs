@@ -13,9 +13,11 @@ use toolway_types::{Diagnosis, Origin, Scope};
 use crate::Environment;
 use crate::approval::{self, Approvals};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
+use crate::ide::Editors;
 use crate::planner::LastGood;
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
 
+mod editor;
 mod flags;
 mod plugins;
 pub(crate) mod read;
@@ -37,6 +39,8 @@ pub struct Flags {
     pub strict: bool,
     /// `--approve-project-servers`: for this run, servers of the project need no record.
     pub approve_project_servers: bool,
+    /// `--ide`: the editor that has the working directory open is a server too.
+    pub ide: bool,
     /// Hosted connectors of the account: the lowest scope.
     pub connectors: Vec<ConnectorEntry>,
 }
@@ -57,6 +61,7 @@ pub struct Layers {
     pub(crate) consent: Consent,
     pub(crate) files: Vec<Layer>,
     pub(crate) approvals: Approvals,
+    pub(crate) editors: Editors,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
 }
@@ -126,11 +131,13 @@ pub(crate) fn load_with(
         loader.connectors(&flags.connectors);
     }
     loader.flags(flags);
+    let editors = loader.editors(flags);
     Layers {
         environment: environment.clone(),
         consent,
         files: loader.layers,
         approvals,
+        editors,
         diagnoses: loader.diagnoses,
         blocked: loader.blocked,
     }

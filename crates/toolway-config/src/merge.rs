@@ -12,6 +12,7 @@ use toolway_types::{Diagnosis, Origin, Scope};
 use crate::Environment;
 use crate::approval::{self, Approvals, needs_approval};
 use crate::env;
+use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
 use crate::plan::Shadow;
 use crate::raw::settings::Named;
@@ -43,6 +44,7 @@ pub(crate) struct Basis {
     /// Lowest precedence first.
     pub(crate) settings: Vec<(Scope, Settings)>,
     pub(crate) approvals: Approvals,
+    pub(crate) editors: Editors,
 }
 
 impl Basis {
@@ -133,6 +135,7 @@ pub fn merge(layers: Layers) -> Config {
         consent: layers.consent,
         settings,
         approvals: layers.approvals,
+        editors: layers.editors,
     };
     duplicate::shadow(&basis, &mut servers);
     Config {

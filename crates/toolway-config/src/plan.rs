@@ -12,6 +12,7 @@ use toolway_types::{
     Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
 };
 
+use crate::ide::Editors;
 use crate::load::{Flags, Place, load, read_policy};
 use crate::merge::merge;
 use crate::permission::{Hooks, Permissions};
@@ -344,6 +345,7 @@ pub fn adhoc(
         place: &place,
         environment,
         inherited: &plan.inherited_env,
+        editors: &Editors::look(environment),
         scope: Scope::Dynamic,
     }
     .build()

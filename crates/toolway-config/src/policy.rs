@@ -260,9 +260,11 @@ impl Judge<'_> {
         {
             return refused(reason);
         }
-        // Without variables the definition is final as written, so the policy can speak first.
+        // Without variables the definition is final as written, so the policy can speak first. A
+        // file that it names is not read before somebody said so.
         let mut early = None;
-        if candidate.variables.is_empty() {
+        let reads_file = candidate.raw.definition.contains_key("sessionTokenFile");
+        if candidate.variables.is_empty() && !reads_file {
             match self.checked(candidate) {
                 Ok(spec) => early = Some(spec),
                 Err(Objection::Policy(reason)) => return refused(reason),
@@ -359,6 +361,7 @@ impl Judge<'_> {
             place: &candidate.place,
             environment: &self.basis.environment,
             inherited: self.inherited,
+            editors: &self.basis.editors,
             scope: candidate.scope,
         }
         .build()?;

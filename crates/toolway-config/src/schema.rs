@@ -4,7 +4,7 @@
 //! tables in `raw::keys`, and a test keeps every key of those in here.
 
 use serde_json::{Value, json};
-use toolway_types::{ProtocolMode, TransportKind};
+use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
 use crate::raw::keys::{ENTRY, OAUTH, Shape};
 
@@ -40,6 +40,7 @@ fn settings() -> Value {
         "enableAllProjectMcpServers": {"type": "boolean", "description": "Every server of a project's `.mcp.json` needs no approval record."},
         "enabledMcpServers": names("Servers that are on although their entry says off."),
         "disabledMcpServers": names("Servers that are off."),
+        "autoConnectIde": {"type": "boolean", "description": "The editor that has the working directory open is a server too, called `ide`. User and managed settings only."},
         "enabledPlugins": {"type": "object", "additionalProperties": {"type": "boolean"}, "description": "`false` switches a plugin's servers off."},
         "projectVariables": names("Variables that a project's `.mcp.json` may read; `*` stands for any characters."),
         "permissions": {
@@ -106,6 +107,7 @@ fn described(shape: Shape, key: &str) -> Value {
             words.extend(["streamable-http", "claudeai-proxy"]);
             json!({"enum": words})
         }
+        (Shape::Word, "shield") => json!({"enum": ShieldMode::ALL.map(ShieldMode::as_str)}),
         (Shape::Word, _) => {
             let modes = [
                 ProtocolMode::Auto,
@@ -140,9 +142,10 @@ fn about(key: &str) -> &'static str {
         "args" => "Its arguments.",
         "env" => "Its environment, beyond a short list that is inherited.",
         "cwd" => "Its working directory.",
-        "url" => "The endpoint of a remote server.",
+        "url" => "The endpoint of a remote server; an editor's is found by its lock file.",
         "headers" => "Headers sent with every request.",
         "headersHelper" => "A program that prints a JSON object of headers.",
+        "sessionTokenFile" => "A file whose text is sent as `Authorization: Bearer`.",
         "oauth" => "How to log in.",
         "timeout" => "The longest a call may take, in milliseconds.",
         "protocol" => "Which era of the protocol to speak.",
@@ -182,6 +185,9 @@ mod tests {
                 assert!(described.is_object(), "{key}");
             }
         }
+        let word = |key: &str| schema["$defs"]["server"]["properties"][key]["enum"].clone();
+        assert_eq!(word("shield"), json!(["off", "best-effort", "required"]));
+        assert_eq!(word("protocol"), json!(["auto", "legacy", "2026-07-28"]));
         for key in ["serverName", "serverUrl", "serverCommand"] {
             assert!(
                 schema["$defs"]["policyRule"]["properties"][key].is_object(),

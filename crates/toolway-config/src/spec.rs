@@ -12,17 +12,18 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolway_types::{
-    Diagnosis, HeadersHelper, OauthSpec, ProtocolMode, RemoteSpec, Scope, Secret, ServerName,
-    ServerSpec, ShieldMode, StdioSpec, TransportKind, TransportSpec,
+    Diagnosis, ProtocolMode, Scope, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec,
+    TransportKind, TransportSpec,
 };
-use url::Url;
 
 use crate::Environment;
 use crate::env::Variables;
+use crate::ide::Editors;
 use crate::load::Place;
 use crate::raw::Source;
 use crate::raw::json::Spot;
-use crate::raw::remote::{header_value, parse_url, schemes};
+
+mod remote;
 
 /// What building a definition needs.
 pub(crate) struct Builder<'a> {
@@ -34,6 +35,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) place: &'a Place,
     pub(crate) environment: &'a Environment,
     pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,
+    pub(crate) editors: &'a Editors,
     pub(crate) scope: Scope,
 }
 
@@ -228,93 +230,6 @@ impl Work<'_> {
                 Scope::Project | Scope::Plugin => ShieldMode::BestEffort,
                 _ => ShieldMode::Off,
             })
-    }
-
-    fn remote(&mut self) -> Option<RemoteSpec> {
-        let url = self.url("url", schemes(self.builder.kind));
-        let headers = self.headers();
-        let headers_helper = self
-            .text("headersHelper")
-            .map(|command| HeadersHelper { command });
-        let oauth = self.oauth();
-        Some(RemoteSpec {
-            url: url?,
-            headers,
-            headers_helper,
-            oauth,
-        })
-    }
-
-    fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {
-        let text = self.text(key)?;
-        match parse_url(&text, schemes) {
-            Ok(url) => Some(url),
-            Err(why) => {
-                self.fault(key, format!("`{key}` {why}"));
-                None
-            }
-        }
-    }
-
-    fn headers(&mut self) -> Vec<(String, Secret)> {
-        let headers = self
-            .builder
-            .definition
-            .get("headers")
-            .and_then(Value::as_object);
-        let mut expanded = Vec::new();
-        for (name, value) in headers.into_iter().flatten() {
-            let value = self.expand(value.as_str().unwrap_or_default());
-            if let Err(why) = header_value(&value) {
-                self.fault("headers", format!("`headers.{name}` {why}"));
-            }
-            expanded.push((name.clone(), Secret::new(value)));
-        }
-        expanded
-    }
-
-    fn oauth(&mut self) -> Option<OauthSpec> {
-        let oauth = self
-            .builder
-            .definition
-            .get("oauth")
-            .and_then(Value::as_object)?;
-        let text = |key: &str| oauth.get(key).and_then(Value::as_str);
-        let client_id = text("clientId").map(|id| self.expand(id));
-        let auth_server_metadata_url = text("authServerMetadataUrl").and_then(|url| {
-            let url = self.expand(url);
-            parse_url(&url, &["https", "http"])
-                .map_err(|why| self.fault("oauth", format!("`oauth.authServerMetadataUrl` {why}")))
-                .ok()
-        });
-        let scopes = oauth.get("scopes").map(|scopes| match scopes {
-            Value::String(list) => self
-                .expand(list)
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect(),
-            Value::Array(list) => list
-                .iter()
-                .filter_map(Value::as_str)
-                .map(|scope| self.expand(scope))
-                .collect(),
-            _ => Vec::new(),
-        });
-        let callback_port = oauth
-            .get("callbackPort")
-            .and_then(Value::as_u64)
-            .and_then(|p| u16::try_from(p).ok());
-        let xaa = oauth
-            .get("xaa")
-            .and_then(Value::as_bool)
-            .unwrap_or_default();
-        Some(OauthSpec {
-            client_id,
-            callback_port,
-            auth_server_metadata_url,
-            scopes,
-            xaa,
-        })
     }
 }
 

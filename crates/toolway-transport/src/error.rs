@@ -83,6 +83,16 @@ pub enum CloseReason {
     },
 }
 
+impl CloseReason {
+    /// The connection could not be made, or broke, although something may listen there.
+    pub(crate) fn lost(message: impl Into<String>) -> Self {
+        Self::Unreachable {
+            refused: false,
+            message: message.into(),
+        }
+    }
+}
+
 /// Why one request got no answer, on transports that answer requests one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendFailure {

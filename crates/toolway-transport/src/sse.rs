@@ -108,7 +108,7 @@ impl Stream {
         };
         let patience = endpoint.limits.first_byte;
         timeout(patience, opening).await.unwrap_or_else(|_| {
-            Err(unreachable(format!(
+            Err(CloseReason::lost(format!(
                 "no `endpoint` event within {} s; a proxy may be holding the stream back",
                 patience.as_secs_f32()
             )))
@@ -181,8 +181,8 @@ impl Stream {
             match self.watchdog.guard(&self.decoder, chunk).await {
                 Ok(Ok(Some(chunk))) => self.decoder.feed(&chunk),
                 Ok(Ok(None)) => return Err(CloseReason::EndOfStream { stderr: Vec::new() }),
-                Ok(Err(error)) => return Err(unreachable(root_cause(&error))),
-                Err(silent) => return Err(unreachable(silent.to_string())),
+                Ok(Err(error)) => return Err(CloseReason::lost(root_cause(&error))),
+                Err(silent) => return Err(CloseReason::lost(silent.to_string())),
             }
         }
     }
@@ -271,8 +271,8 @@ fn refusal(failure: SendFailure) -> CloseReason {
         SendFailure::Unreachable { refused, message } => {
             CloseReason::Unreachable { refused, message }
         }
-        SendFailure::Cut(message) => unreachable(message),
-        SendFailure::TimedOut => unreachable("no answer in time".to_owned()),
+        SendFailure::Cut(message) => CloseReason::lost(message),
+        SendFailure::TimedOut => CloseReason::lost("no answer in time"),
         SendFailure::Status {
             status,
             www_authenticate,
@@ -298,12 +298,5 @@ fn refusal(failure: SendFailure) -> CloseReason {
         SendFailure::TooLarge { limit } => {
             CloseReason::Broken(format!("the answer is larger than {limit} bytes"))
         }
-    }
-}
-
-fn unreachable(message: String) -> CloseReason {
-    CloseReason::Unreachable {
-        refused: false,
-        message,
     }
 }

@@ -6,6 +6,8 @@
 mod descriptors;
 mod frame;
 pub mod keeper;
+#[cfg(target_os = "linux")]
+mod proc;
 mod process;
 pub mod shield;
 pub mod stderr;

@@ -90,7 +90,7 @@ impl Opening {
         let shaking = handshake::shake(&self.dialer, &self.url, &self.configured);
         timeout(patience, shaking).await.unwrap_or_else(|_| {
             let seconds = patience.as_secs_f32();
-            Err(unreachable(format!("no answer within {seconds} s")))
+            Err(CloseReason::lost(format!("no answer within {seconds} s")))
         })
     }
 }
@@ -180,13 +180,13 @@ impl Upward {
             }
             let reading = self.reader.read_buf(self.decoder.buffer());
             match timeout(self.patience, reading).await {
-                Ok(Ok(0)) => return Err(unreachable("it ended without a goodbye".to_owned())),
+                Ok(Ok(0)) => return Err(CloseReason::lost("it ended without a goodbye")),
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => return Err(unreachable(error.to_string())),
+                Ok(Err(error)) => return Err(CloseReason::lost(error.to_string())),
                 Err(_) => {
                     let seconds = self.patience.as_secs_f32();
                     let message = format!("no sign of life for {seconds} s");
-                    return Err(unreachable(message));
+                    return Err(CloseReason::lost(message));
                 }
             }
         }
@@ -233,8 +233,8 @@ impl Downward {
         };
         match timeout(self.patience, writing).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(unreachable(error.to_string())),
-            Err(_) => Err(unreachable(format!(
+            Ok(Err(error)) => Err(CloseReason::lost(error.to_string())),
+            Err(_) => Err(CloseReason::lost(format!(
                 "the server has not read for {} s",
                 self.patience.as_secs_f32()
             ))),
@@ -265,11 +265,4 @@ fn farewell(code: Option<u16>, reason: &str) -> CloseReason {
         message = format!("{message}: {reason}");
     }
     CloseReason::Broken(message)
-}
-
-fn unreachable(message: String) -> CloseReason {
-    CloseReason::Unreachable {
-        refused: false,
-        message,
-    }
 }

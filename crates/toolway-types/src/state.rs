@@ -100,8 +100,6 @@ pub enum FailureKind {
     Closed,
     /// The peer answered something that is not the protocol.
     Protocol,
-    /// The transport is known but this build cannot open it yet.
-    Unsupported,
 }
 
 #[cfg(test)]

@@ -41,7 +41,14 @@ pub struct ServerOffer {
     pub resource_templates: Vec<view::ResourceTemplate>,
     /// Its prompts.
     pub prompts: Vec<view::Prompt>,
+    /// The only tools that enter the catalogue, where not all do; the others are the host's own
+    /// to call.
+    pub listed: Option<&'static [&'static str]>,
 }
+
+/// What an editor's server offers to models; the rest (open a file, show a difference) is for
+/// programs.
+pub const EDITOR_TOOLS: [&str; 2] = ["executeCode", "getDiagnostics"];
 
 impl ServerOffer {
     /// A server that offers nothing yet.
@@ -52,6 +59,7 @@ impl ServerOffer {
             resources: Vec::new(),
             resource_templates: Vec::new(),
             prompts: Vec::new(),
+            listed: None,
         }
     }
 }
@@ -63,6 +71,9 @@ pub struct Catalog {
     pub revision: u64,
     /// Every tool, by server and then by the tool's own name.
     pub tools: Vec<CatalogTool>,
+    /// Tools that no list shows and no name finds: whoever calls one knows its server and its own
+    /// name. Apart from the others, so that nobody shows them by forgetting to look.
+    host_only: Vec<CatalogTool>,
     /// Every resource, by server and then by URI.
     pub resources: Vec<CatalogResource>,
     /// Every resource template, by server and then by template.
@@ -105,9 +116,13 @@ impl Catalog {
         offers.sort_by(|one, other| one.server.cmp(&other.server));
         for offer in offers {
             let warnings = &mut catalog.warnings;
-            catalog
-                .tools
-                .extend(tools::admit(&offer.server, offer.tools, warnings));
+            let admitted = tools::admit(&offer.server, offer.tools, warnings);
+            let (listed, host_only): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|tool| {
+                let name = tool.key.tool.as_str();
+                offer.listed.is_none_or(|listed| listed.contains(&name))
+            });
+            catalog.tools.extend(listed);
+            catalog.host_only.extend(host_only);
             catalog
                 .resources
                 .extend(resources::admit(&offer.server, offer.resources, warnings));
@@ -131,17 +146,27 @@ impl Catalog {
                 .or_default()
                 .push(index);
         }
+        for (index, tool) in (catalog.tools.len()..).zip(&catalog.host_only) {
+            catalog.by_key.insert(tool.key.clone(), index);
+        }
         Arc::new(catalog)
     }
 
     /// Finds a tool: by its exposed name, by the plain `mcp__server__tool` spelling where only
     /// one tool answers to it, or by server and tool, original or normalised.
     pub fn find(&self, target: &ToolTarget) -> Result<&CatalogTool, CallError> {
-        let index = self.position(target)?;
-        Ok(&self.tools[index])
+        self.position(target).map(|index| self.at(index))
     }
 
-    /// As [`Catalog::find`], giving the place in [`Catalog::tools`].
+    /// The tool in a place that [`Catalog::position`] gave.
+    pub(crate) fn at(&self, index: usize) -> &CatalogTool {
+        match index.checked_sub(self.tools.len()) {
+            None => &self.tools[index],
+            Some(index) => &self.host_only[index],
+        }
+    }
+
+    /// As [`Catalog::find`], giving its place.
     pub(crate) fn position(&self, target: &ToolTarget) -> Result<usize, CallError> {
         let exact = match target {
             ToolTarget::Exposed(name) => self.by_name.get(name),

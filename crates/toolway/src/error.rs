@@ -116,7 +116,7 @@ pub(crate) fn wants_login(failure: &SendFailure) -> bool {
     challenge::need(*status, www_authenticate.as_deref()).is_some()
 }
 
-/// The same for transports whose connection as a whole is answered.
+/// The same for the opening of a connection that all requests share.
 pub(crate) fn closed_for_login(reason: &CloseReason) -> bool {
     let CloseReason::Refused {
         status,
@@ -156,6 +156,9 @@ impl ConnectError {
     /// The same for people; `stderr` is what is known from elsewhere.
     pub(crate) fn to_failure(&self, stderr: Vec<Untrusted>) -> Failure {
         let kind = match self {
+            Self::Open(OpenError::Client(_) | OpenError::NotThisMachine(_)) => {
+                FailureKind::Unreachable
+            }
             Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
             Self::TimedOut { .. } => FailureKind::TimedOut,
             Self::NeedsAuth { .. } | Self::Version { .. } | Self::NotStreamable { .. } => {
@@ -250,7 +253,7 @@ fn describe_failure(failure: &SendFailure) -> String {
         }
         SendFailure::Encoded { encoding } => {
             let encoding = Untrusted::new(encoding.as_str());
-            format!("the answer is compressed (`{encoding}`), which was not asked for")
+            format!("the server compressed its answer (`{encoding}`), which was not asked for")
         }
         SendFailure::Redirected { location } => {
             let location = Untrusted::new(location.as_str());

@@ -123,7 +123,7 @@ impl Host {
         self.events.subscribe()
     }
 
-    /// Waits until no server is still connecting.
+    /// Waits until no server is still connecting for the first time.
     pub async fn settled(&self) {
         // An error means that the supervisor is gone, and then nothing connects any more.
         let _ = self.watch().wait_for(|picture| picture.is_settled()).await;

@@ -4,9 +4,9 @@
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests that are not
 //! answered at once), `inbound.rs` (what the server says on its own), `question.rs` and
-//! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `patience.rs` (how long
-//! silence proves nothing), `progress.rs`, `subscription.rs` (what a modern server announces),
-//! `freshness.rs` (which answers may be used again).
+//! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `progress.rs`,
+//! `patience.rs` (how long silence proves nothing), `subscription.rs` (what a modern server
+//! announces), `freshness.rs` (which answers may be used again).
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
@@ -167,16 +167,6 @@ pub(crate) struct RequestOptions<'a> {
     pub headers_for: Option<&'a Tool>,
 }
 
-/// The answer to a request.
-#[derive(Debug)]
-pub(crate) struct Answered {
-    /// The result.
-    pub result: Box<RawValue>,
-    /// How often the server wanted input first. An answer that took input depends on more than
-    /// the request.
-    pub rounds: usize,
-}
-
 impl RequestOptions<'_> {
     /// Only a time limit.
     pub(crate) fn within(timeout: Duration) -> Self {
@@ -204,17 +194,6 @@ impl Session {
         params: Box<RawValue>,
         options: RequestOptions<'_>,
     ) -> Result<Box<RawValue>, RequestError> {
-        let answered = self.answer(method, params, options).await?;
-        Ok(answered.result)
-    }
-
-    /// The same, with what it took.
-    pub(crate) async fn answer(
-        &self,
-        method: &str,
-        params: Box<RawValue>,
-        options: RequestOptions<'_>,
-    ) -> Result<Answered, RequestError> {
         let RequestOptions {
             timeout,
             idle,
@@ -226,7 +205,6 @@ impl Session {
             Era::Legacy => self
                 .legacy_request(method, params, deadline, progress)
                 .await
-                .map(|result| Answered { result, rounds: 0 })
                 .map_err(refine),
             Era::Modern => {
                 let request = modern::Request {

@@ -3,7 +3,7 @@
 //! Owns the values that front-ends read. They are made by the supervisor and never change; a new
 //! picture replaces the old one as a whole, so servers and catalogue always fit together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct HostSnapshot {
     pub catalog: Arc<Catalog>,
     /// The ways to the connected ones.
     pub(crate) lines: BTreeMap<ServerName, Arc<dyn Line>>,
+    /// Those that were connected, are lost, and are being brought back.
+    pub(crate) healing: BTreeSet<ServerName>,
     /// How many bugs ended a connection since the host started. Each was contained: that
     /// connection was torn down and tried again, and nobody else noticed.
     pub panics: u64,
@@ -81,9 +83,13 @@ impl HostSnapshot {
         }
     }
 
-    /// Whether no server is still connecting.
+    /// Whether no server is still connecting for the first time. One that was lost and is being
+    /// brought back does not count: it can take a while, and it was there.
     pub fn is_settled(&self) -> bool {
-        !self.servers.iter().any(ServerSnapshot::is_pending)
+        !self
+            .servers
+            .iter()
+            .any(|server| server.is_pending() && !self.healing.contains(&server.name))
     }
 }
 

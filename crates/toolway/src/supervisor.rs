@@ -245,6 +245,7 @@ impl Supervisor {
             News::Connected(connected) => {
                 let facts = connected.standing.session.facts().clone();
                 member.set_state(ConnectionState::Connected(Box::new(facts)), &self.events);
+                member.stood = true;
                 member.door.open(&connected.standing);
                 member.standing = Some(connected.standing);
                 member.lists = connected.lists;
@@ -257,6 +258,12 @@ impl Supervisor {
             News::Retrying { attempt, failure } => {
                 member.clear();
                 member.trouble = failure.map(|failure| failure.message);
+                if let Some(message) = member.trouble.clone() {
+                    let _ = self.events.send(HostEvent::Notice {
+                        server: report.server.clone(),
+                        message: format!("{message}; trying again"),
+                    });
+                }
                 member.set_state(ConnectionState::Pending { attempt }, &self.events);
                 if had_lists {
                     changed.push(report.server);
@@ -282,7 +289,7 @@ impl Supervisor {
         };
         let catalog = Catalog::build(
             revision,
-            standing().map(|(name, member)| member.lists.offer(name)),
+            standing().map(|(name, member)| member.offer(name)),
         );
         let lines = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
@@ -292,8 +299,15 @@ impl Supervisor {
             .values()
             .map(|member| member.show(&catalog))
             .collect();
+        let healing = self
+            .members
+            .iter()
+            .filter(|(_, member)| member.stood && member.shown.is_pending())
+            .map(|(name, _)| name.clone())
+            .collect();
         self.published.send_replace(Arc::new(HostSnapshot {
             servers,
+            healing,
             catalog,
             lines,
             panics: self.context.panics.load(Ordering::Relaxed),
@@ -388,6 +402,7 @@ impl Member {
     fn begin_anew(&mut self, tries: Tries, events: &broadcast::Sender<HostEvent>) {
         self.clear();
         self.trouble = None;
+        self.stood = false;
         self.set_state(ConnectionState::Pending { attempt: 1 }, events);
         self.epoch += 1;
         if let Some(running) = &self.running {

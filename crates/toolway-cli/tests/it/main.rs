@@ -17,6 +17,7 @@ mod listing;
 mod logs;
 mod managed;
 mod managing;
+mod network;
 mod peers;
 mod processes;
 mod reliability;

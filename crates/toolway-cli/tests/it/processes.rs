@@ -1,17 +1,18 @@
 //! REL-01, REL-02, REL-20, SEC-39, SEC-41 by the real program: what it starts, what it leaves.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use toolway_testkit::{Canary, Script, ScriptedServer, TempHome};
 
 use crate::support::{command, program, servers, toolway};
 
 /// Nothing that is waited for takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server that starts, before itself, one that leaves its session and one that leaves its
 /// parents too; both ignore every request to end.
@@ -67,6 +68,7 @@ impl Host {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()
             .unwrap();
         until("the call", || mark.exists());
@@ -96,7 +98,7 @@ impl Host {
             .map(|entry| entry.unwrap().path())
             .find(|path| is_keeper(path))
             .and_then(|path| Pid::from_raw(path.file_name()?.to_str()?.parse().ok()?))
-            .expect("it has a keeper")
+            .unwrap()
     }
 
     /// Everything is gone within five seconds.
@@ -159,6 +161,25 @@ fn rel_02_a_closed_terminal_leaves_nothing() {
 }
 
 #[test]
+fn rel_32_what_is_typed_at_the_terminal_is_for_the_host_alone() {
+    // The terminal signals the whole group of the host: servers and keeper are not in it, so that
+    // the host can end them in an orderly way.
+    let mut host = Host::in_a_call("off");
+    let keeper = host.keeper();
+    let group = |pid: Pid| rustix::process::getpgid(Some(pid)).unwrap();
+    assert_eq!(group(keeper), keeper);
+    for member in host.canary.processes() {
+        let member = Pid::from_raw(member.pid.try_into().unwrap()).unwrap();
+        assert_ne!(group(member), group(host.pid()));
+        assert_ne!(group(member), keeper);
+    }
+    kill_process_group(host.pid(), Signal::INT).unwrap();
+    let status = host.process.wait().unwrap();
+    assert_eq!(status.code(), Some(8));
+    host.canary.assert_gone();
+}
+
+#[test]
 fn sec_39_and_sec_41_hold_below_the_keeper() {
     for shield in ["off", "best-effort"] {
         let home = TempHome::new();
@@ -197,80 +218,56 @@ fn sec_39_and_sec_41_hold_below_the_keeper() {
     }
 }
 
-/// A user that owns nothing on this machine, and whose processes no other test counts.
-const CROWDED: &str = "61235";
+/// More servers than there is room for.
+const CROWD: usize = 30;
 
-#[test]
-fn rel_20_where_there_is_no_room_for_processes_some_servers_fail_clearly_and_others_live() {
+fn crowd() -> TempHome {
     let home = TempHome::new();
-    let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
+    let names: Vec<String> = (0..CROWD).map(|number| format!("s{number:02}")).collect();
     let entry = ScriptedServer::new(Script::default()).entry();
     let entries: Vec<(&str, Value)> = names.iter().map(|it| (&**it, entry.clone())).collect();
     home.write_settings(servers(&entries));
-    let root = home.home().parent().unwrap();
-    let mut prepare = Command::new("chown");
-    prepare
-        .args(["-R", &format!("{CROWDED}:{CROWDED}")])
-        .arg(root);
-    let mut list = if rustix::process::geteuid().is_root() {
-        assert!(prepare.status().unwrap().success());
-        let mut list = home.command("setpriv");
-        list.args(["--reuid", CROWDED, "--regid", CROWDED, "--clear-groups"]);
-        list.args(["prlimit", "--nproc=30"]);
-        list
-    } else {
+    home
+}
+
+/// Some are connected, and all others say why they are not.
+fn assert_some_live(home: &TempHome, limited: &mut Command, why: &str) {
+    let output = home.run(limited.arg(program()).args(["list", "--json"]));
+    let listed = output.json();
+    let states = listed["servers"].as_array().unwrap().iter();
+    let states: Vec<String> = states.map(Value::to_string).collect();
+    let count = |text: &str| states.iter().filter(|it| it.contains(text)).count();
+    let (connected, refused) = (count("\"connected\""), count(why));
+    assert!(connected > 0 && refused > 0, "{output}");
+    assert_eq!(connected + refused, CROWD, "{output}");
+}
+
+#[test]
+fn rel_20_where_there_is_no_room_for_processes_some_servers_fail_clearly_and_others_live() {
+    /// A user that owns nothing on this machine, and whose processes no other test counts.
+    const CROWDED: &str = "61235";
+    if !rustix::process::geteuid().is_root() {
         skipped("the limit counts every process of the user, who is not alone here");
         return;
-    };
-    list.arg(program()).args(["list", "--json"]);
-    let output = home.run(&mut list);
-    let listed = output.json();
-    let states: Vec<String> = listed["servers"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|server| server.to_string())
-        .collect();
-    assert_eq!(states.len(), names.len(), "{output}");
-    let connected = states
-        .iter()
-        .filter(|it| it.contains("\"connected\""))
-        .count();
-    let refused = states
-        .iter()
-        .filter(|it| it.contains("Resource temporarily unavailable"))
-        .count();
-    assert!(connected > 0 && refused > 0, "{output}");
-    assert_eq!(connected + refused, names.len(), "{output}");
+    }
+    let home = crowd();
+    let given = Command::new("chown")
+        .args(["-R", &format!("{CROWDED}:{CROWDED}")])
+        .arg(home.home().parent().unwrap())
+        .status();
+    assert!(given.unwrap().success());
+    let mut limited = home.command("setpriv");
+    limited.args(["--reuid", CROWDED, "--regid", CROWDED, "--clear-groups"]);
+    limited.args(["prlimit", "--nproc=30"]);
+    assert_some_live(&home, &mut limited, "Resource temporarily unavailable");
 }
 
 #[test]
 fn rel_20_where_there_is_no_room_for_descriptors_some_servers_fail_clearly_and_others_live() {
-    let home = TempHome::new();
-    let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
-    let entry = ScriptedServer::new(Script::default()).entry();
-    let entries: Vec<(&str, Value)> = names.iter().map(|it| (&**it, entry.clone())).collect();
-    home.write_settings(servers(&entries));
-    let mut list = home.command("prlimit");
-    list.args(["--nofile=64", program(), "list", "--json"]);
-    let output = home.run(&mut list);
-    let listed = output.json();
-    let states: Vec<String> = listed["servers"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|server| server.to_string())
-        .collect();
-    let connected = states
-        .iter()
-        .filter(|it| it.contains("\"connected\""))
-        .count();
-    let refused = states
-        .iter()
-        .filter(|it| it.contains("Too many open files"))
-        .count();
-    assert!(connected > 0 && refused > 0, "{output}");
-    assert_eq!(connected + refused, names.len(), "{output}");
+    let home = crowd();
+    let mut limited = home.command("prlimit");
+    limited.arg("--nofile=64");
+    assert_some_live(&home, &mut limited, "Too many open files");
 }
 
 #[expect(
@@ -307,8 +304,6 @@ fn what_starts_no_server_starts_no_keeper() {
 
 #[test]
 fn the_first_word_alone_makes_no_keeper() {
-    use std::os::unix::process::CommandExt as _;
-
     let home = TempHome::new();
     let mut command = home.command(program());
     command

@@ -306,6 +306,27 @@ fn sec_07_a_server_cannot_undo_the_shield_not_even_as_root() {
 }
 
 #[test]
+fn behind_the_shield_a_server_sees_only_its_own_processes() {
+    for desk in Desk::all() {
+        let kernel = desk
+            .prefixed("unshare")
+            .args(["--user", "--map-current-user", "--mount", "--pid", "--fork"])
+            .args(["--mount-proc", "true"])
+            .output();
+        if !kernel.is_ok_and(|output| output.status.success()) {
+            skipped("this kernel refuses a namespace of process ids");
+            continue;
+        }
+        let said = desk.shell("for it in /proc/[0-9]*; do cat $it/comm; done; kill -9 1; true");
+        let mut seen: Vec<&str> = said.lines().collect();
+        seen.pop();
+        // `cat` and the shell that runs it, the server, and its warden.
+        assert_eq!(seen[..3], ["tw-warden", "toolway-chaos", "sh"], "{said}");
+        assert!(seen[3..].iter().all(|name| *name == "cat"), "{said}");
+    }
+}
+
+#[test]
 fn sec_07_everything_else_stays_as_it_was_for_the_server() {
     for desk in Desk::all() {
         let home = desk.home.home();

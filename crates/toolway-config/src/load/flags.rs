@@ -15,7 +15,8 @@ const SERVER: &str = "--mcp-server";
 
 impl Loader<'_> {
     pub(super) fn flags(&mut self, flags: &Flags) {
-        let mut order = 0;
+        // The editor that `--ide` brings comes before them all.
+        let mut order = 1;
         for value in &flags.mcp_config {
             self.config_flag(value, order);
             order += 1;

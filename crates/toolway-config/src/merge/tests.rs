@@ -27,6 +27,7 @@ fn layer(scope: Scope, order: u32, text: &str) -> Layer {
 
 fn merged(files: Vec<Layer>) -> Config {
     merge(Layers {
+        editors: crate::ide::Editors::default(),
         environment: Environment::new(BTreeMap::new(), "/".into()),
         consent: Consent::ThisRun,
         files,

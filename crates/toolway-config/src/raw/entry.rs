@@ -328,6 +328,8 @@ impl Checker<'_> {
                 self.stdio();
             }
             TransportKind::Sdk => {}
+            // Its lock file says where it is.
+            TransportKind::SseIde | TransportKind::WsIde if !url && !command => {}
             _ if !url => {
                 let hint = if command {
                     "set `type` to `stdio`, or leave it out".to_owned()

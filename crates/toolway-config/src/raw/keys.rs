@@ -45,7 +45,7 @@ impl Shape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, Shape); 18] = [
+pub(crate) const ENTRY: [(&str, Shape); 19] = [
     ("type", Shape::Word),
     ("command", Shape::Text),
     ("args", Shape::Texts),
@@ -54,6 +54,7 @@ pub(crate) const ENTRY: [(&str, Shape); 18] = [
     ("url", Shape::Text),
     ("headers", Shape::TextMap),
     ("headersHelper", Shape::Text),
+    ("sessionTokenFile", Shape::Text),
     ("oauth", Shape::Oauth),
     ("timeout", Shape::Milliseconds),
     ("protocol", Shape::Word),
@@ -76,7 +77,7 @@ pub(crate) const OAUTH: [(&str, Shape); 5] = [
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
-pub(crate) const SETTINGS: [&str; 12] = [
+pub(crate) const SETTINGS: [&str; 13] = [
     "enabledMcpjsonServers",
     "disabledMcpjsonServers",
     "enableAllProjectMcpServers",
@@ -84,6 +85,7 @@ pub(crate) const SETTINGS: [&str; 12] = [
     "disabledMcpServers",
     "enabledPlugins",
     "projectVariables",
+    "autoConnectIde",
     "permissions",
     "hooks",
     "allowedMcpServers",

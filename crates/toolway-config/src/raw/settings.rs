@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) disabled: Vec<Named>,
     pub(crate) plugins_off: Vec<Named>,
     pub(crate) project_variables: Vec<Named>,
+    /// Whether the editor that has the working directory open is a server too.
+    pub(crate) auto_connect_ide: bool,
     pub(crate) permissions: Option<Placed>,
     pub(crate) hooks: Option<Placed>,
     pub(crate) allowed: Option<RuleList>,
@@ -67,6 +69,8 @@ fn counts(key: &str, kind: FileKind) -> bool {
         "env" => kind == FileKind::Managed,
         // A repository must not name the variables it may read (SEC-40).
         "projectVariables" => matches!(kind, FileKind::User | FileKind::Managed),
+        // A repository must not have what runs beside it connected.
+        "autoConnectIde" => matches!(kind, FileKind::User | FileKind::Managed),
         "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
         _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
     }
@@ -128,6 +132,10 @@ impl Settings {
             "enableAllProjectMcpServers" => match value {
                 Value::Bool(true) => self.enable_all_project = Some(origin),
                 Value::Bool(false) => {}
+                ref other => reader.wrong("`true` or `false`", other),
+            },
+            "autoConnectIde" => match value {
+                Value::Bool(on) => self.auto_connect_ide = on,
                 ref other => reader.wrong("`true` or `false`", other),
             },
             "enabledPlugins" => self.plugins_off = reader.switched_off(&value),

@@ -21,12 +21,14 @@ mod approval;
 mod expansion;
 mod flags;
 mod hostile;
+mod ide;
 mod limits;
 mod local;
 mod planner;
 mod policy;
 mod scopes;
 mod size;
+mod token;
 
 /// A home with a repository in it, and a system directory.
 struct Stage {

@@ -73,7 +73,9 @@ impl Dialer {
             .await
             .unwrap_or_else(|_| {
                 let seconds = self.connect_timeout.as_secs();
-                Err(unreachable(format!("no connection after {seconds} s")))
+                Err(CloseReason::lost(format!(
+                    "no connection after {seconds} s"
+                )))
             })
     }
 
@@ -103,7 +105,7 @@ impl Dialer {
         host: &str,
         port: u16,
     ) -> Result<Socket, CloseReason> {
-        let failed = |why: String| unreachable(format!("the proxy {why}"));
+        let failed = |why: String| CloseReason::lost(format!("the proxy {why}"));
         let uri = proxy.uri();
         let own_host = uri.host().unwrap_or_default();
         let (default, encrypted) = match uri.scheme_str() {
@@ -138,12 +140,13 @@ impl Dialer {
 
     async fn encrypt(&self, socket: Socket, host: &str) -> Result<Socket, CloseReason> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let name = ServerName::try_from(bare.to_owned())
-            .map_err(|_| unreachable(format!("`{host}` is no name a certificate can have")))?;
+        let name = ServerName::try_from(bare.to_owned()).map_err(|_| {
+            CloseReason::lost(format!("`{host}` is no name a certificate can have"))
+        })?;
         let stream = TlsConnector::from(Arc::clone(&self.tls))
             .connect(name, socket)
             .await
-            .map_err(|error| unreachable(error.to_string()))?;
+            .map_err(|error| CloseReason::lost(error.to_string()))?;
         Ok(Box::new(stream))
     }
 }
@@ -154,7 +157,7 @@ pub(crate) async fn take_over(
     request: Request<Empty<Bytes>>,
 ) -> Result<Taken, CloseReason> {
     let is_tunnel = request.method() == Method::CONNECT;
-    let broken = |error: hyper::Error| unreachable(error.to_string());
+    let broken = |error: hyper::Error| CloseReason::lost(error.to_string());
     let (mut sender, connection) = http1::Builder::new()
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEADER_LIST as usize)
@@ -231,13 +234,6 @@ fn lost(error: &io::Error) -> CloseReason {
     CloseReason::Unreachable {
         refused: is_refusal(error),
         message: error.to_string(),
-    }
-}
-
-fn unreachable(message: String) -> CloseReason {
-    CloseReason::Unreachable {
-        refused: false,
-        message,
     }
 }
 

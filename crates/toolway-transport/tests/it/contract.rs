@@ -6,11 +6,12 @@ mod places;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolway_transport::{CloseReason, Command, Event, SendFailure, Tag, in_process};
+use toolway_transport::{CloseReason, Command, Event, Limits, SendFailure, Tag, in_process};
 use toolway_types::TransportSpec;
 use toolway_wire::Id;
 
 use crate::peer::{Peer, at, bytes, within_patience};
+use crate::server::{Server, reply};
 use places::{CAP, Subject};
 
 async fn a_request_is_answered(Subject { mut peer, .. }: Subject) {
@@ -286,6 +287,45 @@ async fn an_object_of_the_program_cannot_be_opened_from_its_entry() {
     let error = toolway_transport::open(&spec, &toolway_transport::OpenOptions::default()).await;
     let error = error.err().expect("refused").to_string();
     assert!(error.contains("embedding program"), "{error}");
+}
+
+#[tokio::test]
+async fn a_login_wall_is_told_with_its_challenge_over_every_transport_that_can_have_one() {
+    let challenge = [("www-authenticate", "Bearer realm=\"x\"")];
+    let server = Server::start(move |_| reply("401 Unauthorized", &challenge, b"log in")).await;
+    let socket = server.url.replace("http:", "ws:");
+    for transport in [
+        TransportSpec::Http(at(&server.url, &[])),
+        TransportSpec::Connector(at(&server.url, &[])),
+        TransportSpec::Sse(at(&server.url, &[])),
+        TransportSpec::SseIde(at(&server.url, &[])),
+        TransportSpec::Ws(at(&socket, &[])),
+        TransportSpec::WsIde(at(&socket, &[])),
+    ] {
+        let kind = transport.kind();
+        let mut peer = Peer::open(transport, Limits::default()).await;
+        peer.request(1, "initialize", json!({})).await;
+        let told = match peer.event().await {
+            Event::Failed {
+                tag: Tag(1),
+                failure:
+                    SendFailure::Status {
+                        status,
+                        www_authenticate,
+                        body,
+                        ..
+                    },
+            }
+            | Event::Closed(CloseReason::Refused {
+                status,
+                www_authenticate,
+                body,
+            }) => (status, www_authenticate, body),
+            other => panic!("{kind:?}: {other:?}"),
+        };
+        let realm = "Bearer realm=\"x\"".to_owned();
+        assert_eq!(told, (401, Some(realm), "log in".into()), "{kind:?}");
+    }
 }
 
 #[tokio::test]

@@ -18,9 +18,9 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The longest wait between two attempts, unless the server itself names one.
 const LONGEST: Duration = Duration::from_secs(30);
 /// The longest wait that a server can ask for.
-const LONGEST_ASKED: Duration = Duration::from_secs(5 * 60);
+const LONGEST_ASKED: Duration = Duration::from_mins(5);
 /// A connection that stood this long was a good one: the next loss starts a new series.
-const STEADY: Duration = Duration::from_secs(60);
+const STEADY: Duration = Duration::from_mins(1);
 
 /// Whether a first connection that fails is tried again. A connection that was lost always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,7 +104,7 @@ impl Backoff {
         self.failed()
     }
 
-    /// A number from 0 to 1. (SplitMix64: plenty for spreading waits.)
+    /// A number from 0 to 1. (`SplitMix64`: plenty for spreading waits.)
     fn chance(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;

@@ -8,6 +8,7 @@
 //! Invariants: of each list at most one fetch is under way; lists do not wait for each other; the
 //! last change is never lost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -19,7 +20,9 @@ use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::Era;
 
 use self::pace::{Outcome, Pace};
+use super::line;
 use super::lists::{Fetched, Lists, fetch_again};
+use crate::error::RequestError;
 use crate::session::subscription::Standing;
 use crate::session::{List, ListChanges, Session};
 
@@ -30,7 +33,7 @@ const NOISY: &str = "writes much to stdout that is not the protocol; its log bel
 
 /// Watches one session and fetches again what changed.
 pub(super) struct Follower {
-    session: Session,
+    line: Arc<line::Standing>,
     lists: Lists,
     log: Option<ServerLog>,
     timeout: Duration,
@@ -38,7 +41,7 @@ pub(super) struct Follower {
     paces: [Pace; 3],
     fetches: FuturesUnordered<BoxFuture<'static, Fetched>>,
     subscription: Option<BoxFuture<'static, ()>>,
-    standing: watch::Receiver<Standing>,
+    announcing: watch::Receiver<Standing>,
     openings: u64,
     noisy: bool,
 }
@@ -53,26 +56,33 @@ enum Woken {
 }
 
 impl Follower {
-    /// Follows this session, whose lists were just fetched; `timeout` is for each request.
+    /// Follows this session, whose lists were just fetched; `timeout` is for each request. What
+    /// fails on the way is judged like a call that fails.
     pub(super) fn new(
-        session: Session,
+        line: Arc<line::Standing>,
         lists: Lists,
         log: Option<ServerLog>,
         timeout: Duration,
     ) -> Self {
         let now = Instant::now();
-        let (report, standing) = watch::channel(Standing::default());
+        let (report, announcing) = watch::channel(Standing::default());
         let paces = List::ALL.map(|list| Pace::new(now, lists.ttl(list)));
+        let session = line.session.clone();
+        let judge = Arc::clone(&line);
+        let subscription = async move {
+            let failed = |error: &RequestError| judge.note_failure(error);
+            session.subscribe(report, failed).await;
+        };
         Self {
-            changes: session.changes(),
-            subscription: Some(Box::pin(session.clone().subscribe(report))),
-            session,
+            changes: line.session.changes(),
+            subscription: Some(Box::pin(subscription)),
+            line,
             lists,
             log,
             timeout,
             paces,
             fetches: FuturesUnordered::new(),
-            standing,
+            announcing,
             openings: 0,
             noisy: false,
         }
@@ -108,17 +118,17 @@ impl Follower {
     fn look(&mut self) -> bool {
         let now = Instant::now();
         let counts = *self.changes.borrow_and_update();
-        let standing = self.standing.borrow_and_update().clone();
+        let standing = self.announcing.borrow_and_update().clone();
         for list in List::ALL {
             let pace = &mut self.paces[list as usize];
             if standing.openings != self.openings && standing.acknowledged.covers(list) {
                 pace.demand(now);
             }
             pace.note(now, counts.of(list));
-            let announced = is_announced(&self.session, &standing, list);
+            let announced = is_announced(&self.line.session, &standing, list);
             if pace.due(announced).is_some_and(|due| due <= now) {
                 pace.begin();
-                let fetch = fetch_again(self.session.clone(), list, self.timeout);
+                let fetch = fetch_again(self.line.session.clone(), list, self.timeout);
                 self.fetches.push(Box::pin(fetch));
             }
         }
@@ -129,9 +139,9 @@ impl Follower {
     /// Waits until there is something to look at.
     async fn wake(&mut self) -> Option<Woken> {
         let due = {
-            let standing = self.standing.borrow();
+            let standing = self.announcing.borrow();
             let dues = List::ALL.into_iter().filter_map(|list| {
-                let announced = is_announced(&self.session, &standing, list);
+                let announced = is_announced(&self.line.session, &standing, list);
                 self.paces[list as usize].due(announced)
             });
             dues.min()
@@ -153,7 +163,7 @@ impl Follower {
         };
         tokio::select! {
             changed = self.changes.changed() => changed.ok().map(|()| Woken::Look),
-            changed = self.standing.changed(), if subscribed => {
+            changed = self.announcing.changed(), if subscribed => {
                 // The sender goes with the subscription, which is waited for below.
                 let _ = changed;
                 Some(Woken::Look)
@@ -170,6 +180,9 @@ impl Follower {
     /// Takes a list that was fetched. True when anything is seen differently.
     fn take(&mut self, fetched: Fetched) -> bool {
         let list = fetched.list();
+        if let Some(error) = fetched.failure() {
+            self.line.note_failure(error);
+        }
         let taken = self.lists.take(fetched);
         let outcome = match &taken.failure {
             Some(why) => {
@@ -187,7 +200,7 @@ impl Follower {
     /// Says what is wrong with the server itself; true when that is something else than before.
     fn judge_conduct(&mut self) -> bool {
         let noisy = self.noisy.then(|| NOISY.to_owned());
-        let trouble = self.standing.borrow().trouble.clone();
+        let trouble = self.announcing.borrow().trouble.clone();
         let conduct: Vec<String> = noisy.into_iter().chain(trouble).collect();
         let otherwise = conduct != self.lists.conduct;
         self.lists.conduct = conduct;

@@ -55,7 +55,12 @@ impl Connection {
         );
         let lists = connected.lists.clone();
         self.report(News::Connected(Box::new(connected))).await;
-        let follower = Follower::new(session.clone(), lists, log, self.context.connect_timeout);
+        let follower = Follower::new(
+            Arc::clone(&standing),
+            lists,
+            log,
+            self.context.connect_timeout,
+        );
         let mut following = pin!(self.follow(follower).fuse());
         loop {
             let order = tokio::select! {

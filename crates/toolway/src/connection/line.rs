@@ -19,7 +19,6 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, Era};
-use toolway_wire::era::method;
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
@@ -30,7 +29,7 @@ use crate::session::{Delivery, RequestOptions, Session};
 const BROKEN_IN_A_ROW: u32 = 3;
 
 /// Longer than any program runs, and still a time that can be named.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// A session that stands, and who uses it.
 pub(crate) struct Standing {
@@ -95,6 +94,11 @@ impl Standing {
             }
             first
         });
+    }
+
+    /// What the failure of a request that was no call says about the session.
+    pub(super) fn note_failure(&self, error: &RequestError) {
+        self.judge(&Err(error.clone()));
     }
 
     /// What the outcome of a request says about the session. True when the server does not know
@@ -223,8 +227,10 @@ impl ServerLine {
     /// that the caller has tried already.
     async fn enter(&self, spent: Option<&Arc<Standing>>) -> Result<Entered, SendError> {
         let of_use = |standing: &Arc<Standing>| {
-            // A session that has ended is about to be replaced, and nothing was sent yet.
+            // A session that has ended or is in doubt is about to be replaced, and nothing was
+            // sent yet.
             spent.is_none_or(|spent| !Arc::ptr_eq(spent, standing))
+                && standing.doubt.borrow().is_none()
                 && standing.session.closed().now_or_never().is_none()
         };
         let mut way = self.way.clone();
@@ -279,7 +285,7 @@ impl ServerLine {
 
 async fn attempt(
     standing: &Standing,
-    name: &str,
+    method: &str,
     params: Box<RawValue>,
     options: SendOptions<'_>,
     deadline: Instant,
@@ -290,16 +296,7 @@ async fn attempt(
         progress: options.progress,
         headers_for: options.tool,
     };
-    let session = &standing.session;
-    match name {
-        // What a resource holds may be kept for as long as its server says.
-        method::RESOURCES_READ => {
-            session
-                .cached(method::RESOURCES_READ, params, options)
-                .await
-        }
-        name => session.request(name, params, options).await,
-    }
+    standing.session.request(method, params, options).await
 }
 
 /// How long a server of this kind may be silent. A process or an object of ours that works for
@@ -337,7 +334,7 @@ mod tests {
 
     #[test]
     fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
-        assert_eq!(usual_idle(Group::Local), Duration::from_millis(1_800_000));
-        assert_eq!(usual_idle(Group::Remote), Duration::from_millis(300_000));
+        assert_eq!(usual_idle(Group::Local), Duration::from_mins(30));
+        assert_eq!(usual_idle(Group::Remote), Duration::from_mins(5));
     }
 }

@@ -138,6 +138,19 @@ impl Fetched {
             Fetched::Prompts(_) => List::Prompts,
         }
     }
+
+    /// The failure of the connection, or of its session, that kept it from being fetched.
+    pub(super) fn failure(&self) -> Option<&RequestError> {
+        let error = match self {
+            Fetched::Tools(fresh) => fresh.as_ref().err(),
+            Fetched::Resources(fresh) => fresh.as_ref().err(),
+            Fetched::Prompts(fresh) => fresh.as_ref().err(),
+        };
+        match error? {
+            ConnectError::Request { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }
 
 /// Fetches one list again.
@@ -306,7 +319,16 @@ fn is_fatal(error: &RequestError) -> bool {
         RequestError::TimedOut
         | RequestError::Idle { .. }
         | RequestError::Closed(_)
-        | RequestError::Send(SendFailure::TimedOut | SendFailure::Unreachable { .. }) => true,
+        | RequestError::Send(
+            SendFailure::TimedOut
+            | SendFailure::Unreachable { .. }
+            // The server does not know the session any more.
+            | SendFailure::Status {
+                status: 404,
+                had_session: true,
+                ..
+            },
+        ) => true,
         RequestError::Send(failure) if wants_login(failure) => true,
         RequestError::Rpc(_)
         | RequestError::Malformed(_)

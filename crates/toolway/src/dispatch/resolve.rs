@@ -22,7 +22,7 @@ pub struct ResolvedCall {
 impl ResolvedCall {
     /// The tool.
     pub fn tool(&self) -> &CatalogTool {
-        &self.catalog.tools[self.index]
+        self.catalog.at(self.index)
     }
 
     /// The arguments as asked.

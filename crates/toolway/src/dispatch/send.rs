@@ -259,9 +259,6 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             lost("the server closed the connection".to_owned())
         }
         SendError::Closed(reason) if closed_for_login(&reason) => CallError::NeedsAuth { server },
-        SendError::Closed(CloseReason::Refused { status, .. }) => {
-            lost(format!("HTTP status {status}"))
-        }
         SendError::Closed(
             CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
         )
@@ -291,7 +288,8 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             limit,
         },
         SendError::Send(failure) if wants_login(&failure) => CallError::NeedsAuth { server },
-        SendError::Send(SendFailure::Status { status, .. }) => {
+        SendError::Closed(CloseReason::Refused { status, .. })
+        | SendError::Send(SendFailure::Status { status, .. }) => {
             lost(format!("HTTP status {status}"))
         }
         SendError::Send(SendFailure::NotMcp { content_type }) => {
@@ -299,7 +297,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             CallError::Malformed { server, tool, what }
         }
         SendError::Send(SendFailure::Encoded { encoding }) => {
-            let what = Untrusted::new(format!("a compressed answer (`{encoding}`)"));
+            let what = Untrusted::new(format!("content compressed with `{encoding}`"));
             CallError::Malformed { server, tool, what }
         }
         SendError::Send(SendFailure::Redirected { location }) => {

@@ -13,27 +13,24 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use toolway_types::Era;
-
-use super::{RequestOptions, Session};
-use crate::error::RequestError;
+use toolway_wire::era::method;
 
 /// How many answers are kept: the least recently used goes first.
-pub(crate) const ENTRIES: usize = 20;
+const ENTRIES: usize = 20;
 
 /// A larger answer is not kept.
 const LARGEST: usize = 1 << 20;
 
 /// However long a server says, no answer is believed for longer.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// The answers of one session that are still fresh.
 #[derive(Debug, Default)]
-pub(crate) struct Freshness(Mutex<VecDeque<Entry>>);
+pub(super) struct Freshness(Mutex<VecDeque<Entry>>);
 
 #[derive(Debug)]
 struct Entry {
-    method: &'static str,
+    method: Box<str>,
     params: Box<str>,
     result: Box<RawValue>,
     fresh_until: Instant,
@@ -45,34 +42,38 @@ impl Freshness {
     }
 
     /// A fresh answer to exactly this request.
-    fn get(&self, method: &str, params: &RawValue) -> Option<Box<RawValue>> {
+    pub(super) fn get(&self, method: &str, params: &RawValue) -> Option<Box<RawValue>> {
+        if !is_kept(method) {
+            return None;
+        }
         let now = Instant::now();
         let mut entries = self.entries();
         entries.retain(|entry| entry.fresh_until > now);
         let place = entries
             .iter()
-            .position(|entry| entry.method == method && *entry.params == *params.get())?;
+            .position(|entry| *entry.method == *method && *entry.params == *params.get())?;
         let entry = entries.remove(place)?;
         let result = entry.result.clone();
         entries.push_back(entry);
         Some(result)
     }
 
-    /// Keeps an answer for as long as it says.
-    fn put(&self, method: &'static str, params: &RawValue, result: &RawValue) {
+    /// Keeps an answer for as long as it says. Only for one that answers the request itself: what
+    /// took rounds of input depends on more than the request.
+    pub(super) fn put(&self, method: &str, params: &RawValue, result: &RawValue) {
+        if !is_kept(method) || result.get().len() > LARGEST {
+            return;
+        }
         let Some(ttl) = time_to_live(result) else {
             return;
         };
-        if result.get().len() > LARGEST {
-            return;
-        }
         let mut entries = self.entries();
-        entries.retain(|entry| entry.method != method || *entry.params != *params.get());
+        entries.retain(|entry| *entry.method != *method || *entry.params != *params.get());
         if entries.len() == ENTRIES {
             entries.pop_front();
         }
         entries.push_back(Entry {
-            method,
+            method: method.into(),
             params: params.get().into(),
             result: result.to_owned(),
             fresh_until: Instant::now() + ttl,
@@ -88,26 +89,10 @@ impl Freshness {
     }
 }
 
-impl Session {
-    /// Sends a request, or answers it from the cache while the last answer to the same request is
-    /// fresh. An answer that took rounds of input depends on more than the request and is never
-    /// kept.
-    pub(crate) async fn cached(
-        &self,
-        method: &'static str,
-        params: Box<RawValue>,
-        options: RequestOptions<'_>,
-    ) -> Result<Box<RawValue>, RequestError> {
-        let freshness = self.0.correlator.reception().freshness();
-        if let Some(result) = freshness.get(method, &params) {
-            return Ok(result);
-        }
-        let answered = self.answer(method, params.clone(), options).await?;
-        if self.0.facts.era == Era::Modern && answered.rounds == 0 {
-            freshness.put(method, &params, &answered.result);
-        }
-        Ok(answered.result)
-    }
+/// Whether answers to this method are kept. Lists are not: the catalogue holds each of them once,
+/// as long as its connection stands.
+fn is_kept(name: &str) -> bool {
+    name == method::RESOURCES_READ
 }
 
 /// For how long a result is fresh; `None` for one that is stale at once.

@@ -139,16 +139,6 @@ impl Reception {
         }
     }
 
-    /// Who answers.
-    pub(super) fn counterpart(&self) -> &Counterpart {
-        &self.counterpart
-    }
-
-    /// What the server was told that it may ask.
-    pub(super) fn declared(&self) -> &Declared {
-        &self.declared
-    }
-
     /// Where subscriptions are known.
     pub(super) fn desk(&self) -> &Desk {
         &self.desk
@@ -157,6 +147,16 @@ impl Reception {
     /// The answers that may be used again.
     pub(super) fn freshness(&self) -> &Freshness {
         &self.freshness
+    }
+
+    /// Who answers.
+    pub(super) fn counterpart(&self) -> &Counterpart {
+        &self.counterpart
+    }
+
+    /// What the server was told that it may ask.
+    pub(super) fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     /// What a legacy server is told that it may ask.
@@ -265,6 +265,11 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
     }
 }
 
+fn updated(params: &RawValue) -> Option<String> {
+    let params: serde_json::Value = serde_json::from_str(params.get()).ok()?;
+    params["uri"].as_str().map(ToOwned::to_owned)
+}
+
 fn withdrawn(params: &RawValue) -> Option<Id> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -274,11 +279,6 @@ fn withdrawn(params: &RawValue) -> Option<Id> {
     }
     let params: Params<'_> = serde_json::from_str(params.get()).ok()?;
     Id::read(params.request_id).ok().flatten()
-}
-
-fn updated(params: &RawValue) -> Option<String> {
-    let params: serde_json::Value = serde_json::from_str(params.get()).ok()?;
-    params["uri"].as_str().map(ToOwned::to_owned)
 }
 
 /// Sorts a server's request. In the modern era a server must not ask, and a client must not

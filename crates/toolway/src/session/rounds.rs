@@ -23,7 +23,7 @@ use super::correlator::{Deadline, MAX_QUESTIONS};
 use super::inbound::List;
 use super::modern::{self, Request};
 use super::question::{Question, Refusal};
-use super::{Answered, Session, list, task};
+use super::{Session, list, task};
 use crate::error::RequestError;
 
 /// How often a server may ask for input before one request is given up.
@@ -38,10 +38,11 @@ const RELIST_LIMIT: Duration = Duration::from_mins(1);
 type Answer = Result<Box<RawValue>, RequestError>;
 
 /// Sends a request and does what its results ask for, until there is an answer.
-pub(super) async fn drive(
-    session: &Session,
-    request: Request<'_>,
-) -> Result<Answered, RequestError> {
+pub(super) async fn drive(session: &Session, request: Request<'_>) -> Answer {
+    let freshness = session.reception().freshness();
+    if let Some(answer) = freshness.get(request.method, request.params) {
+        return Ok(answer);
+    }
     let mut params = None;
     let mut relisted = None;
     let mut rounds = 0;
@@ -65,7 +66,12 @@ pub(super) async fn drive(
         let kind = ResultType::peek(&result)
             .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
         match kind {
-            ResultType::Complete => return Ok(Answered { result, rounds }),
+            ResultType::Complete => {
+                if rounds == 0 {
+                    freshness.put(request.method, request.params, &result);
+                }
+                return Ok(result);
+            }
             ResultType::InputRequired if may_require_input(request.method) => {
                 rounds += 1;
                 if rounds > MAX_ROUNDS {
@@ -75,11 +81,7 @@ pub(super) async fn drive(
                 params = Some(input.added_to(request.params)?);
             }
             ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
-                let Request {
-                    deadline, progress, ..
-                } = request;
-                let result = task::follow(session, &result, deadline, progress).await?;
-                return Ok(Answered { result, rounds });
+                return task::follow(session, &result, request.deadline, request.progress).await;
             }
             ResultType::InputRequired => return Err(unexpected("input_required")),
             ResultType::Task => return Err(unexpected("task")),

@@ -15,6 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
+use toolway_transport::SendFailure;
 use toolway_types::{Era, Untrusted};
 use toolway_wire::Id;
 use toolway_wire::era::{meta_key, method};
@@ -39,7 +40,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const BUDGET: u32 = 5;
 
 /// A subscription that lived this long was no failure.
-const LIVED: Duration = Duration::from_secs(60);
+const LIVED: Duration = Duration::from_mins(1);
 
 /// Which lists' changes are asked for, or acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -204,8 +205,10 @@ enum End {
     Channel,
     /// The server does not have the method; it will not learn it.
     Unknown(RequestError),
-    /// Before it was acknowledged.
+    /// Before it was acknowledged, by the server's own doing.
     Unacknowledged(String),
+    /// The server could not be reached.
+    Unreachable(RequestError),
     /// After it lived this long.
     Lived(Duration),
 }
@@ -222,8 +225,13 @@ impl Session {
     }
 
     /// Keeps one subscription open for as long as the channel lives and the budget lasts. Without
-    /// anything to ask for it ends at once.
-    pub(crate) async fn subscribe(self, standing: watch::Sender<Standing>) {
+    /// anything to ask for it ends at once. A server that cannot be reached does not use up the
+    /// budget: `failed` hears of it, and it is tried again until somebody ends the connection.
+    pub(crate) async fn subscribe(
+        self,
+        standing: watch::Sender<Standing>,
+        failed: impl Fn(&RequestError),
+    ) {
         let wanted = self.announces();
         if wanted == Filter::default() {
             return;
@@ -246,6 +254,10 @@ impl Session {
                         give_up(&standing, &why);
                         return;
                     }
+                }
+                End::Unreachable(error) => {
+                    tracing::debug!(%error, "no subscription: the server cannot be reached");
+                    failed(&error);
                 }
                 End::Lived(lived) => {
                     unacknowledged = 0;
@@ -288,6 +300,7 @@ impl Session {
             outcome = &mut ended => return match outcome.map_err(refine) {
                 Err(RequestError::Closed(_)) => End::Channel,
                 Err(error) if is_unknown(&error) => End::Unknown(error),
+                Err(error) if is_unreachable(&error) => End::Unreachable(error),
                 Err(error) => unsent(&error),
                 Ok(_) => unsent(&"it ended before it was acknowledged"),
             },
@@ -310,6 +323,22 @@ impl Session {
 
 fn is_unknown(error: &RequestError) -> bool {
     matches!(error, RequestError::Rpc(rpc) if rpc.code == METHOD_NOT_FOUND)
+}
+
+/// Whether the network, or what stands before the server, failed rather than the server.
+fn is_unreachable(error: &RequestError) -> bool {
+    matches!(
+        error,
+        RequestError::Send(
+            SendFailure::Unreachable { .. }
+                | SendFailure::Cut(_)
+                | SendFailure::TimedOut
+                | SendFailure::Status {
+                    status: 429 | 500..,
+                    ..
+                }
+        )
+    )
 }
 
 fn give_up(standing: &watch::Sender<Standing>, why: &str) {

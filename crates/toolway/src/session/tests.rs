@@ -23,6 +23,7 @@ mod remembered;
 mod requests;
 mod respondent;
 mod rounds;
+mod subscription;
 mod task;
 mod tolerance;
 

@@ -89,6 +89,8 @@ impl Supervisor {
             old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
         }
         self.let_go(old);
+        old.stood = false;
+        old.trouble = None;
         old.epoch += 1;
         old.source.clone_from(&new.source);
         old.describe(new, &self.events);

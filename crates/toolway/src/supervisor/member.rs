@@ -14,7 +14,7 @@ use toolway_types::{
 };
 
 use super::Running;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
 use crate::connection::line::{Door, Standing};
 use crate::connection::{InProcessServer, Lists, Source};
 use crate::dispatch::send::Line;
@@ -33,6 +33,8 @@ pub(crate) struct Member {
     /// The session, while it is connected.
     pub(super) standing: Option<Arc<Standing>>,
     pub(super) lists: Lists,
+    /// Whether it has been connected since somebody last asked for it.
+    pub(super) stood: bool,
     /// Since when it has failed.
     pub(super) failed_at: Option<Instant>,
     /// Why the attempt before this one failed.
@@ -86,6 +88,7 @@ impl Member {
             door: Door::new(),
             standing: None,
             lists: Lists::default(),
+            stood: false,
             failed_at: None,
             trouble: None,
         }
@@ -172,6 +175,18 @@ impl Member {
     /// The way to it.
     pub(super) fn line(&self) -> Option<Arc<dyn Line>> {
         Some(self.door.line(self.source.as_ref()?))
+    }
+
+    /// What it offers.
+    pub(super) fn offer(&self, name: &ServerName) -> ServerOffer {
+        let mut offer = self.lists.offer(name);
+        if matches!(
+            self.shown.transport,
+            Some(TransportKind::SseIde | TransportKind::WsIde)
+        ) {
+            offer.listed = Some(&EDITOR_TOOLS);
+        }
+        offer
     }
 
     /// What is shown of it.

@@ -191,7 +191,9 @@ async fn three_broken_answers_in_a_row_end_a_connection_and_two_do_not() {
     }
     broken.store(false, Ordering::SeqCst);
     let mut pictures = host.watch();
-    let lost = pictures.wait_for(|picture| !picture.is_settled()).await;
+    let lost = pictures
+        .wait_for(|picture| picture.servers[0].is_pending())
+        .await;
     let warnings = lost.expect("it is given up").servers[0].warnings.clone();
     assert!(warnings[0].contains("cannot reach"), "{warnings:?}");
     echo(&host, "web", "x").await.expect("it comes back");

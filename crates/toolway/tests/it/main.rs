@@ -8,13 +8,18 @@
 )]
 
 mod asking;
+mod eras;
+mod events;
 mod expiry;
 mod healing;
 mod host;
 mod http;
 mod lifecycle;
+mod panics;
 mod processes;
+mod push;
 mod reload;
+mod shared_line;
 mod sleep;
 mod stdio;
 mod support;

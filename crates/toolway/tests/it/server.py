@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import sys
 
@@ -33,8 +34,10 @@ def say(message):
 
 TOOLS = [
     {"name": name, "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}
-    for name in ("echo", "mute", "die")
+    for name in ("echo", "mute", "die", "huge")
 ]
+
+UNANSWERED = 0
 
 for line in sys.stdin:
     message = json.loads(line)
@@ -55,6 +58,13 @@ for line in sys.stdin:
         if name == "die":
             print("I die", file=sys.stderr, flush=True)
             sys.exit(9)
+        if name == "mute":
+            UNANSWERED += 1
+            if "mortal" in MANNERS and UNANSWERED == 1000:
+                os.kill(os.getpid(), signal.SIGKILL)
+        if name == "huge":
+            text = "x" * int(message["params"]["arguments"]["text"])
+            say({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
         if name == "echo":
             text = message["params"]["arguments"]["text"]
             say({"id": number, "result": {"content": [{"type": "text", "text": text}]}})

@@ -25,14 +25,14 @@ impl Hands {
 
     /// The machine sleeps for an hour.
     fn sleep(&self) {
-        self.0.lock().expect("no panic").boot += Duration::from_secs(3_600);
+        self.0.lock().expect("no panic").boot += Duration::from_hours(1);
     }
 
     /// The program is stopped for a minute.
     fn stop(&self) {
         let mut reading = self.0.lock().expect("no panic");
-        reading.boot += Duration::from_secs(60);
-        reading.awake += Duration::from_secs(60);
+        reading.boot += Duration::from_mins(1);
+        reading.awake += Duration::from_mins(1);
     }
 }
 
@@ -91,7 +91,7 @@ async fn rel_13_after_a_sleep_the_living_stay_and_the_dead_come_back_at_once() {
         let servers = vec![("old", old), ("new", new), ("well", well), ("fit", fit)];
         let host = start(&home, &hands, servers);
         host.settled().await;
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         let before = host.snapshot();
 
         old_deaf.store(true, Ordering::SeqCst);
@@ -100,7 +100,7 @@ async fn rel_13_after_a_sleep_the_living_stay_and_the_dead_come_back_at_once() {
         let started = Instant::now();
         let mut pictures = host.watch();
         let back = pictures.wait_for(|picture| {
-            picture.is_settled()
+            picture.servers.iter().all(|server| !server.is_pending())
                 && old_starts.load(Ordering::SeqCst) == 2
                 && new_starts.load(Ordering::SeqCst) == 2
         });
@@ -176,7 +176,7 @@ async fn time_that_merely_passes_wakes_nobody() {
     let host = start(&home, &hands, vec![("old", server)]);
     host.settled().await;
     deaf.store(true, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!(starts.load(Ordering::SeqCst), 1);
     host.shutdown().await;
 }

@@ -1,7 +1,8 @@
 //! Servers that are processes, with the manners that real ones have.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{UnixListener, UnixStream};
@@ -180,6 +181,49 @@ async fn a_process_that_dies_in_a_call_fails_the_call_and_is_started_again() {
     }
     // The next call waits for the next process.
     echoes(&host, "frail").await;
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn rel_10_a_killed_server_fails_a_thousand_calls_in_flight_within_a_second() {
+    let home = Home::new();
+    // It is gone when it has read a thousand calls.
+    let host = start(&home, &json!({ "frail": entry(&["mortal"]) }));
+    host.settled().await;
+    let outcomes = join_all((0..1000).map(|_| async {
+        let options = CallOptions::new(Consent::Typed);
+        let outcome = host.call(request("frail", "mute", "x"), options).await;
+        (outcome, Instant::now())
+    }))
+    .await;
+    for (outcome, _) in &outcomes {
+        let Err(CallError::Transport { message, .. }) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(message.as_received().contains("signal: 9"), "{message}");
+    }
+    let ends = || outcomes.iter().map(|(_, end)| *end);
+    let spread = ends()
+        .max()
+        .zip(ends().min())
+        .map(|(last, first)| last - first);
+    assert!(spread < Some(Duration::from_secs(1)), "{spread:?}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn rel_11_an_answer_over_the_cap_fails_its_call_and_no_other() {
+    let home = Home::new();
+    let host = start(&home, &json!({ "large": entry(&[]) }));
+    host.settled().await;
+    let bytes = (17 << 20).to_string();
+    let huge = host.call(
+        request("large", "huge", &bytes),
+        CallOptions::new(Consent::Typed),
+    );
+    let (huge, small) = tokio::join!(huge, echo(&host, "large", "small"));
+    assert!(matches!(huge, Err(CallError::TooLarge { .. })), "{huge:?}");
+    assert_eq!(text_of(&small.expect("an answer")), "small");
     host.shutdown().await;
 }
 

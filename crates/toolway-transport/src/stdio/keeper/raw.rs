@@ -38,10 +38,23 @@ fn born(pid: i64) -> io::Result<Option<Pid>> {
     }
 }
 
+/// How a keeper or a warden ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// Nothing is left below it.
+    Clean,
+    /// Somebody may be.
+    Unfinished,
+}
+
 /// Ends this process and nothing else: no destructors, no buffers of whoever it was forked from.
-pub(super) fn exit() -> ! {
+pub(super) fn exit(end: End) -> ! {
+    let code = match end {
+        End::Clean => 0,
+        End::Unfinished => 1,
+    };
     // SAFETY: it runs nothing of this program any more.
-    unsafe { libc::_exit(0) }
+    unsafe { libc::_exit(code) }
 }
 
 /// Sets every signal to its default and holds all back, so that only the leash ends this process;

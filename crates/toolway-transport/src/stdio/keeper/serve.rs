@@ -23,16 +23,19 @@ use rustix::process::{
 };
 
 use super::message::{Birth, Handed, Report, code};
+use super::raw::{self, End};
+use super::tree;
 use super::warden::{self, Domain, Shared};
-use super::{raw, tree};
 use crate::stdio::descriptors;
 use crate::stdio::shield::Mapping;
 
 /// How long wardens have to see for themselves that the host is gone.
 const WARDENS_TURN: Duration = Duration::from_secs(2);
 
-/// How often is looked for strays, while there may be any.
+/// How often is looked for strays, while there may be any: less and less, because what is stuck in
+/// the kernel may be so for days.
 const LOOK: Duration = Duration::from_millis(10);
+const RAREST_LOOK: Duration = Duration::from_secs(1);
 
 /// How long a warden may take to settle in its namespaces.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -52,7 +55,7 @@ pub(super) fn run(host: OwnedFd) -> ! {
     if let Ok(mut keeper) = Keeper::new(host) {
         keeper.watch();
     }
-    raw::exit()
+    raw::exit(End::Clean)
 }
 
 struct Keeper {
@@ -66,6 +69,8 @@ struct Keeper {
     refused: Option<i32>,
     /// Whether a warden ended before its work was done.
     strays: bool,
+    /// How often in a row was looked.
+    looks: u32,
 }
 
 impl Keeper {
@@ -88,6 +93,7 @@ impl Keeper {
             wardens: Vec::new(),
             refused: None,
             strays: false,
+            looks: 0,
         })
     }
 
@@ -135,8 +141,15 @@ impl Keeper {
     }
 
     fn listen(&mut self) {
-        let pressing = self.strays || self.host.is_none();
-        let timeout = pressing.then(|| Timespec::try_from(LOOK).ok()).flatten();
+        self.looks = if self.strays || self.host.is_none() {
+            self.looks.saturating_add(1)
+        } else {
+            0
+        };
+        let pause = (LOOK * self.looks.div_ceil(100)).min(RAREST_LOOK);
+        let timeout = (self.looks > 0)
+            .then(|| Timespec::try_from(pause).ok())
+            .flatten();
         let mut waiting = vec![PollFd::new(&self.signals, PollFlags::IN)];
         waiting.extend(
             self.host
@@ -268,7 +281,7 @@ impl Keeper {
             Ok(None) => {
                 drop(ours);
                 if settle(mapping, theirs).is_err() {
-                    raw::exit();
+                    raw::exit(End::Clean);
                 }
                 self.become_warden(handed, Domain::Namespace)
             }

@@ -10,6 +10,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
 };
 
+use crate::stdio::proc::{everybody, family, process_id};
+
 /// The children of this process, zombies included.
 pub(super) fn children() -> Vec<Pid> {
     let own = getpid();
@@ -17,7 +19,7 @@ pub(super) fn children() -> Vec<Pid> {
         return children_of(own);
     }
     everybody()
-        .filter(|pid| family(*pid).is_some_and(|(parent, _)| parent == own))
+        .filter(|pid| family(*pid).is_some_and(|found| found.parent == own))
         .collect()
 }
 
@@ -39,7 +41,7 @@ pub(super) fn signal_outside(group: Option<Pid>, signal: Signal) {
         let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        if family(pid).is_some_and(|found| found.0 == parent && Some(found.1) != group) {
+        if family(pid).is_some_and(|found| found.parent == parent && Some(found.group) != group) {
             let _ = pidfd_send_signal(held, signal);
         }
     }
@@ -61,7 +63,7 @@ fn descendants() -> Vec<(Pid, Pid)> {
         }
     }
     let all: Vec<(Pid, Pid)> = everybody()
-        .filter_map(|pid| Some((pid, family(pid)?.0)))
+        .filter_map(|pid| Some((pid, family(pid)?.parent)))
         .collect();
     let mut parents = vec![own];
     while let Some(parent) = parents.pop() {
@@ -94,33 +96,12 @@ fn children_of(pid: Pid) -> Vec<Pid> {
     children
 }
 
-fn everybody() -> impl Iterator<Item = Pid> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| process_id(entry.ok()?.file_name().to_str()?))
-}
-
-/// A process's parent and group.
-fn family(pid: Pid) -> Option<(Pid, Pid)> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so the fields are counted from its end: the
-    // state, the parent, the group.
-    let end = memchr::memrchr(b')', &stat)?;
-    let fields = str::from_utf8(&stat[end + 1..]).ok()?;
-    let mut fields = fields.split_whitespace().skip(1);
-    Some((process_id(fields.next()?)?, process_id(fields.next()?)?))
-}
-
-fn process_id(text: &str) -> Option<Pid> {
-    Pid::from_raw(text.parse().ok()?)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::stdio::proc::Family;
 
     #[test]
     fn a_child_is_found_with_its_parent_and_its_group() {
@@ -128,15 +109,21 @@ mod tests {
         let pid = Pid::from_child(&child);
         assert!(children().contains(&pid));
         assert!(descendants().contains(&(pid, getpid())));
-        assert_eq!(
-            family(pid),
-            Some((getpid(), rustix::process::getpgid(None).unwrap()))
-        );
+        let expected = Family {
+            parent: getpid(),
+            group: rustix::process::getpgid(None).unwrap(),
+            lives: true,
+        };
+        assert_eq!(family(pid), Some(expected));
         let by_scan: Vec<Pid> = everybody()
-            .filter(|pid| family(*pid).is_some_and(|found| found.0 == getpid()))
+            .filter(|pid| family(*pid).is_some_and(|found| found.parent == getpid()))
             .collect();
         assert!(by_scan.contains(&pid), "the way without `children` files");
         drop(child.stdin.take());
+        while family(pid).is_some_and(|found| found.lives) {
+            std::thread::yield_now();
+        }
+        assert!(children().contains(&pid), "until it is reaped");
         child.wait().unwrap();
         assert!(!children().contains(&pid));
     }

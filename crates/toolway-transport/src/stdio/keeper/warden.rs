@@ -20,7 +20,8 @@ use rustix::process::{
 };
 
 use super::message::{Handed, Report, Start, code};
-use super::{raw, tree};
+use super::raw::{self, End};
+use super::tree;
 use crate::stdio::process::LADDER;
 
 /// How often what was killed is killed again, and at most how long: what is stuck in the kernel
@@ -50,8 +51,11 @@ pub(super) fn run(handed: Handed, shared: &Shared<'_>, domain: Domain) -> ! {
     let Handed { line, .. } = handed;
     let mut line = UnixStream::from(line);
     let pipes = [handed.stdin, handed.stdout, handed.stderr];
-    match start(&mut line, pipes, handed.directory, domain) {
-        Err(error) => report(&line, Report::Refused(code(&error))),
+    let end = match start(&mut line, pipes, handed.directory, domain) {
+        Err(error) => {
+            report(&line, Report::Refused(code(&error)));
+            End::Clean
+        }
         Ok(leader) => {
             report(&line, Report::Started(leader.as_raw_nonzero().get()));
             let mut warden = Warden {
@@ -60,10 +64,10 @@ pub(super) fn run(handed: Handed, shared: &Shared<'_>, domain: Domain) -> ! {
                 domain,
                 phase: Phase::Serving,
             };
-            warden.watch(shared);
+            warden.watch(shared)
         }
-    }
-    raw::exit()
+    };
+    raw::exit(end)
 }
 
 fn start(
@@ -129,13 +133,13 @@ enum Phase {
 }
 
 impl Warden {
-    /// Returns when nothing is left.
-    fn watch(&mut self, shared: &Shared<'_>) {
+    /// Returns when nothing is left, or nothing more can be done.
+    fn watch(&mut self, shared: &Shared<'_>) -> End {
         while self.reap() {
             let patience = match self.phase {
                 Phase::Serving => None,
                 Phase::Stopping { since, steps } => Some(self.climb(since, steps)),
-                Phase::Killing { since } if since.elapsed() > LONGEST => return,
+                Phase::Killing { since } if since.elapsed() > LONGEST => return End::Unfinished,
                 Phase::Killing { .. } => {
                     self.kill();
                     Some(AGAIN)
@@ -143,6 +147,7 @@ impl Warden {
             };
             self.listen(shared, patience);
         }
+        End::Clean
     }
 
     /// Reaps whoever has ended. Whether anybody is left.

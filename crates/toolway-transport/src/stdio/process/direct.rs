@@ -16,6 +16,8 @@ use toolway_types::StdioSpec;
 use super::mark::Mark;
 use super::{ChildEnds, LADDER};
 use crate::stdio::descriptors;
+#[cfg(target_os = "linux")]
+use crate::stdio::proc;
 use crate::stdio::shield::Armed;
 
 /// How often is looked whether the rest of the group is gone: it has no parent that tells us.
@@ -104,10 +106,7 @@ impl Direct {
 
     async fn gone(&mut self) {
         let _ = self.child.wait().await;
-        while self
-            .group
-            .is_some_and(|group| test_kill_process_group(group).is_ok())
-        {
+        while self.group.is_some_and(is_alive) {
             sleep(LOOK).await;
         }
     }
@@ -118,6 +117,20 @@ impl Direct {
             let _ = kill_process_group(group, signal);
         }
     }
+}
+
+/// Whether anybody in the group runs. Orphans that have ended are somebody else's to reap, who may
+/// take seconds to do it, or never do.
+fn is_alive(group: Pid) -> bool {
+    if test_kill_process_group(group).is_err() {
+        return false;
+    }
+    #[cfg(target_os = "linux")]
+    return proc::everybody()
+        .filter_map(proc::family)
+        .any(|it| it.group == group && it.lives);
+    #[cfg(not(target_os = "linux"))]
+    true
 }
 
 impl Drop for Direct {

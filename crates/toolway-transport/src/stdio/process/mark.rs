@@ -10,6 +10,8 @@ use std::time::UNIX_EPOCH;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::process::Command;
 
+use crate::stdio::proc::everybody;
+
 /// The variable.
 const NAME: &str = "TOOLWAY_SERVER_MARK";
 
@@ -61,11 +63,4 @@ impl Mark {
                 .any(|entry| entry == self.entry.as_bytes())
         })
     }
-}
-
-fn everybody() -> impl Iterator<Item = Pid> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Pid::from_raw(entry.ok()?.file_name().to_str()?.parse().ok()?))
 }

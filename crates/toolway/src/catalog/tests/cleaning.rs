@@ -137,11 +137,11 @@ fn poisoned(text: &str) -> Arc<Catalog> {
         ],
     }));
     catalog([ServerOffer {
-        server: server("s"),
         tools: view::tools(&lists).unwrap().items,
         resources: view::resources(&lists).unwrap().items,
         resource_templates: view::resource_templates(&lists).unwrap().items,
         prompts: view::prompts(&lists).unwrap().items,
+        ..ServerOffer::new(server("s"))
     }])
 }
 

@@ -185,3 +185,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_editors_other_tools_are_the_hosts_to_call_and_nobody_elses() {
+    let items = ["executeCode", "getDiagnostics", "openDiff"].map(named);
+    let editor = ServerOffer {
+        listed: Some(&EDITOR_TOOLS),
+        ..offer("ide", &items)
+    };
+    let catalog = catalog([editor, offer("other", &[named("openDiff")])]);
+    let names: Vec<&str> = catalog
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "mcp__ide__executeCode",
+            "mcp__ide__getDiagnostics",
+            "mcp__other__openDiff"
+        ]
+    );
+    assert_eq!(catalog.tools_of(&server("ide")).len(), 2);
+    assert_eq!(
+        found(&catalog, &key("ide", "openDiff")),
+        pair("ide", "openDiff")
+    );
+    let by_name = catalog.find(&exposed("mcp__ide__openDiff"));
+    assert!(
+        matches!(by_name, Err(CallError::Unknown { .. })),
+        "{by_name:?}"
+    );
+    let other = pair("other", "openDiff");
+    assert_eq!(found(&catalog, &key("other", "openDiff")), other);
+}

@@ -24,7 +24,7 @@ const RETRIES: u32 = 5;
 const SHORTEST_POLL: Duration = Duration::from_secs(30);
 
 /// The longest wait that repeated answers without news lead to.
-const LONGEST_POLL: Duration = Duration::from_secs(60 * 60);
+const LONGEST_POLL: Duration = Duration::from_hours(1);
 
 /// The rhythm of one list.
 #[derive(Debug)]

@@ -133,6 +133,21 @@ async fn a_model_is_asked_with_the_bytes_that_came() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_respondent_that_panics_costs_only_its_own_answer() {
+    let respondent = Arc::new(Scripted::new());
+    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let question = json!({ "systemPrompt": "panic" });
+    ask(&peer, json!(1), "sampling/createMessage", question).await;
+    let answer = peer.next().await.body;
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(1), &json!(-32603))
+    );
+    ask(&peer, json!(1), "elicitation/create", form("still there?")).await;
+    assert_eq!(peer.next().await.body["result"]["action"], "accept");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_not_declared_is_not_put_to_anybody() {
     let respondent = Arc::new(Scripted {
         offers: Offers {

@@ -93,6 +93,35 @@ async fn rel_09_progress_for_ever_ends_at_the_absolute_limit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn progress_after_the_answer_reaches_nobody() {
+    let (session, _pump, mut peer) = legacy().await;
+    let heard: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let sink: ProgressSink = {
+        let heard = Arc::clone(&heard);
+        Arc::new(move |news: crate::call::Progress| {
+            heard.lock().expect("one thread").push(news.progress);
+        })
+    };
+    let options = RequestOptions {
+        progress: Some(sink),
+        ..RequestOptions::within(LIMIT)
+    };
+    let script = async {
+        let request = peer.expect("tools/call").await;
+        peer.say(progress(&request, 1)).await;
+        peer.answer(&request, json!({})).await;
+        peer.say(progress(&request, 2)).await;
+        // Answered after that was read.
+        peer.say(json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }))
+            .await;
+        peer.next().await;
+    };
+    let (outcome, ()) = tokio::join!(session.request("tools/call", empty(), options), script);
+    assert!(outcome.is_ok());
+    assert_eq!(*heard.lock().expect("one thread"), [1.0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn progress_keeps_only_its_own_request_alive() {
     let (session, _pump, mut peer) = legacy().await;
     let started = Instant::now();

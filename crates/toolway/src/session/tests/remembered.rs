@@ -190,3 +190,30 @@ fn a_fresh_channel_is_tried_once_and_only_after_an_end_or_silence() {
         assert!(greeting(mode, delivery).after(&exited()).is_none());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_package_runner_that_installs_for_a_minute_connects_on_its_first_channel() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (correlator, _pump, mut peer) = open();
+        let greeting = Greeting {
+            timeout: Duration::from_secs(90),
+            ..greeting(ProtocolMode::Auto, Delivery::Stream)
+        };
+        let script = async {
+            // Both questions wait in the pipe until somebody reads.
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            let probe = peer.expect("server/discover").await;
+            let initialize = peer.expect("initialize").await;
+            if era == Era::Modern {
+                peer.answer(&probe, discover_result(&["2026-07-28"])).await;
+                peer.refuse(&initialize, -32601, Value::Null).await;
+            } else {
+                peer.refuse(&probe, -32601, Value::Null).await;
+                peer.answer(&initialize, initialize_result("2025-11-25"))
+                    .await;
+            }
+        };
+        let (session, ()) = tokio::join!(greet(&correlator, &greeting), script);
+        assert_eq!(session.expect("it connects").facts().era, era);
+    }
+}

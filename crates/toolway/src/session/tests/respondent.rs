@@ -107,6 +107,7 @@ impl Respondent for Scripted {
     ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
         Box::pin(async move {
             self.think(format!("{server} model")).await;
+            assert!(!request.get().contains("panic"), "on purpose");
             if request.get().contains("forbidden") {
                 return Err(RpcError::new(-1, "no model today"));
             }

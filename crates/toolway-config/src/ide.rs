@@ -1,0 +1,256 @@
+//! Editors that run on this machine, found by the lock files they leave.
+//!
+//! Owns: which lock files are believed, which of them are about this workspace, and what they say
+//! about reaching the editor. An editor writes `<port>.lock` below `ide/` of the config home or of
+//! Claude Code's. Whoever can write one decides what we connect to and reads a token from one, so
+//! only the user's own files count.
+//! Does not own: connecting. Nothing here opens a socket.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, geteuid, test_kill_process};
+use serde::Deserialize;
+use toolway_types::{Diagnosis, Origin, Secret, TransportKind, Untrusted};
+
+use crate::Environment;
+use crate::error::{Distrust, ReadError};
+use crate::load::read::{open, text_of};
+use crate::raw::remote::header_value;
+
+/// The header an editor's token goes in.
+pub(crate) const TOKEN_HEADER: &str = "X-Claude-Code-Ide-Authorization";
+
+/// Nobody runs more editors at once.
+const ENOUGH: usize = 256;
+
+/// One editor that runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Editor {
+    /// [`TransportKind::WsIde`] or [`TransportKind::SseIde`].
+    pub(crate) kind: TransportKind,
+    pub(crate) port: u16,
+    pub(crate) token: Option<Secret>,
+    pub(crate) lock_file: PathBuf,
+    /// Whether it has the working directory open.
+    pub(crate) is_here: bool,
+    name: String,
+}
+
+/// The editors that run, by port.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Editors {
+    found: Vec<Editor>,
+    /// What is wrong with lock files.
+    pub(crate) diagnoses: Vec<Diagnosis>,
+}
+
+/// A lock file, as editors write it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Lock {
+    pid: i32,
+    workspace_folders: Vec<PathBuf>,
+    #[serde(default)]
+    ide_name: String,
+    /// The first editors wrote none, and spoke SSE.
+    #[serde(default)]
+    transport: Transport,
+    auth_token: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Transport {
+    Ws,
+    #[default]
+    Sse,
+}
+
+impl Editor {
+    /// Where it listens: always on this machine, by address.
+    pub(crate) fn url(&self) -> String {
+        match self.kind {
+            TransportKind::WsIde => format!("ws://127.0.0.1:{}", self.port),
+            _ => format!("http://127.0.0.1:{}/sse", self.port),
+        }
+    }
+
+    /// For messages.
+    fn describe(&self) -> String {
+        let name = Untrusted::new(self.name.as_str());
+        format!("`{}` on port {}", name.line(), self.port)
+    }
+}
+
+impl Editors {
+    /// Reads the lock files.
+    pub(crate) fn look(environment: &Environment) -> Self {
+        let mut editors = Self::default();
+        for directory in directories(environment) {
+            editors.read_directory(environment, &directory);
+        }
+        editors.found.sort_by_key(|editor| editor.port);
+        editors
+    }
+
+    /// The editors that have the working directory open.
+    pub(crate) fn here(&self) -> Vec<&Editor> {
+        self.found.iter().filter(|editor| editor.is_here).collect()
+    }
+
+    /// The editor on a port.
+    pub(crate) fn on_port(&self, port: u16) -> Option<&Editor> {
+        self.found.iter().find(|editor| editor.port == port)
+    }
+
+    /// The one editor with the working directory that speaks this way, or why there is none.
+    pub(crate) fn only(&self, kind: TransportKind) -> Result<&Editor, String> {
+        let here: Vec<_> = self.here();
+        let fitting: Vec<_> = here.iter().filter(|editor| editor.kind == kind).collect();
+        match (&fitting[..], &here[..]) {
+            ([only], _) => Ok(only),
+            ([], []) => Err("no editor with this workspace is running".to_owned()),
+            ([], [other, ..]) => Err(format!(
+                "the editor with this workspace ({}) speaks `{}`",
+                other.describe(),
+                other.kind.as_str()
+            )),
+            (several, _) => Err(ambiguous(several.iter().copied().copied())),
+        }
+    }
+
+    fn read_directory(&mut self, environment: &Environment, directory: &Path) {
+        let Ok(entries) = fs::read_dir(directory) else {
+            return; // Most people have none.
+        };
+        let mut locks: Vec<(u16, PathBuf)> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                if path.extension() != Some(OsStr::new("lock")) {
+                    return None;
+                }
+                let port = path.file_stem()?.to_str()?.parse().ok()?;
+                Some((port, path))
+            })
+            .take(ENOUGH)
+            .collect();
+        locks.sort();
+        for (port, path) in locks {
+            match read(&path) {
+                Ok(Some(lock)) => self.add(environment, port, path, lock),
+                Ok(None) => {}
+                Err(why) => self.diagnoses.push(
+                    Diagnosis::warning(format!("the editor's lock file {why}"))
+                        .at(Origin::File { path, line: 1 })
+                        .hint("delete it if that editor is not running; editors write a new one"),
+                ),
+            }
+        }
+    }
+
+    fn add(&mut self, environment: &Environment, port: u16, lock_file: PathBuf, lock: Lock) {
+        // Both directories may hold the same editor's.
+        if !is_alive(lock.pid) || self.on_port(port).is_some() {
+            return;
+        }
+        let is_here = lock.workspace_folders.iter().any(|folder| {
+            let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            folder.is_absolute() && environment.cwd().starts_with(folder)
+        });
+        self.found.push(Editor {
+            kind: match lock.transport {
+                Transport::Ws => TransportKind::WsIde,
+                Transport::Sse => TransportKind::SseIde,
+            },
+            port,
+            token: lock.auth_token.map(Secret::new),
+            lock_file,
+            is_here,
+            name: lock.ide_name,
+        });
+    }
+}
+
+/// What to say when several would do.
+pub(crate) fn ambiguous<'a>(editors: impl Iterator<Item = &'a Editor>) -> String {
+    let names: Vec<_> = editors.map(Editor::describe).collect();
+    format!(
+        "several editors with this workspace are running: {}",
+        names.join(", ")
+    )
+}
+
+fn directories(environment: &Environment) -> Vec<PathBuf> {
+    let claude = match environment.var("CLAUDE_CONFIG_DIR") {
+        Some(directory) if !directory.is_empty() => Some(environment.cwd().join(directory)),
+        _ => environment.home().map(|home| home.join(".claude")),
+    };
+    let own = Some(environment.config_home().to_path_buf());
+    [own, claude]
+        .into_iter()
+        .flatten()
+        .filter(|directory| !may_be_a_repositorys(environment, directory))
+        .map(|directory| directory.join("ide"))
+        .collect()
+}
+
+/// Whether a repository could have brought the directory (SEC-08): its files belong to the user
+/// as well.
+fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {
+    let root = environment.project_root();
+    let real = directory.canonicalize();
+    let directory = real.as_deref().unwrap_or(directory);
+    // Somebody whose project is the home directory has no other place left.
+    let holds_home = environment
+        .home()
+        .is_some_and(|home| home.starts_with(root));
+    directory.starts_with(root) && !holds_home
+}
+
+/// Reads a lock file; `None` when its editor removed it meanwhile. The reason never repeats what
+/// stands in it, which may be a token.
+fn read(path: &Path) -> Result<Option<Lock>, String> {
+    // Checked on the opened file itself, so that nobody can swap it in between.
+    let (file, facts) = match open(path) {
+        Ok(opened) => opened,
+        Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    let (owner, expected) = (facts.uid(), geteuid().as_raw());
+    let mode = facts.mode() & 0o7777;
+    let distrust = if owner != expected {
+        Some(Distrust::Owner { owner, expected })
+    } else if mode & 0o022 != 0 {
+        Some(Distrust::Writable { mode })
+    } else {
+        None
+    };
+    if let Some(why) = distrust {
+        return Err(format!("is not believed: {why}"));
+    }
+    let text = text_of(file, &facts).map_err(|error| error.to_string())?;
+    let lock: Lock = serde_json::from_str(&text).map_err(|error| {
+        format!(
+            "is not understood (line {}): it needs `pid`, `workspaceFolders` and, if any, \
+             `transport` as `ws` or `sse`",
+            error.line()
+        )
+    })?;
+    match lock.auth_token.as_deref().map(header_value) {
+        Some(Err(why)) => Err(format!("is not usable: its `authToken` {why}")),
+        _ => Ok(Some(lock)),
+    }
+}
+
+/// Whether a process runs, whoever it belongs to.
+fn is_alive(pid: i32) -> bool {
+    // Numbers below one stand for groups of processes.
+    let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {
+        return false;
+    };
+    !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+}

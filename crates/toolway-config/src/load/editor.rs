@@ -1,0 +1,75 @@
+//! The editor that has the working directory open, as a server.
+//!
+//! Owns: when lock files are looked at, and `--ide` and `autoConnectIde`. Nobody else pays for
+//! reading them.
+
+use serde_json::{Value, json};
+use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
+
+use super::{Flags, Loader, Place};
+use crate::ide::{Editor, Editors, ambiguous};
+use crate::raw::{self, Source};
+
+const FLAG: &str = "--ide";
+
+/// The name of the server that the flag or the setting brings.
+const NAME: &str = "ide";
+
+impl Loader<'_> {
+    /// Looks for editors, when anybody asks for one.
+    pub(super) fn editors(&mut self, flags: &Flags) -> Editors {
+        let is_set = |layer: &super::Layer| layer.settings.auto_connect_ide;
+        let by_setting = !self.strict && self.layers.iter().any(is_set);
+        let by_entry = self
+            .layers
+            .iter()
+            .flat_map(|layer| &layer.servers)
+            .any(|server| {
+                matches!(
+                    server.kind,
+                    Some(TransportKind::SseIde | TransportKind::WsIde)
+                )
+            });
+        if !flags.ide && !by_setting && !by_entry {
+            return Editors::default();
+        }
+        let editors = Editors::look(self.environment);
+        self.diagnoses.extend(editors.diagnoses.clone());
+        if flags.ide || by_setting {
+            let message = match &editors.here()[..] {
+                [only] => {
+                    self.add_editor(only);
+                    return editors;
+                }
+                // The setting is for whenever there is one.
+                [] if !flags.ide => return editors,
+                [] => "no editor with this workspace is running".to_owned(),
+                several => ambiguous(several.iter().copied()),
+            };
+            let key = if flags.ide { FLAG } else { "autoConnectIde" };
+            let mut diagnosis = Diagnosis::warning(format!("`{key}`: {message}"));
+            diagnosis.origin = flags.ide.then_some(Origin::Flag {
+                flag: FLAG,
+                line: 1,
+            });
+            self.diagnoses.push(diagnosis);
+        }
+        editors
+    }
+
+    fn add_editor(&mut self, editor: &Editor) {
+        let Value::Object(definition) = json!({"type": editor.kind.as_str(), "url": editor.url()})
+        else {
+            return;
+        };
+        let source = Source::File(editor.lock_file.clone());
+        let file = raw::single(NAME.to_owned(), definition, &source);
+        let place = Place {
+            directory: self.environment.cwd().to_path_buf(),
+            file: editor.lock_file.to_string_lossy().into_owned(),
+            plugin_root: None,
+        };
+        // Before the flags that name servers, so that theirs win.
+        self.add(Scope::Dynamic, 0, place, file);
+    }
+}

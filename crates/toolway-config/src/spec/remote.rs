@@ -1,0 +1,177 @@
+//! The part of a definition that concerns servers across a network: where, and with what.
+//!
+//! Owns: the URL, headers and login settings once expanded, what an editor's lock file adds, and
+//! the token in a file. No message repeats an expanded value: it may be a secret.
+
+use serde_json::Value;
+use toolway_types::{HeadersHelper, OauthSpec, RemoteSpec, Secret, TransportKind};
+use url::Url;
+
+use super::Work;
+use crate::ide::TOKEN_HEADER;
+use crate::load::read::read_text;
+use crate::raw::remote::{header_value, parse_url, schemes};
+
+impl Work<'_> {
+    pub(super) fn remote(&mut self) -> Option<RemoteSpec> {
+        let kind = self.builder.kind;
+        let mut headers = self.headers();
+        let url = match kind {
+            TransportKind::SseIde | TransportKind::WsIde => self.editor(&mut headers),
+            _ => self.url("url", schemes(kind)),
+        };
+        self.session_token(&mut headers);
+        let headers_helper = self
+            .text("headersHelper")
+            .map(|command| HeadersHelper { command });
+        let oauth = self.oauth();
+        Some(RemoteSpec {
+            url: url?,
+            headers,
+            headers_helper,
+            oauth,
+        })
+    }
+
+    /// Where an editor's server is, and the token of its lock file. The token is for this machine
+    /// only, and a name could come to mean another.
+    fn editor(&mut self, headers: &mut Vec<(String, Secret)>) -> Option<Url> {
+        let kind = self.builder.kind;
+        let editors = self.builder.editors;
+        let (url, editor) = if self.builder.definition.contains_key("url") {
+            let mut url = self.url("url", schemes(kind))?;
+            let is_here = matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
+            if !is_here || url.set_host(Some("127.0.0.1")).is_err() {
+                let message = "`url` must be on 127.0.0.1: an editor runs on this machine";
+                self.fault("url", message.to_owned());
+                return None;
+            }
+            let editor = url.port().and_then(|port| editors.on_port(port));
+            (url, editor)
+        } else {
+            match editors.only(kind) {
+                Ok(editor) => (editor.url().parse().ok()?, Some(editor)),
+                Err(why) => {
+                    self.fault("type", why);
+                    if let Some(fault) = self.faults.last_mut() {
+                        let hint =
+                            "open this project in an editor with its extension, or give `url`";
+                        fault.hint = Some(hint.to_owned());
+                    }
+                    return None;
+                }
+            }
+        };
+        if let Some(token) = editor.and_then(|editor| editor.token.clone()) {
+            let is_token = |(name, _): &(String, Secret)| name.eq_ignore_ascii_case(TOKEN_HEADER);
+            if !headers.iter().any(is_token) {
+                headers.push((TOKEN_HEADER.to_owned(), token));
+            }
+        }
+        Some(url)
+    }
+
+    /// The text of `sessionTokenFile`, as a header.
+    fn session_token(&mut self, headers: &mut Vec<(String, Secret)>) {
+        const KEY: &str = "sessionTokenFile";
+        let Some(path) = self.text(KEY) else { return };
+        if !self.missing.is_empty() {
+            return; // Half a path leads nowhere.
+        }
+        if headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        {
+            self.fault(
+                KEY,
+                format!("`{KEY}` and `headers.Authorization` are both given"),
+            );
+            return;
+        }
+        let token = match read_text(&self.builder.place.directory.join(path)) {
+            Ok(Some(token)) => token.trim().to_owned(),
+            Ok(None) => return self.fault(KEY, format!("the file of `{KEY}` does not exist")),
+            Err(why) => return self.fault(KEY, format!("the file of `{KEY}` {why}")),
+        };
+        if token.is_empty() {
+            self.fault(KEY, format!("the file of `{KEY}` is empty"));
+        } else if let Err(why) = header_value(&token) {
+            self.fault(KEY, format!("the text in the file of `{KEY}` {why}"));
+        } else {
+            let value = Secret::new(format!("Bearer {token}"));
+            headers.push(("Authorization".to_owned(), value));
+        }
+    }
+
+    fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {
+        let text = self.text(key)?;
+        match parse_url(&text, schemes) {
+            Ok(url) => Some(url),
+            Err(why) => {
+                self.fault(key, format!("`{key}` {why}"));
+                None
+            }
+        }
+    }
+
+    fn headers(&mut self) -> Vec<(String, Secret)> {
+        let headers = self
+            .builder
+            .definition
+            .get("headers")
+            .and_then(Value::as_object);
+        let mut expanded = Vec::new();
+        for (name, value) in headers.into_iter().flatten() {
+            let value = self.expand(value.as_str().unwrap_or_default());
+            if let Err(why) = header_value(&value) {
+                self.fault("headers", format!("`headers.{name}` {why}"));
+            }
+            expanded.push((name.clone(), Secret::new(value)));
+        }
+        expanded
+    }
+
+    fn oauth(&mut self) -> Option<OauthSpec> {
+        let oauth = self
+            .builder
+            .definition
+            .get("oauth")
+            .and_then(Value::as_object)?;
+        let text = |key: &str| oauth.get(key).and_then(Value::as_str);
+        let client_id = text("clientId").map(|id| self.expand(id));
+        let auth_server_metadata_url = text("authServerMetadataUrl").and_then(|url| {
+            let url = self.expand(url);
+            parse_url(&url, &["https", "http"])
+                .map_err(|why| self.fault("oauth", format!("`oauth.authServerMetadataUrl` {why}")))
+                .ok()
+        });
+        let scopes = oauth.get("scopes").map(|scopes| match scopes {
+            Value::String(list) => self
+                .expand(list)
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
+            Value::Array(list) => list
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|scope| self.expand(scope))
+                .collect(),
+            _ => Vec::new(),
+        });
+        let callback_port = oauth
+            .get("callbackPort")
+            .and_then(Value::as_u64)
+            .and_then(|p| u16::try_from(p).ok());
+        let xaa = oauth
+            .get("xaa")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
+        Some(OauthSpec {
+            client_id,
+            callback_port,
+            auth_server_metadata_url,
+            scopes,
+            xaa,
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! What `/proc` tells about processes.
+//!
+//! Owns reading it. A process may end while it is looked at; whatever cannot be read is not there.
+
+use std::fs;
+
+use rustix::process::Pid;
+
+/// Where a process belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Family {
+    pub(super) parent: Pid,
+    pub(super) group: Pid,
+    /// Whether it runs: one that has ended stays until its parent has noticed, which may be never.
+    pub(super) lives: bool,
+}
+
+/// Every process there is to see.
+pub(super) fn everybody() -> impl Iterator<Item = Pid> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| process_id(entry.ok()?.file_name().to_str()?))
+}
+
+/// Where a process belongs. Nothing for the first of a namespace, which has no parent there.
+pub(super) fn family(pid: Pid) -> Option<Family> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything, so the fields are counted from its end: the
+    // state, the parent, the group.
+    let end = memchr::memrchr(b')', &stat)?;
+    let mut fields = str::from_utf8(&stat[end + 1..]).ok()?.split_whitespace();
+    Some(Family {
+        lives: !matches!(fields.next()?, "Z" | "X"),
+        parent: process_id(fields.next()?)?,
+        group: process_id(fields.next()?)?,
+    })
+}
+
+/// A process id as it is written there.
+pub(super) fn process_id(text: &str) -> Option<Pid> {
+    Pid::from_raw(text.parse().ok()?)
+}

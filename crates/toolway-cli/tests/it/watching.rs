@@ -114,9 +114,11 @@ fn marked(canary: &Canary, script: Script) -> Value {
 
 /// Lines without their times.
 fn without_times(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("[TIME]{}\n", &line[24..]))
-        .collect()
+    let mut shown = String::new();
+    for line in text.lines() {
+        shown.extend(["[TIME]", &line[24..], "\n"]);
+    }
+    shown
 }
 
 #[test]

@@ -115,7 +115,14 @@ impl Printer<'_> {
                 self.reload(changes, &picture)?;
                 self.picture(&picture)
             }
-            HostEvent::Notice { server, message } => self.put(Change::Notice { server, message }),
+            HostEvent::Notice { server, message } => {
+                // Why it is tried again is told with the state.
+                let told = picture.server(server.as_str()).and_then(trouble);
+                if told.is_some_and(|told| message.starts_with(&told)) {
+                    return Ok(());
+                }
+                self.put(Change::Notice { server, message })
+            }
         }
     }
 

@@ -54,7 +54,7 @@ pub(crate) async fn stdout_closed() {
         }
     });
     if watching.is_err() || told.await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -198,6 +198,20 @@ fn directories(environment: &Environment) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The folders where editors leave lock files, and the lock files that lie there.
+pub(crate) fn lock_files(environment: &Environment) -> impl Iterator<Item = PathBuf> {
+    directories(environment).into_iter().flat_map(|folder| {
+        let locks: Vec<PathBuf> = folder
+            .read_dir()
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension() == Some(OsStr::new("lock")))
+            .collect();
+        std::iter::once(folder).chain(locks)
+    })
+}
+
 /// Whether a repository could have brought the directory (SEC-08): its files belong to the user
 /// as well.
 fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {

@@ -86,6 +86,7 @@ fn sec_14_a_policy_that_breaks_stops_everything_at_once() {
 fn every_file_that_counts_is_watched_whether_it_exists_or_not() {
     let stage = Stage::new();
     stage.write("home/.config/toolway/plugins/p/plugin.json", "{}");
+    stage.write("home/.config/toolway/ide/80.lock", "{}");
     let flags = Flags {
         mcp_config: vec!["extra.json".to_owned(), "{}".to_owned()],
         ..Flags::default()
@@ -103,7 +104,10 @@ fn every_file_that_counts_is_watched_whether_it_exists_or_not() {
     assert_eq!(
         shown,
         [
+            "home/.claude/ide",
             "home/.config/toolway/approvals.json",
+            "home/.config/toolway/ide",
+            "home/.config/toolway/ide/80.lock",
             "home/.config/toolway/plugins",
             "home/.config/toolway/plugins/p/.claude-plugin/plugin.json",
             "home/.config/toolway/plugins/p/.mcp.json",

@@ -38,7 +38,8 @@ enum Change {
 #[serde(rename_all = "camelCase")]
 struct State {
     server: ServerName,
-    state: &'static str,
+    #[serde(rename = "state")]
+    word: &'static str,
     attempt: Option<u32>,
     error: Option<String>,
     reason: Option<String>,
@@ -114,7 +115,14 @@ impl Printer<'_> {
                 self.reload(changes, &picture)?;
                 self.picture(&picture)
             }
-            HostEvent::Notice { server, message } => self.put(Change::Notice { server, message }),
+            HostEvent::Notice { server, message } => {
+                // Why it is tried again is told with the state.
+                let told = picture.server(server.as_str()).and_then(trouble);
+                if told.is_some_and(|told| message.starts_with(&told)) {
+                    return Ok(());
+                }
+                self.put(Change::Notice { server, message })
+            }
         }
     }
 
@@ -150,7 +158,7 @@ impl Printer<'_> {
             let news = match self.told.get(&server.name) {
                 None => true,
                 Some(told) => {
-                    matches!(server.state, ConnectionState::Disabled { .. }) && *told != state.state
+                    matches!(server.state, ConnectionState::Disabled { .. }) && *told != state.word
                 }
             };
             if news {
@@ -161,7 +169,7 @@ impl Printer<'_> {
     }
 
     fn state(&mut self, state: State) -> Result<(), Report> {
-        self.told.insert(state.server.clone(), state.state);
+        self.told.insert(state.server.clone(), state.word);
         self.put(Change::State(Box::new(state)))
     }
 
@@ -193,7 +201,7 @@ impl State {
         }
         // A broken entry is a failure, as it is in the table.
         if server.verdict_word == "invalid" {
-            state.state = "failed";
+            state.word = "failed";
             state.error = server.reason.clone().or(state.reason.take());
         } else if let Some(reason) = &server.reason {
             state.reason = Some(reason.clone());
@@ -209,7 +217,7 @@ impl State {
     fn at(server: ServerName, state: &ConnectionState) -> Self {
         let mut shown = Self {
             server,
-            state: state.as_str(),
+            word: state.as_str(),
             attempt: None,
             error: None,
             reason: None,
@@ -233,7 +241,7 @@ impl State {
     }
 
     fn words(&self) -> String {
-        let mut text = format!("{}: {}", self.server, self.state);
+        let mut text = format!("{}: {}", self.server, self.word);
         if let Some(attempt) = self.attempt.filter(|attempt| *attempt > 1) {
             // Writing into a string cannot fail.
             let _ = write!(text, ", attempt {attempt}");
@@ -245,10 +253,9 @@ impl State {
                 prompts: self.prompts.unwrap_or_default(),
             })
         });
-        for detail in [counts.as_ref(), self.error.as_ref(), self.reason.as_ref()] {
-            if let Some(detail) = detail {
-                let _ = write!(text, " ({detail})");
-            }
+        let details = [counts.as_ref(), self.error.as_ref(), self.reason.as_ref()];
+        for detail in details.into_iter().flatten() {
+            let _ = write!(text, " ({detail})");
         }
         text
     }

@@ -249,3 +249,19 @@ fn a_pinned_era_and_an_object_have_no_place_in_the_memory() {
     };
     assert_eq!(Key::of(&object), None);
 }
+
+#[tokio::test]
+async fn a_definition_can_be_forgotten_and_the_others_stay() {
+    let (_folder, path) = file();
+    forget_era(&path, &process("one")).expect("nothing to forget is no error");
+    let memory = EraMemory::at(path.clone());
+    for command in ["one", "two"] {
+        let key = Key::digest(&process(command));
+        memory.learn(Some(&key), Ok(Era::Legacy)).await;
+    }
+    forget_era(&path, &process("one")).expect("the file can be written");
+    let next = EraMemory::at(path);
+    let recalled = |command| next.recall(Some(&Key::digest(&process(command))));
+    assert_eq!(recalled("one"), None);
+    assert_eq!(recalled("two"), Some(Era::Legacy));
+}

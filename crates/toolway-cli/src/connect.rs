@@ -54,9 +54,15 @@ pub(crate) fn with_host<T>(
 /// Ends a host in an orderly way, or at once when a further signal asks for that: what runs of it
 /// is then killed with the runtime.
 pub(crate) async fn end(host: Host, signals: &mut Signals) -> Result<(), Report> {
-    tokio::select! {
-        () = host.shutdown() => Ok(()),
-        () = signals.next() => Err(interrupted("every server that was started has been killed")),
+    let mut shutdown = std::pin::pin!(host.shutdown());
+    loop {
+        tokio::select! {
+            () = &mut shutdown => return Ok(()),
+            // The first one asks for what is under way.
+            () = signals.next() => if signals.heard() > 1 {
+                return Err(interrupted("every server that was started has been killed"));
+            },
+        }
     }
 }
 

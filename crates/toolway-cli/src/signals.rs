@@ -12,7 +12,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 /// The signals that end a program, listened to from the start: none is lost between two waits.
-pub(crate) struct Signals(Vec<Signal>);
+pub(crate) struct Signals {
+    signals: Vec<Signal>,
+    heard: u32,
+}
 
 impl Signals {
     /// Takes over from the system's own way, which would leave processes behind. Must run inside
@@ -24,20 +27,29 @@ impl Signals {
             SignalKind::hangup(),
         ];
         // One that cannot be listened to ends the program as it always did.
-        Self(kinds.into_iter().flat_map(signal).collect())
+        Self {
+            signals: kinds.into_iter().flat_map(signal).collect(),
+            heard: 0,
+        }
+    }
+
+    /// How many have come so far.
+    pub(crate) fn heard(&self) -> u32 {
+        self.heard
     }
 
     /// Waits for the next one.
     pub(crate) async fn next(&mut self) {
         std::future::poll_fn(|context| {
             let told = |signal: &mut Signal| signal.poll_recv(context).is_ready();
-            if self.0.iter_mut().any(told) {
+            if self.signals.iter_mut().any(told) {
                 std::task::Poll::Ready(())
             } else {
                 std::task::Poll::Pending
             }
         })
         .await;
+        self.heard += 1;
     }
 }
 

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
+use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::{ConnectionState, ServerName, Untrusted};
 
 pub use self::offers::{PromptOutcome, ResourceOutcome};
@@ -50,6 +51,7 @@ pub struct Host {
     output_dir: PathBuf,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
+    keeper: Keeper,
     supervisor: Task<()>,
 }
 
@@ -58,6 +60,7 @@ impl Host {
     pub fn start(plan: Plan, options: HostOptions) -> Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let (roots, current_roots) = watch::channel(Arc::from(options.roots));
+        let keeper = options.keeper.clone();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
@@ -103,6 +106,7 @@ impl Host {
             output_dir: options.output_dir,
             roots,
             stop,
+            keeper,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }
@@ -258,6 +262,8 @@ impl Host {
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
+        // A server whose start was given up half-way has nobody else who waits for its end.
+        self.keeper.end().await;
         if let Some(journal) = &self.journal {
             journal.flush().await;
         }

@@ -96,6 +96,15 @@ impl Keeper {
         Self::none()
     }
 
+    /// Waits until the keeper, and with it everything it ever started, is gone. Only the last
+    /// clone ends it: while another is about, servers of somebody else may run.
+    pub async fn end(self) {
+        #[cfg(target_os = "linux")]
+        if let Some(shared) = self.shared.and_then(Arc::into_inner) {
+            shared.end().await;
+        }
+    }
+
     /// The keeper's process id, while it is known to run.
     pub fn process_id(&self) -> Option<u32> {
         #[cfg(target_os = "linux")]

@@ -27,6 +27,7 @@ use tokio::time::{sleep, timeout};
 use toolway_types::StdioSpec;
 
 use super::message::{Birth, Report, STOP, Start};
+use super::serve::WARDENS_TURN;
 use super::{Keeper, MARK};
 use crate::stdio::descriptors;
 use crate::stdio::process::{ChildEnds, LADDER};
@@ -69,6 +70,20 @@ impl Shared {
         Self {
             program,
             running: Mutex::new(None),
+        }
+    }
+
+    /// Lets go of the keeper and waits for its end, which comes after that of everything below
+    /// it. A server whose start was given up is among that, and nobody else waits for it.
+    pub(in crate::stdio) async fn end(self) {
+        let running = self
+            .running
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(Running { line, mut process }) = running {
+            drop(line);
+            // It gives its wardens their time first.
+            let _ = timeout(WARDENS_TURN + AFTER_KILL, process.wait()).await;
         }
     }
 

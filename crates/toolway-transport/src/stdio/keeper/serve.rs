@@ -30,7 +30,7 @@ use crate::stdio::descriptors;
 use crate::stdio::shield::Mapping;
 
 /// How long wardens have to see for themselves that the host is gone.
-const WARDENS_TURN: Duration = Duration::from_secs(2);
+pub(super) const WARDENS_TURN: Duration = Duration::from_secs(2);
 
 /// How often is looked for strays, while there may be any: less and less, because what is stuck in
 /// the kernel may be so for days.

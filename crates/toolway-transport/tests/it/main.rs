@@ -16,6 +16,7 @@ mod peer;
 mod process;
 mod proxy;
 mod server;
+mod shield;
 mod socket;
 mod sse;
 mod stdio;

@@ -224,8 +224,8 @@ async fn receive(
         Ok(message) => message,
         Err(refusal) => return refuse(&refusal, None),
     };
-    let era = match envelope::parse(&message) {
-        Err(error) => return refuse(&error.into(), None),
+    let era = match envelope::parse_unambiguous(&message) {
+        Err((error, id)) => return refuse(&error.into(), id.as_ref()),
         Ok(Message::Request { id, method, params }) => {
             match headers::check(&headers, &method, params) {
                 Ok(era) => Some((id, era)),

@@ -23,6 +23,7 @@ mod processes;
 mod reliability;
 mod security;
 mod shield;
+mod storage;
 mod support;
 mod usage;
 mod watching;

@@ -4,6 +4,8 @@
 //! [`Report`]; nothing else prints an error.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
@@ -290,6 +292,21 @@ fn refused_hint(by: &RefusedBy) -> String {
     }
 }
 
+/// What helps when a file cannot be read or written.
+fn unwritable(path: &Path, why: ErrorKind) -> String {
+    let path = path.display();
+    match why {
+        ErrorKind::StorageFull => format!("make room on the disk that holds `{path}`"),
+        ErrorKind::QuotaExceeded => {
+            format!("make room: you may not store more on the disk that holds `{path}`")
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("the file system is read-only: make the one that holds `{path}` writable")
+        }
+        _ => format!("check the rights on `{path}`"),
+    }
+}
+
 impl From<EditError> for Report {
     fn from(error: EditError) -> Self {
         let message = error.to_string();
@@ -305,10 +322,14 @@ impl From<EditError> for Report {
             EditError::Exists { .. } => {
                 (Exit::Configuration, "replace it with `--force`".to_owned())
             }
-            EditError::Io { path, .. } => (
+            EditError::Io { path, source } => (
+                Exit::Unexpected,
+                format!("{}; nothing was written", unwritable(&path, source.kind())),
+            ),
+            EditError::Unconfirmed { path, .. } => (
                 Exit::Unexpected,
                 format!(
-                    "check the rights on `{}`; nothing was written",
+                    "check the disk, then see that `{}` is still as it should be",
                     path.display()
                 ),
             ),

@@ -82,7 +82,7 @@ pub struct Script {
     /// Offers tools that write files and run programs with the server's rights.
     pub tampers: bool,
     /// Offers tools that break the protocol or use all of it: `late`, `progress`, `twice`,
-    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`.
+    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`.
     pub drama: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
@@ -122,6 +122,8 @@ pub struct Script {
     pub resumable: bool,
     /// Over HTTP, the connection ends after so many bytes of the body that answers a call.
     pub cut_call_at: Option<usize>,
-    /// How often a call's answer is cut; always when 0.
+    /// The same for the answers to these methods instead; for calls when empty.
+    pub cut_for: Vec<String>,
+    /// How often such an answer is cut; always when 0.
     pub cut_times: u32,
 }

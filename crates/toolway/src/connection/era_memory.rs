@@ -218,9 +218,14 @@ impl Store {
             _ => {}
         }
         let mut file = private_file(&new, OpenOptions::new().write(true).create_new(true))?;
-        file.write_all(render(&records).as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)
+        let written = file
+            .write_all(render(&records).as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&new, &self.path));
+        written.inspect_err(|_| {
+            // A full disk is not helped by half a file.
+            let _ = fs::remove_file(&new);
+        })
         // Dropping the file gives the lock back.
     }
 }

@@ -62,6 +62,10 @@ pub mod method {
     pub const PROMPTS_LIST: &str = "prompts/list";
     /// Render a prompt.
     pub const PROMPTS_GET: &str = "prompts/get";
+    /// Skills extension: the skills.
+    pub const SKILLS_LIST: &str = "skills/list";
+    /// Skills extension: one skill, listed or not.
+    pub const SKILLS_GET: &str = "skills/get";
     /// Modern: one long request that carries notifications.
     pub const SUBSCRIPTIONS_LISTEN: &str = "subscriptions/listen";
     /// Legacy: the server asks which roots there are; modern: it asks in a round of input.

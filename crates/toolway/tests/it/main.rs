@@ -21,6 +21,7 @@ mod processes;
 mod push;
 mod reload;
 mod shared_line;
+mod skills;
 mod sleep;
 mod stdio;
 mod support;

@@ -296,6 +296,20 @@ impl Session {
         self.0.correlator.closed().await
     }
 
+    /// Does something between two messages of one request. The server owes nothing meanwhile, so
+    /// nobody would hear that it is gone: the end of the channel is watched for here.
+    async fn between<T>(
+        &self,
+        deadline: Deadline,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RequestError> {
+        tokio::select! {
+            biased;
+            done = deadline.unless_over(work) => done,
+            reason = self.closed() => Err(RequestError::Closed(reason)),
+        }
+    }
+
     /// What the server sent that had no place to go.
     pub(crate) fn strays(&self) -> Strays {
         self.0.correlator.strays()

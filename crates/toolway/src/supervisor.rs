@@ -64,6 +64,9 @@ pub(crate) struct Running {
 /// Owns every server of a host.
 pub(crate) struct Supervisor {
     members: BTreeMap<ServerName, Member>,
+    /// The newest epoch of any server. Epochs are never used twice, not even for another server
+    /// of the same name, so nothing need be remembered of servers that are gone.
+    epoch: u64,
     /// Connections that others took over from, on their way out.
     leaving: Vec<Task<()>>,
     settings: Arc<Settings>,
@@ -99,6 +102,7 @@ impl Supervisor {
         let (requests_to, requests) = mpsc::channel(REQUESTS_LEN);
         let mut supervisor = Self {
             members,
+            epoch: 0,
             leaving: Vec::new(),
             settings,
             context,
@@ -206,7 +210,8 @@ impl Supervisor {
         };
         let name = name.clone();
         if member.running.is_some() {
-            member.begin_anew(Tries::AsFirst, &self.events);
+            self.epoch += 1;
+            member.begin_anew(self.epoch, Tries::AsFirst, &self.events);
             self.publish(&[name]);
         }
         Ok(())
@@ -226,7 +231,8 @@ impl Supervisor {
             .is_some_and(|at| at.elapsed() >= FAILURE_STANDS);
         if rested && member.running.is_some() {
             let name = name.clone();
-            member.begin_anew(Tries::Once, &self.events);
+            self.epoch += 1;
+            member.begin_anew(self.epoch, Tries::Once, &self.events);
             self.publish(&[name]);
         }
     }
@@ -399,12 +405,12 @@ impl Member {
     }
 
     /// Orders a new connection from the task that runs; its older reports do not count any more.
-    fn begin_anew(&mut self, tries: Tries, events: &broadcast::Sender<HostEvent>) {
+    fn begin_anew(&mut self, epoch: u64, tries: Tries, events: &broadcast::Sender<HostEvent>) {
         self.clear();
         self.trouble = None;
         self.stood = false;
         self.set_state(ConnectionState::Pending { attempt: 1 }, events);
-        self.epoch += 1;
+        self.epoch = epoch;
         if let Some(running) = &self.running {
             running.orders.send_modify(|orders| {
                 orders.epoch = self.epoch;
@@ -413,3 +419,6 @@ impl Member {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,7 +139,7 @@ impl<'a> Follower<'a> {
                 () = self.news.notified() => {}
             }
         };
-        self.deadline.unless_over(waited).await
+        self.session.between(self.deadline, waited).await
     }
 
     async fn look(&self, interval: Duration) -> Result<Task, RequestError> {
@@ -207,13 +207,15 @@ impl Drop for Follower<'_> {
     }
 }
 
+/// Whether asking again may help. Where nobody listens it does not: that ends the connection, and
+/// the task with it, as far as we are concerned.
 fn got_lost(error: &RequestError) -> bool {
     matches!(
         error,
         RequestError::TimedOut
             | RequestError::Send(
                 SendFailure::TimedOut
-                    | SendFailure::Unreachable { .. }
+                    | SendFailure::Unreachable { refused: false, .. }
                     | SendFailure::Cut(_)
                     | SendFailure::Status {
                         status: 429 | 500..,

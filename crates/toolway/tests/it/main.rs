@@ -8,6 +8,8 @@
 )]
 
 mod asking;
+mod between;
+mod ending;
 mod eras;
 mod events;
 mod expiry;

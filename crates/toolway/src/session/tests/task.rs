@@ -332,3 +332,54 @@ async fn a_server_without_the_extension_may_not_make_tasks() {
     let (outcome, ()) = tokio::join!(call(&session), script);
     assert!(matches!(outcome, Err(RequestError::Malformed(_))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_server_nobody_answers_for_is_given_up_at_once() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let script = async {
+        let request = peer.expect("tools/call").await;
+        let long = json!({ "pollIntervalMs": 300_000 });
+        peer.answer(&request, state("task", "working", long)).await;
+        let poll = peer.expect("tasks/get").await;
+        let refused = SendFailure::Unreachable {
+            refused: true,
+            message: "connection refused".to_owned(),
+        };
+        peer.fail(&poll, refused).await;
+        Instant::now()
+    };
+    let (outcome, refused_at) = tokio::join!(call(&session), script);
+    assert!(
+        matches!(
+            outcome,
+            Err(RequestError::Send(SendFailure::Unreachable { .. }))
+        ),
+        "{outcome:?}"
+    );
+    assert_eq!(refused_at.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_is_never_answered_is_not_remembered_for_ever() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let script = async {
+        let request = peer.expect("tools/call").await;
+        peer.answer(&request, state("task", "working", json!({})))
+            .await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    tokio::select! {
+        outcome = call(&session) => panic!("{outcome:?}"),
+        () = script => {}
+    }
+    let cancel = peer.expect("tasks/cancel").await;
+    let asked = Instant::now();
+    let Command::Abandon(tag) = peer.command().await else {
+        panic!("nothing else is said")
+    };
+    assert_eq!(Some(tag), cancel.tag, "its stream is let go");
+    assert_eq!(asked.elapsed(), Duration::from_mins(1));
+    peer.answer(&cancel, json!({})).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(session.strays().late, 1, "by then nobody knows of it");
+}

@@ -247,6 +247,7 @@ impl Session {
             deadline,
             progress,
             farewell: correlator::Farewell::Notify(version_header.clone()),
+            late: None,
         };
         correlator.exchange(exchange).await
     }

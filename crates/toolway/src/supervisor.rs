@@ -6,6 +6,7 @@
 //! Does not own any connection's inner life (`connection.rs`).
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -132,9 +133,10 @@ impl Supervisor {
     }
 
     /// Takes reports and requests until it is stopped, then waits until every connection is gone.
+    /// A bug in one step costs that step and nothing else.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::new();
-        let mut watch = clock::Watch::new(Arc::clone(&self.clock));
+        let mut watch = None;
         let mut look = tokio::time::interval(clock::LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -145,15 +147,18 @@ impl Supervisor {
                 _ = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
                     let mut changed = Vec::new();
                     for report in batch.drain(..) {
-                        self.take(report, &mut changed);
+                        self.contained(|this| this.take(report, &mut changed));
                     }
-                    self.publish(&changed);
+                    self.contained(|this| this.publish(&changed));
                 }
-                _ = look.tick() => if watch.slept() {
-                    self.resume();
-                },
+                _ = look.tick() => self.contained(|this| {
+                    let clock = || clock::Watch::new(Arc::clone(&this.clock));
+                    if watch.get_or_insert_with(clock).slept() {
+                        this.resume();
+                    }
+                }),
                 request = self.requests.recv() => match request {
-                    Some(request) => self.serve(request),
+                    Some(request) => self.contained(|this| this.serve(request)),
                     // The host is gone without a word; its drop aborts this task as well.
                     None => break,
                 },
@@ -168,6 +173,15 @@ impl Supervisor {
             if let Err(failure) = connection.join().await {
                 tracing::warn!(%failure, "a connection did not end by itself");
             }
+        }
+    }
+
+    /// Takes one step. Everything a step changes is complete in itself, so after a bug the rest
+    /// goes on; whoever asked for the step hears that it has no answer.
+    fn contained(&mut self, step: impl FnOnce(&mut Self)) {
+        if catch_unwind(AssertUnwindSafe(|| step(self))).is_err() {
+            let count = self.context.panics.fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::error!(count, "a bug ended a step of the supervisor");
         }
     }
 

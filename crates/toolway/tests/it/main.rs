@@ -9,6 +9,7 @@
 
 mod asking;
 mod between;
+mod contained;
 mod ending;
 mod eras;
 mod events;

@@ -383,3 +383,45 @@ async fn an_order_that_is_never_answered_is_not_remembered_for_ever() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(session.strays().late, 1, "by then nobody knows of it");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_dropped_and_became_a_task_all_the_same_is_cancelled() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::Stream, &at_once()).await;
+    let request = tokio::select! {
+        outcome = call(&session) => panic!("{outcome:?}"),
+        request = peer.expect("tools/call") => request,
+    };
+    peer.expect("notifications/cancelled").await;
+    // The server had made the task when it heard that nobody waits.
+    peer.answer(&request, state("task", "working", json!({})))
+        .await;
+    let cancel = peer.expect("tasks/cancel").await;
+    assert_eq!(cancel.body["params"]["taskId"], "t-1");
+
+    let request = tokio::select! {
+        outcome = call(&session) => panic!("{outcome:?}"),
+        request = peer.expect("tools/call") => request,
+    };
+    peer.expect("notifications/cancelled").await;
+    peer.answer(&request, json!({})).await;
+    let silence = tokio::time::timeout(Duration::from_secs(30), peer.next());
+    assert!(silence.await.is_err(), "an ordinary answer is only late");
+    assert_eq!(session.strays().late, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_call_is_dropped_before_it_looks_is_cancelled() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let mut call = Box::pin(call(&session));
+    let request = tokio::select! {
+        outcome = &mut call => panic!("{outcome:?}"),
+        request = peer.expect("tools/call") => request,
+    };
+    peer.answer(&request, state("task", "working", json!({})))
+        .await;
+    // The answer is there, and its caller does not look.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(call);
+    let cancel = peer.expect("tasks/cancel").await;
+    assert_eq!(cancel.body["params"]["taskId"], "t-1");
+}

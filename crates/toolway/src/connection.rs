@@ -241,7 +241,7 @@ impl Connection {
                 .await;
             // Whatever was open is gone before anything else is tried.
             if !matches!(next, Some(Phase::Standing(_)))
-                && let Some(live) = live.take()
+                && let Some(mut live) = live.take()
             {
                 live.end(&self.context.panics).await;
             }

@@ -247,6 +247,7 @@ impl Session {
             deadline,
             progress,
             farewell: correlator::Farewell::Notify(version_header.clone()),
+            late: None,
         };
         correlator.exchange(exchange).await
     }
@@ -294,6 +295,20 @@ impl Session {
     /// Waits until the channel has ended, and says why.
     pub(crate) async fn closed(&self) -> CloseReason {
         self.0.correlator.closed().await
+    }
+
+    /// Does something between two messages of one request. The server owes nothing meanwhile, so
+    /// nobody would hear that it is gone: the end of the channel is watched for here.
+    async fn between<T>(
+        &self,
+        deadline: Deadline,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RequestError> {
+        tokio::select! {
+            biased;
+            done = deadline.unless_over(work) => done,
+            reason = self.closed() => Err(RequestError::Closed(reason)),
+        }
     }
 
     /// What the server sent that had no place to go.

@@ -28,10 +28,15 @@ use crate::tasks::{self, Task};
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);
 
+/// The longest that the end of a channel may take. Every transport is done sooner by itself; what
+/// is not is cut off, because the peer must not decide how long the host takes to end.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
 /// A channel in use, with the tasks behind it.
 pub(super) struct Live {
     correlator: Correlator,
-    pump: Task<()>,
+    /// Until it has ended.
+    pump: Option<Task<()>>,
     server: Option<Task<()>>,
     log: Option<ServerLog>,
     scribe: Option<Scribe>,
@@ -49,19 +54,25 @@ impl Live {
     }
 
     /// Ends it in an orderly way; when this returns, nothing of it is left. A bug in what was
-    /// behind it is counted.
-    pub(super) async fn end(self, panics: &AtomicU64) {
+    /// behind it is counted. Whoever stops waiting may ask again.
+    pub(super) async fn end(&mut self, panics: &AtomicU64) {
         self.correlator.close();
-        if let Err(failure) = self.pump.join().await {
-            error!(%failure, "the channel did not end by itself");
-            panics.fetch_add(1, Ordering::Relaxed);
+        if let Some(pump) = &mut self.pump {
+            let ended = pump.end_within(END_WITHIN).await;
+            self.pump = None;
+            if let Err(failure) = ended {
+                error!(%failure, "the channel did not end by itself");
+                if failure.is_panic() {
+                    panics.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
-        if let Some(scribe) = self.scribe {
+        if let Some(scribe) = self.scribe.take() {
             scribe.end().await;
         }
         // The server's end of the channel is closed now; a server that does not notice is
         // dropped with its task.
-        drop(self.server);
+        self.server = None;
     }
 }
 
@@ -150,9 +161,11 @@ impl Connection {
         step: &mut Step,
         greeting: &Greeting,
     ) -> Result<Session, ConnectError> {
-        if let Some(old) = live.take() {
+        // It stays in its place until it has ended: a caller that stops waiting ends it then.
+        if let Some(old) = live {
             old.end(&self.context.panics).await;
         }
+        *live = None;
         *step = Step::Opening;
         let opened = self.source.open(&self.context.open).await?;
         let log = opened.channel.log.clone();
@@ -170,7 +183,7 @@ impl Connection {
         let pump = tasks::spawn("session", pump.run());
         let live = live.insert(Live {
             correlator,
-            pump,
+            pump: Some(pump),
             server: opened.server,
             log,
             scribe,

@@ -83,6 +83,9 @@ impl Connection {
             };
             info!(alive, "looked after the connection: the machine slept");
             if !alive {
+                // Calls that end with it were not cancelled by anybody.
+                let why = "it did not answer after the machine slept".to_owned();
+                standing.cast_doubt(Doubt::Unreachable(why));
                 return Event::Lost(Loss::Asleep);
             }
         }

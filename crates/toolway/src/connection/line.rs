@@ -85,7 +85,7 @@ impl Standing {
         self.calls.wait().await;
     }
 
-    fn cast_doubt(&self, why: Doubt) {
+    pub(super) fn cast_doubt(&self, why: Doubt) {
         // The first reason stands, so that everybody who finds out shares one new session.
         self.doubt.send_if_modified(|doubt| {
             let first = doubt.is_none();

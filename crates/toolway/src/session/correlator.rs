@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::{Channel, CloseReason, Command, Outgoing, Tag};
 use tracing::debug;
@@ -22,6 +22,7 @@ pub(super) use self::asked::MAX_QUESTIONS;
 use self::deadline::Asking;
 pub(super) use self::deadline::Deadline;
 pub(crate) use self::reader::Pump;
+pub(super) use self::waiting::Late;
 use self::waiting::{Answer, Waiting};
 use super::Tap;
 use super::inbound::{List, ListChanges, Reception};
@@ -115,6 +116,8 @@ pub(super) struct Exchange {
     pub progress: Option<ProgressSink>,
     /// What the server hears when the wait ends early.
     pub farewell: Farewell,
+    /// What is done with an answer that comes all the same.
+    pub late: Option<Late>,
 }
 
 /// Puts a correlator on a channel. Nothing moves until the pump is polled.
@@ -157,12 +160,14 @@ impl Correlator {
             deadline,
             progress,
             farewell,
+            late,
         } = exchange;
-        let mut answer = self.shared.waiting.register(id, progress)?;
         let mut in_flight = InFlight {
             shared: &self.shared,
             id,
+            answer: self.shared.waiting.register(id, progress)?,
             farewell,
+            late,
             sent: false,
         };
         let exchanged = async {
@@ -170,7 +175,7 @@ impl Correlator {
                 // The answer side is watched meanwhile: a channel that closes while its queue is
                 // full must still end this request.
                 tokio::select! {
-                    early = &mut answer => return early,
+                    early = &mut in_flight.answer => return early,
                     permit = commands.reserve() => if let Ok(permit) = permit {
                         in_flight.sent = true;
                         let tag = Some(Tag(id));
@@ -179,7 +184,7 @@ impl Correlator {
                     },
                 }
             }
-            answer.await
+            (&mut in_flight.answer).await
         };
         let last_sign = || self.shared.waiting.last_sign(id);
         let outcome = tokio::select! {
@@ -286,6 +291,11 @@ impl Shared {
 
     /// Ends one request; an answer that nobody waits for is counted.
     fn settle(&self, id: u64, answer: Answer) {
+        if let Some(late) = self.waiting.late(id)
+            && let Ok(result) = &answer
+        {
+            late(result);
+        }
         if self.waiting.settle(id, answer) {
             return;
         }
@@ -322,13 +332,25 @@ impl Shared {
 struct InFlight<'a> {
     shared: &'a Shared,
     id: u64,
+    answer: oneshot::Receiver<Answer>,
     farewell: Farewell,
+    late: Option<Late>,
     sent: bool,
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let waited_for = self.shared.waiting.forget(self.id);
+        if !self.sent {
+            self.late = None;
+        }
+        let waited_for = self.shared.waiting.leave(self.id, &mut self.late);
+        if !waited_for
+            && let Ok(Ok(result)) = self.answer.try_recv()
+            && let Some(late) = self.late.take()
+        {
+            // It was answered, but the caller went away before it looked.
+            late(&result);
+        }
         if waited_for && self.sent {
             let farewell = std::mem::replace(&mut self.farewell, Farewell::Silent);
             let _ = self.shared.notices.send(Notice::Left {

@@ -8,6 +8,9 @@
 )]
 
 mod asking;
+mod between;
+mod contained;
+mod ending;
 mod eras;
 mod events;
 mod expiry;

@@ -18,7 +18,7 @@ use toolway_types::{Diagnosis, Origin, Secret, TransportKind, Untrusted};
 
 use crate::Environment;
 use crate::error::{Distrust, ReadError};
-use crate::load::read::{open, text_of};
+use crate::load::read::{LIMIT, open, text_of};
 use crate::raw::remote::header_value;
 
 /// The header an editor's token goes in.
@@ -246,7 +246,7 @@ fn read(path: &Path) -> Result<Option<Lock>, String> {
     if let Some(why) = distrust {
         return Err(format!("is not believed: {why}"));
     }
-    let text = text_of(file, &facts).map_err(|error| error.to_string())?;
+    let text = text_of(file, &facts, LIMIT).map_err(|error| error.to_string())?;
     let lock: Lock = serde_json::from_str(&text).map_err(|error| {
         format!(
             "is not understood (line {}): it needs `pid`, `workspaceFolders` and, if any, \

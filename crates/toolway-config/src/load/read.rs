@@ -15,8 +15,16 @@ pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Reads a file; `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
-    match open(path) {
-        Ok((file, facts)) => text_of(file, &facts).map(Some),
+    read_opened(open(path), LIMIT)
+}
+
+/// The text of what was opened, up to this many bytes; `None` when there was nothing to open.
+pub(crate) fn read_opened(
+    opened: Result<(File, Metadata), ReadError>,
+    limit: u64,
+) -> Result<Option<String>, ReadError> {
+    match opened {
+        Ok((file, facts)) => text_of(file, &facts, limit).map(Some),
         Err(ReadError::Io(error))
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
         {
@@ -40,15 +48,15 @@ pub(crate) fn open(path: &Path) -> Result<(File, Metadata), ReadError> {
     Ok((file, facts))
 }
 
-/// The whole content as text.
-pub(crate) fn text_of(file: File, facts: &Metadata) -> Result<String, ReadError> {
-    if facts.len() > LIMIT {
-        return Err(ReadError::TooLarge { limit: LIMIT });
+/// The whole content as text, if it is no longer than that.
+pub(crate) fn text_of(file: File, facts: &Metadata, limit: u64) -> Result<String, ReadError> {
+    if facts.len() > limit {
+        return Err(ReadError::TooLarge { limit });
     }
     let mut bytes = Vec::with_capacity(usize::try_from(facts.len()).unwrap_or_default() + 1);
-    file.take(LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(ReadError::TooLarge { limit: LIMIT });
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(ReadError::TooLarge { limit });
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -8,6 +8,8 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 use crate::error::ReadError;
 
 /// The most that is read of one file.
@@ -36,7 +38,16 @@ pub(crate) fn read_opened(
 
 /// Opens a regular file; the facts are those of what was opened, whatever the name means later.
 pub(crate) fn open(path: &Path) -> Result<(File, Metadata), ReadError> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    open_with(path, OFlags::empty())
+}
+
+/// As [`open`], unless the path is a link.
+pub(crate) fn open_no_link(path: &Path) -> Result<(File, Metadata), ReadError> {
+    open_with(path, OFlags::NOFOLLOW)
+}
+
+fn open_with(path: &Path, flags: OFlags) -> Result<(File, Metadata), ReadError> {
+    let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags)

@@ -17,6 +17,7 @@ use crate::ide::Editors;
 use crate::planner::LastGood;
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
 
+pub(crate) mod beneath;
 mod editor;
 mod flags;
 mod plugins;

@@ -35,7 +35,9 @@ use file::LogFile;
 use message::Piece;
 use redact::Redactor;
 
-pub(crate) use file::{file_stem, open_directory as open_private_directory};
+pub(crate) use file::{
+    file_stem, open_directory as open_private_directory, open_file as open_private_file, open_own,
+};
 pub use line::{Kind, Line, timestamp};
 pub use read::{Follower, logged_servers, read_last};
 pub use secrets::secrets_of;

@@ -5,8 +5,9 @@
 //!
 //! - headers: every value but those of `Accept`, `Content-Type` and `User-Agent`; also the words
 //!   of one (`Bearer …`) and the password inside `Basic …`;
-//! - the URL: user and password, every value of the query, and long parts of the path with
-//!   letters and digits mixed, as hosted servers like to put a key there;
+//! - the URL: user and password, also as the header they are sent in, every value of the query,
+//!   and long parts of the path with letters and digits mixed, as hosted servers like to put a
+//!   key there;
 //! - variables that the entry declares: every value of four characters whose name speaks of a
 //!   secret, and every other value of eight, except paths, addresses without a secret of their
 //!   own, numbers, and short words of lower-case letters (`production`);
@@ -94,8 +95,9 @@ fn of_header(value: &str, found: &mut Vec<String>) {
     if words.len() < 2 {
         return;
     }
-    for word in &words {
-        if word.len() >= LONG {
+    for (index, word) in words.iter().enumerate() {
+        // What follows a scheme is a secret however short it is.
+        if word.len() >= LONG || (index == 1 && words.len() == 2 && word.len() >= SHORTEST) {
             found.push((*word).to_owned());
         }
     }
@@ -124,6 +126,9 @@ fn of_url(url: &Url, found: &mut Vec<String>) {
     if let Some(password) = url.password() {
         found.push(password.to_owned());
         found.push(decoded(password));
+        // As it is sent.
+        let pair = format!("{}:{}", decoded(url.username()), decoded(password));
+        found.push(base64::engine::general_purpose::STANDARD.encode(pair));
     }
     if url.username().len() >= LONG {
         found.push(url.username().to_owned());

@@ -34,8 +34,12 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The longest wait between two attempts, whatever the server says.
 const MAX_RETRY: Duration = Duration::from_secs(30);
 
-/// How often one request's stream is resumed.
+/// How often in a row one request's stream is resumed without hearing anything new. Servers may
+/// end it after every event and say when to come back, so there is no limit to all of them.
 const MAX_RESUMES: u32 = 5;
+
+/// The shortest wait once a stream was resumed that often, whatever the server says.
+const MIN_RETRY: Duration = Duration::from_millis(100);
 
 /// How long a stream is read on after its answer, so that the connection can be used again.
 const AFTER_ANSWER: Duration = Duration::from_millis(250);
@@ -172,8 +176,9 @@ impl Context {
         awaited: Option<&Awaited>,
     ) -> Result<(), SendFailure> {
         let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
-        let mut resumes = 0;
+        let (mut resumes, mut in_vain) = (0_u32, 0);
         loop {
+            let known = decoder.last_id().map(ToOwned::to_owned);
             let reading = awaited.map_or(Reading::ToItsEnd, Reading::UntilAnswer);
             let cut = match self.read(response, &mut decoder, reading).await {
                 StreamEnd::Answered => return Ok(()),
@@ -186,15 +191,23 @@ impl Context {
                 StreamEnd::Ended => "the stream ended before the answer".to_owned(),
                 StreamEnd::Cut(message) => message,
             };
+            if decoder.last_id() != known.as_deref() {
+                in_vain = 0;
+            }
             response = loop {
                 let Some(last_id) = decoder.last_id().filter(|_| rules == Rules::Legacy) else {
                     return Err(SendFailure::Cut(cut));
                 };
-                if resumes == MAX_RESUMES {
+                if in_vain == MAX_RESUMES {
                     return Err(SendFailure::Cut(cut));
                 }
-                resumes += 1;
-                sleep(decoder.retry().unwrap_or(RETRY).min(MAX_RETRY)).await;
+                let shortest = match resumes {
+                    0..MAX_RESUMES => Duration::ZERO,
+                    _ => MIN_RETRY,
+                };
+                resumes = resumes.saturating_add(1);
+                in_vain += 1;
+                sleep(decoder.retry().unwrap_or(RETRY).clamp(shortest, MAX_RETRY)).await;
                 match self.get(Some(last_id)).await {
                     Ok(response) => break response,
                     // A status is the server's word; anything else may pass.

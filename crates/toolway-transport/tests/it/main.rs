@@ -15,6 +15,7 @@ mod keeper;
 mod peer;
 mod process;
 mod proxy;
+mod resume;
 mod server;
 mod shield;
 mod socket;

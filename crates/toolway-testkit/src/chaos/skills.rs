@@ -3,6 +3,8 @@
 //! Owns `skills/list`, `skills/get` and the resources that skills are made of. Which flaw they
 //! have is the script's.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -138,9 +140,11 @@ fn entry(skills: Skills, folder: &str, name: &str) -> Value {
 }
 
 fn listed(uri: &str, text: &str) -> Value {
-    let digest = Sha256::digest(text);
-    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    json!({ "uri": uri, "digest": format!("sha256:{hex}"), "size": text.len() })
+    let mut digest = String::from("sha256:");
+    for byte in Sha256::digest(text) {
+        let _ = write!(digest, "{byte:02x}");
+    }
+    json!({ "uri": uri, "digest": digest, "size": text.len() })
 }
 
 /// A file as it should be.

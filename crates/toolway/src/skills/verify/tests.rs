@@ -1,5 +1,7 @@
 //! Heads and digests that agree, and those that nearly do.
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use super::*;
@@ -116,7 +118,7 @@ fn a_head_that_grows_when_it_is_read_is_refused() {
     let mut head = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for level in 1..12 {
         let alias = format!("*a{},", level - 1).repeat(10);
-        head.push_str(&format!("a{level}: &a{level} [{alias}]\n"));
+        writeln!(head, "a{level}: &a{level} [{alias}]").expect("a string takes all");
     }
     let outcome = check(listed(), &head);
     assert!(

@@ -76,8 +76,8 @@ impl Connection {
                 doubt = standing.doubted() => return doubted(&standing, doubt),
                 () = &mut following, if !following.is_terminated() => continue,
                 // Never closed while the session is held; what a slow reader missed is missed.
-                updated = updates.recv() => {
-                    if let Ok(uri) = updated {
+                news = updates.recv() => {
+                    if let Ok(uri) = news {
                         self.report(News::Updated(uri)).await;
                     }
                     continue;

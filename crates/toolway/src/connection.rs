@@ -124,6 +124,8 @@ pub(crate) enum News {
     Connected(Box<Connected>),
     /// The server offers something else than before.
     Offers(Box<Lists>),
+    /// The server says that this resource changed.
+    Updated(Untrusted),
     /// It does not stand, and will be tried.
     Retrying {
         /// The number of the attempt to come.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use toolway_transport::{Channel, CloseReason, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
 use toolway_wire::meta::Meta;
@@ -290,6 +290,11 @@ impl Session {
     /// How often the server said that each list changed.
     pub(crate) fn changes(&self) -> watch::Receiver<ListChanges> {
         self.0.correlator.changes()
+    }
+
+    /// Which resources the server says have changed, from now on.
+    pub(crate) fn updates(&self) -> broadcast::Receiver<Untrusted> {
+        self.0.correlator.updates()
     }
 
     /// Waits until the channel has ended, and says why.

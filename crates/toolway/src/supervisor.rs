@@ -146,10 +146,14 @@ impl Supervisor {
                 // servers must not build hundreds of catalogues in a row.
                 _ = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
                     let mut changed = Vec::new();
+                    // A resource's content is no part of the picture.
+                    let seen = batch.iter().any(|report| !matches!(report.news, News::Updated(_)));
                     for report in batch.drain(..) {
                         self.contained(|this| this.take(report, &mut changed));
                     }
-                    self.contained(|this| this.publish(&changed));
+                    if seen {
+                        self.contained(|this| this.publish(&changed));
+                    }
                 }
                 _ = look.tick() => self.contained(|this| {
                     let clock = || clock::Watch::new(Arc::clone(&this.clock));
@@ -274,6 +278,12 @@ impl Supervisor {
             News::Offers(lists) => {
                 member.lists = *lists;
                 changed.push(report.server);
+            }
+            News::Updated(uri) => {
+                let _ = self.events.send(HostEvent::ResourceUpdated {
+                    server: report.server,
+                    uri,
+                });
             }
             News::Retrying { attempt, failure } => {
                 member.clear();

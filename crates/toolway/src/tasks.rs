@@ -89,19 +89,15 @@ impl<T> Task<T> {
     /// away while it waits may wait again; one that has an outcome must not.
     pub(crate) async fn end_within(&mut self, after: Duration) -> Result<T, TaskFailure> {
         let name = self.name.clone();
-        match tokio::time::timeout(after, &mut self.handle).await {
-            Ok(outcome) => outcome.map_err(|source| TaskFailure::Early { name, source }),
-            Err(_) => {
-                self.handle.abort();
-                // What it owned is gone when it is; a task that never yields is left behind.
-                match tokio::time::timeout(ABORTED_WITHIN, &mut self.handle).await {
-                    Ok(Ok(outcome)) => Ok(outcome),
-                    Ok(Err(source)) if source.is_panic() => {
-                        Err(TaskFailure::Early { name, source })
-                    }
-                    Ok(Err(_)) | Err(_) => Err(TaskFailure::Late { name, after }),
-                }
-            }
+        if let Ok(outcome) = tokio::time::timeout(after, &mut self.handle).await {
+            return outcome.map_err(|source| TaskFailure::Early { name, source });
+        }
+        self.handle.abort();
+        // What it owned is gone when it is; a task that never yields is left behind.
+        match tokio::time::timeout(ABORTED_WITHIN, &mut self.handle).await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(source)) if source.is_panic() => Err(TaskFailure::Early { name, source }),
+            Ok(Err(_)) | Err(_) => Err(TaskFailure::Late { name, after }),
         }
     }
 }

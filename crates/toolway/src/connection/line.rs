@@ -2,7 +2,7 @@
 //!
 //! Owns the door through which calls come to whichever session stands, and the judgement of what
 //! their outcomes say about it: three broken requests in a row, or one that nobody listened to,
-//! put the connection in doubt; a session that the server forgot is asked for anew, and the call
+//! put the connection in doubt, and so does a login that is refused; a session that the server forgot is asked for anew, and the call
 //! that found out is sent once more. Nothing else is ever sent twice.
 //! Does not own the session's end or its successor (`connection.rs`).
 
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ConnectionState, Era};
+use toolway_types::{ConnectionState, Era, Untrusted};
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
@@ -49,6 +49,8 @@ pub(crate) enum Doubt {
     Expired,
     /// Requests do not get through.
     Unreachable(String),
+    /// The login does not hold any more; with what the server said.
+    Login(Untrusted),
 }
 
 impl Standing {
@@ -113,6 +115,15 @@ impl Standing {
                 self.cast_doubt(Doubt::Expired);
                 return true;
             }
+            // A wider login, asked for with 403, is the affair of the one call that needs it.
+            Err(RequestError::Send(SendFailure::Status {
+                status: 401,
+                www_authenticate,
+                ..
+            })) => {
+                let challenge = www_authenticate.clone().unwrap_or_default();
+                self.cast_doubt(Doubt::Login(Untrusted::new(challenge)));
+            }
             Err(RequestError::Send(SendFailure::Unreachable {
                 refused: true,
                 message,
@@ -142,6 +153,10 @@ impl Standing {
             RequestError::Closed(CloseReason::Asked) => match &*self.doubt.borrow() {
                 Some(Doubt::Expired) => broken("the server forgot the session"),
                 Some(Doubt::Unreachable(message)) => broken(message),
+                Some(Doubt::Login(detail)) => {
+                    let detail = detail.clone();
+                    SendError::Unavailable(ConnectionState::NeedsAuth { detail })
+                }
                 None => SendError::Closed(CloseReason::Asked),
             },
             RequestError::TimedOut => SendError::TimedOut,

@@ -13,9 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::{Channel, CloseReason, Command, Outgoing, Tag};
+use toolway_types::Untrusted;
 use tracing::debug;
 
 pub(super) use self::asked::MAX_QUESTIONS;
@@ -34,6 +35,9 @@ mod deadline;
 mod reader;
 mod waiting;
 
+/// How many changes of resources wait for a slow reader before the oldest are dropped.
+const UPDATES_LEN: usize = 64;
+
 /// A cheap handle for sending requests over one channel.
 #[derive(Clone)]
 pub(crate) struct Correlator {
@@ -51,6 +55,7 @@ struct Shared {
     next_id: AtomicU64,
     counters: Counters,
     changes: watch::Sender<ListChanges>,
+    updates: broadcast::Sender<Untrusted>,
     reception: Reception,
     asking: watch::Sender<Asking>,
     tap: Option<Arc<dyn Tap>>,
@@ -135,6 +140,7 @@ pub(super) fn open(
         next_id: AtomicU64::new(1),
         counters: Counters::default(),
         changes: watch::Sender::default(),
+        updates: broadcast::Sender::new(UPDATES_LEN),
         reception,
         asking: Asking::none(),
         tap,
@@ -260,6 +266,11 @@ impl Correlator {
     /// How often the server said that a list changed.
     pub(super) fn changes(&self) -> watch::Receiver<ListChanges> {
         self.shared.changes.subscribe()
+    }
+
+    /// Which resources the server says have changed, from now on.
+    pub(super) fn updates(&self) -> broadcast::Receiver<Untrusted> {
+        self.shared.updates.subscribe()
     }
 
     /// The handshake is over: from here on server requests are judged by this reception.

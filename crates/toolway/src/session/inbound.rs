@@ -43,6 +43,8 @@ pub(super) enum Inbound {
     Progress { id: u64, report: Progress },
     /// A list has changed.
     Changed(List),
+    /// A resource has changed.
+    Updated(String),
     /// A task is further than before.
     TaskChanged(String),
     /// We answer this at once.
@@ -242,10 +244,11 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
             None => Inbound::Nothing,
         },
         method::RESOURCE_UPDATED => {
-            if let Some(uri) = params.and_then(updated) {
-                reception.freshness.forget_resource(&uri);
-            }
-            Inbound::Nothing
+            let Some(uri) = params.and_then(updated) else {
+                return Inbound::Nothing;
+            };
+            reception.freshness.forget_resource(&uri);
+            Inbound::Updated(uri)
         }
         method::TOOLS_CHANGED => Inbound::Changed(List::Tools),
         method::RESOURCES_CHANGED => Inbound::Changed(List::Resources),

@@ -19,6 +19,7 @@ mod healing;
 mod host;
 mod http;
 mod lifecycle;
+mod midway;
 mod panics;
 mod processes;
 mod push;

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, SendFailure, Tag};
+use toolway_types::Untrusted;
 use toolway_wire::envelope;
 use toolway_wire::era::method;
 use tracing::{debug, trace};
@@ -190,6 +191,8 @@ impl Reader {
                 .shared
                 .changes
                 .send_modify(|changes| changes.note(list)),
+            // Nobody may listen.
+            Inbound::Updated(uri) => drop(self.shared.updates.send(Untrusted::new(uri))),
             Inbound::TaskChanged(task) => {
                 if let Some(follower) = self.shared.followed().get(&task) {
                     follower.notify_one();

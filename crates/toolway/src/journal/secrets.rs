@@ -82,7 +82,18 @@ fn of_process(spec: &StdioSpec, found: &mut Vec<String>) {
 
 fn of_remote(spec: &RemoteSpec, found: &mut Vec<String>) {
     of_url(&spec.url, found);
-    for (name, value) in &spec.headers {
+    collect_headers(&spec.headers, found);
+}
+
+/// The values of headers that a journal must not show.
+pub(super) fn of_headers(headers: &[(String, Secret)]) -> Vec<Secret> {
+    let mut found = Vec::new();
+    collect_headers(headers, &mut found);
+    found.into_iter().map(Secret::new).collect()
+}
+
+fn collect_headers(headers: &[(String, Secret)], found: &mut Vec<String>) {
+    for (name, value) in headers {
         if !PLAIN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
             of_header(value.expose(), found);
         }

@@ -8,11 +8,16 @@ mod arguments;
 mod target;
 mod usage;
 
+use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::Value;
-use toolway::{CallError, CallOptions, Consent, Host, TimeLimit, ToolRequest, ToolTarget};
+use tokio::sync::watch;
+use toolway::{
+    CallError, CallOptions, Consent, Host, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+};
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
@@ -156,46 +161,50 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             .map(|limit| limit.saturating_sub(start.elapsed())),
         ..CallOptions::new(Consent::Typed)
     };
-    let outcome = host.call(request, options).await.map_err(|error| {
-        let better = match &error {
-            CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
-            // Suggested the way it was typed.
-            CallError::Unknown {
-                target: ToolTarget::Key(_),
-                suggestion: Some(near),
-            } => snapshot
-                .catalog
-                .tools
-                .iter()
-                .find(|tool| tool.name == *near)
-                .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
-                .map(|line| format!("did you mean `{line}`?")),
-            CallError::Unavailable { state, .. } => wish.typed.and_then(|typed| typed.hint(state)),
-            _ => None,
-        };
-        let report = Report::from(match (error, wish.timeout) {
-            // The whole time counts, not what was left of it.
-            (
-                CallError::TimedOut {
+    let outcome = watched(context, host, request, options)
+        .await
+        .map_err(|error| {
+            let better = match &error {
+                CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
+                // Suggested the way it was typed.
+                CallError::Unknown {
+                    target: ToolTarget::Key(_),
+                    suggestion: Some(near),
+                } => snapshot
+                    .catalog
+                    .tools
+                    .iter()
+                    .find(|tool| tool.name == *near)
+                    .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
+                    .map(|line| format!("did you mean `{line}`?")),
+                CallError::Unavailable { state, .. } => {
+                    wish.typed.and_then(|typed| typed.hint(state))
+                }
+                _ => None,
+            };
+            let report = Report::from(match (error, wish.timeout) {
+                // The whole time counts, not what was left of it.
+                (
+                    CallError::TimedOut {
+                        server,
+                        tool,
+                        limit: TimeLimit::Whole,
+                        ..
+                    },
+                    Some(after),
+                ) => CallError::TimedOut {
                     server,
                     tool,
+                    after,
                     limit: TimeLimit::Whole,
-                    ..
                 },
-                Some(after),
-            ) => CallError::TimedOut {
-                server,
-                tool,
-                after,
-                limit: TimeLimit::Whole,
-            },
-            (error, _) => error,
-        });
-        match better {
-            Some(hint) => report.hint(hint),
-            None => report,
-        }
-    })?;
+                (error, _) => error,
+            });
+            match better {
+                Some(hint) => report.hint(hint),
+                None => report,
+            }
+        })?;
     let takes_some = schema["properties"]
         .as_object()
         .is_some_and(|known| !known.is_empty());
@@ -206,6 +215,35 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     } else {
         Exit::Success
     })
+}
+
+/// Makes the call; where there is a terminal, one that takes long says what is waited for.
+async fn watched(
+    context: &Context,
+    host: &Host,
+    request: ToolRequest,
+    mut options: CallOptions,
+) -> Result<ToolOutcome, CallError> {
+    if !context.output.can_animate() {
+        return host.call(request, options).await;
+    }
+    let what = match &request.target {
+        ToolTarget::Key(key) => format!("`{}` of server `{}`", key.tool, key.server),
+        ToolTarget::Exposed(name) => format!("`{name}`"),
+    };
+    let (newest, news) = watch::channel(None);
+    options.progress = Some(Arc::new(move |progress| {
+        newest.send_replace(Some(progress));
+    }));
+    let view = async {
+        // A terminal that cannot be drawn on is no reason to fail.
+        let _ = toolway_tui::wait(&what, news, io::stderr(), connect::view(context)).await;
+        std::future::pending().await
+    };
+    tokio::select! {
+        outcome = host.call(request, options) => outcome,
+        never = view => never,
+    }
 }
 
 /// The server by its name, if the plan lets it connect; otherwise why not.

@@ -120,7 +120,7 @@ mod tests {
             pass(100).await;
             insta::assert_snapshot!(
                 tape.screen().join("\n"),
-                @"⠦ waiting for `index` of server `docs`  2.1s  3 of 10: reading[2J pages"
+                @"⠦ waiting for `index` of server `docs`  2.1s  3 of 10: reading pages"
             );
         };
         tokio::select! {

@@ -16,7 +16,7 @@ use toolway_types::{ConnectionState, FailureKind, Scope, ServerName};
 use crate::commands::add::is_url;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Report;
+use crate::report::{Report, network_hint};
 use crate::signals::Signals;
 
 /// Which servers a command needs.
@@ -220,6 +220,9 @@ impl Typed {
                 _ => None,
             };
         };
+        if let Some(hint) = network_hint(failure) {
+            return Some(hint.to_owned());
+        }
         let hint = match (&self.what, failure.kind) {
             (_, FailureKind::TimedOut) => return None,
             // A secret may stand in it.

@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::net::TcpListener;
 use std::process::Stdio;
 
+use insta::assert_snapshot;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use toolway_testkit::{Script, TempHome};
+use serde_json::json;
+use toolway_testkit::{Script, ScriptedServer, TempHome};
 
-use crate::support::{command, home_with};
+use crate::support::{command, home_with, servers};
 
 /// Runs `toolway` with stderr on a terminal; gives what the terminal got, escapes and all.
 fn on_a_terminal(home: &TempHome, words: &[&str]) -> String {
@@ -56,4 +59,117 @@ fn a_call_that_takes_long_says_on_a_terminal_what_it_waits_for() {
         ),
         "{shown:?}"
     );
+}
+
+/// What `tools` says on stderr about one server of this type at this address.
+fn complaint(kind: &str, url: &str, variables: &[(&str, &str)]) -> String {
+    let home = TempHome::new();
+    home.write_settings(servers(&[("far", json!({ "type": kind, "url": url }))]));
+    let mut command = command(&home, &["tools", "far"]);
+    let output = home.run(command.envs(variables.iter().copied()));
+    assert_eq!(output.stdout, "");
+    // Ports differ from run to run.
+    let port = url.rsplit(':').next().unwrap().split('/').next().unwrap();
+    format!(
+        "{}exit {:?}\n",
+        output.stderr.replace(&format!(":{port}"), ":[PORT]"),
+        output.code
+    )
+}
+
+#[test]
+fn an_address_where_nothing_answers_is_named() {
+    assert_snapshot!(complaint("http", "http://127.0.0.1:9/mcp", &[]), @"
+    error: server `far` failed: cannot reach the server: 127.0.0.1:[PORT]: Connection refused
+    hint: is it up? check its address with `toolway get far`
+    exit Some(4)
+    ");
+    assert_snapshot!(complaint("sse", "http://127.0.0.1:9/sse", &[]), @"
+    error: server `far` failed: cannot reach the server: 127.0.0.1:[PORT]: Connection refused
+    hint: is it up? check its address with `toolway get far`
+    exit Some(4)
+    ");
+    assert_snapshot!(complaint("ws", "ws://127.0.0.1:9/", &[]), @"
+    error: server `far` failed: cannot reach the server: 127.0.0.1:[PORT]: Connection refused
+    hint: is it up? check its address with `toolway get far`
+    exit Some(4)
+    ");
+}
+
+#[test]
+fn a_proxy_that_is_down_is_blamed_instead_of_the_server() {
+    let down = [("HTTP_PROXY", "http://me:secret@127.0.0.1:9")];
+    assert_snapshot!(complaint("http", "http://far.invalid:7000/mcp", &down), @"
+    error: server `far` failed: cannot reach the server: through the proxy 127.0.0.1:9: Connection refused
+    hint: check `HTTPS_PROXY` and `HTTP_PROXY`; hosts in `NO_PROXY` are reached without one
+    exit Some(4)
+    ");
+    assert_snapshot!(complaint("ws", "ws://far.invalid:7000/mcp", &down), @"
+    error: server `far` failed: cannot reach the server: the proxy 127.0.0.1:9 cannot be reached: Connection refused
+    hint: check `HTTPS_PROXY` and `HTTP_PROXY`; hosts in `NO_PROXY` are reached without one
+    exit Some(4)
+    ");
+}
+
+#[test]
+fn a_wrong_type_or_scheme_says_which_one_is_right() {
+    let http = ScriptedServer::new(Script::default()).serve_http();
+    assert_snapshot!(complaint("sse", http.url(), &[]), @r#"
+    error: server `far` failed: the server answers HTTP 405 and opens no stream: its URL is wrong, or its entry needs `"type": "http"`
+    hint: check that it is an MCP server: `toolway get far`
+    exit Some(4)
+    "#);
+    let socket = http.url().replace("http:", "ws:");
+    assert_snapshot!(complaint("ws", &socket, &[]), @r#"
+    error: server `far` failed: the server answers HTTP 405 and opens no stream: its URL is wrong, or its entry needs `"type": "http"`
+    hint: check that it is an MCP server: `toolway get far`
+    exit Some(4)
+    "#);
+    let encrypted = http.url().replace("http:", "https:");
+    assert_snapshot!(complaint("http", &encrypted, &[]), @"
+    error: server `far` failed: cannot reach the server: 127.0.0.1:[PORT]: it ended the TLS handshake; if it speaks no TLS, its URL begins with `http:`
+    hint: is it up? check its address with `toolway get far`
+    exit Some(4)
+    ");
+}
+
+#[test]
+fn a_server_that_is_busy_is_not_called_something_else() {
+    let busy = ScriptedServer::new(Script {
+        http_status: Some(503),
+        ..Script::default()
+    })
+    .serve_http();
+    assert_snapshot!(complaint("http", busy.url(), &[]), @"
+    error: server `far` failed: the server answered HTTP 503 (busy or down)
+    hint: is it up? check its address with `toolway get far`
+    exit Some(4)
+    ");
+}
+
+#[test]
+fn a_server_that_accepts_and_says_nothing_is_given_up_after_a_time_that_is_named() {
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", mute.local_addr().unwrap());
+    let soon = [("MCP_TIMEOUT", "300")];
+    assert_snapshot!(complaint("http", &url, &soon), @"
+    error: server `far` failed: not connected after 0.3 s: it did not answer the handshake
+    hint: give it longer with the variable `MCP_TIMEOUT` (milliseconds)
+    exit Some(8)
+    ");
+    assert_snapshot!(complaint("sse", &url, &soon), @"
+    error: server `far` failed: not connected after 0.3 s: it did not answer the handshake
+    hint: give it longer with the variable `MCP_TIMEOUT` (milliseconds)
+    exit Some(8)
+    ");
+}
+
+#[test]
+fn a_file_of_certificates_that_is_missing_is_what_is_to_be_mended() {
+    let missing = [("NODE_EXTRA_CA_CERTS", "/nonexistent/authority.pem")];
+    assert_snapshot!(complaint("http", "https://127.0.0.1:9/mcp", &missing), @"
+    error: server `far` failed: cannot set up the HTTP client: cannot read certificates from `/nonexistent/authority.pem`: I/O error: No such file or directory (os error 2)
+    hint: mend that file, or the variable that names it
+    exit Some(4)
+    ");
 }

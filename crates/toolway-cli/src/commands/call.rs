@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         .inspect_err(|report| {
             // A server that is not known may stand in a file that could not be read.
             if report.exit == Exit::Configuration {
-                context.say_diagnoses(&plan);
+                context.say_unreadable(&plan);
             }
         })?;
     if typed.is_none() {
@@ -254,7 +254,7 @@ pub(crate) fn require_admitted(
 ) -> Result<ServerName, Report> {
     let Some(server) = plan.winner(name) else {
         require_known_scheme(name)?;
-        context.say_diagnoses(plan);
+        context.say_unreadable(plan);
         return Err(crate::context::unknown_server(plan, name));
     };
     let word = as_word(name);
@@ -275,7 +275,7 @@ pub(crate) fn require_admitted(
         Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
         Verdict::Invalid { .. } => (
             Exit::Configuration,
-            format!("mend the entry at {}", server.origin),
+            "mend it there, then check with `toolway doctor`".to_owned(),
         ),
         Verdict::Shadowed { by, .. } => (
             Exit::Configuration,
@@ -292,7 +292,21 @@ pub(crate) fn require_admitted(
         .verdict
         .reason()
         .unwrap_or_else(|| server.verdict.word());
-    Err(Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint))
+    let report = Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint);
+    Err(match &server.verdict {
+        // Where to mend it; other reasons name their own place.
+        Verdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
+        _ => report,
+    })
+}
+
+/// Where an entry is wrong: at the key that is, or where it begins.
+fn fault(server: &toolway_config::PlannedServer) -> &Origin {
+    server
+        .diagnoses
+        .iter()
+        .find_map(|found| found.origin.as_ref())
+        .unwrap_or(&server.origin)
 }
 
 fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
@@ -328,7 +342,7 @@ fn find_by_exposed(context: &Context, plan: &Plan, exposed: &str) -> Result<Serv
     if let Some(name) = names.first() {
         require_admitted(context, plan, name.as_str())
     } else {
-        context.say_diagnoses(plan);
+        context.say_unreadable(plan);
         let name = rest.split("__").next().unwrap_or(rest);
         Err(crate::context::unknown_server(plan, name))
     }

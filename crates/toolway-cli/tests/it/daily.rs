@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 use toolway_testkit::{Script, ScriptedServer, TempHome};
 
-use crate::support::{command, home_with, servers};
+use crate::support::{command, home_with, servers, toolway};
 
 /// Runs `toolway` with stderr on a terminal; gives what the terminal got, escapes and all.
 fn on_a_terminal(home: &TempHome, words: &[&str]) -> String {
@@ -171,5 +171,66 @@ fn a_file_of_certificates_that_is_missing_is_what_is_to_be_mended() {
     error: server `far` failed: cannot set up the HTTP client: cannot read certificates from `/nonexistent/authority.pem`: I/O error: No such file or directory (os error 2)
     hint: mend that file, or the variable that names it
     exit Some(4)
+    ");
+}
+
+/// A home whose settings hold this many entries without a command, and one that is fine.
+fn home_with_typos(count: usize) -> TempHome {
+    let home = TempHome::new();
+    let names: Vec<String> = (1..=count).map(|number| format!("typo{number}")).collect();
+    let mut entries: Vec<_> = names
+        .iter()
+        .map(|name| (name.as_str(), json!({ "comand": "true" })))
+        .collect();
+    entries.push(("fine", ScriptedServer::new(Script::default()).entry()));
+    home.write_settings(servers(&entries));
+    home
+}
+
+#[test]
+fn many_wrong_entries_are_counted_instead_of_filling_the_screen() {
+    let home = home_with_typos(6);
+    let listed = toolway(&home, &["list", "--no-connect"]);
+    assert_snapshot!(listed.stderr, @"
+    error: [HOME]/.config/toolway/settings.json:3: server `typo1`: neither `command` nor `url` is given
+    hint: rename `comand` to `command`
+    error: [HOME]/.config/toolway/settings.json:6: server `typo2`: neither `command` nor `url` is given
+    hint: rename `comand` to `command`
+    error: [HOME]/.config/toolway/settings.json:9: server `typo3`: neither `command` nor `url` is given
+    hint: rename `comand` to `command`
+    and 3 more findings like these
+    hint: see all of them with `toolway doctor`
+    ");
+}
+
+#[test]
+fn a_name_that_is_not_known_brings_up_no_other_servers_faults() {
+    let home = home_with_typos(2);
+    for words in [
+        &["reconnect", "nope"][..],
+        &["call", "nope", "echo"],
+        &["tools", "nope"],
+        &["get", "nope"],
+    ] {
+        let output = toolway(&home, words).expect_code(3);
+        assert_eq!(
+            output.stderr,
+            "error: no server named `nope` is configured\n\
+             hint: see what is configured with `toolway list --no-connect`\n",
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn an_entry_that_is_wrong_is_named_with_its_line() {
+    let home = home_with_typos(1);
+    assert_snapshot!(toolway(&home, &["call", "typo1", "echo"]), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `typo1` cannot be used: neither `command` nor `url` is given
+      at [HOME]/.config/toolway/settings.json:3
+    hint: rename `comand` to `command`
     ");
 }

@@ -289,7 +289,7 @@ impl From<CallError> for Report {
             }
             CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
                 Report::new(Exit::Connection, message).hint(format!(
-                    "see whether it still connects with `toolway tools {}`",
+                    "see what happened with `toolway logs {}`",
                     as_word(server.as_str())
                 ))
             }

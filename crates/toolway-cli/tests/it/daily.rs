@@ -234,3 +234,15 @@ fn an_entry_that_is_wrong_is_named_with_its_line() {
     hint: rename `comand` to `command`
     ");
 }
+
+#[test]
+fn a_server_that_dies_during_a_call_leads_to_its_log() {
+    let home = home_with(Script::default());
+    assert_snapshot!(toolway(&home, &["call", "chaos", "crash"]), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: the call of `crash` of server `chaos` did not get through: its process ended (exit status: 9)
+    hint: see what happened with `toolway logs chaos`
+    ");
+}

@@ -246,3 +246,18 @@ fn a_server_that_dies_during_a_call_leads_to_its_log() {
     hint: see what happened with `toolway logs chaos`
     ");
 }
+
+#[test]
+fn servers_that_did_not_reconnect_are_counted_in_a_sentence() {
+    let home = TempHome::new();
+    let nobody = json!({ "type": "http", "url": "http://127.0.0.1:9/" });
+    home.write_settings(servers(&[
+        ("a", nobody.clone()),
+        ("b", nobody.clone()),
+        ("c", nobody),
+    ]));
+    assert_snapshot!(toolway(&home, &["reconnect", "--all"]).stderr, @"
+    error: server `a` failed: cannot reach the server: 127.0.0.1:9: Connection refused; 2 more are not connected
+    hint: is it up? check its address with `toolway get a`
+    ");
+}

@@ -10,7 +10,7 @@ use std::path::Path;
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity};
+use toolway_types::{ConnectionState, Diagnosis, Failure, FailureKind, Severity};
 
 use crate::exit::Exit;
 
@@ -145,7 +145,7 @@ impl Report {
                         .iter()
                         .map(|line| format!("| {}", line.line())),
                 )
-                .hint(failure_hint(server, failure.kind))
+                .hint(failure_hint(server, failure))
             }
             ConnectionState::NeedsAuth { .. } => Report::needs_login(server),
             ConnectionState::Disabled { reason } => Report::new(
@@ -174,13 +174,40 @@ impl Report {
     }
 }
 
-fn failure_hint(server: &str, kind: FailureKind) -> String {
+/// What helps whichever server it is: the fault lies between this machine and the server.
+pub(crate) fn network_hint(failure: &Failure) -> Option<&'static str> {
+    // The reason is a sentence by now; these are the ones whose cure is a variable.
+    [
+        (
+            "not trusted here",
+            "if you trust it, name its authority's PEM file in `NODE_EXTRA_CA_CERTS`",
+        ),
+        (
+            "proxy",
+            "check `HTTPS_PROXY` and `HTTP_PROXY`; hosts in `NO_PROXY` are reached without one",
+        ),
+        (
+            "cannot read certificates",
+            "mend that file, or the variable that names it",
+        ),
+    ]
+    .into_iter()
+    .find(|(words, _)| failure.kind == FailureKind::Unreachable && failure.message.contains(words))
+    .map(|(_, hint)| hint)
+}
+
+fn failure_hint(server: &str, failure: &Failure) -> String {
+    if let Some(hint) = network_hint(failure) {
+        return hint.to_owned();
+    }
     let server = as_word(server);
-    match kind {
+    match failure.kind {
         FailureKind::Spawn => {
             format!("check the program with `toolway get {server}` and `toolway doctor`")
         }
-        FailureKind::Unreachable => format!("check the address with `toolway get {server}`"),
+        FailureKind::Unreachable => {
+            format!("is it up? check its address with `toolway get {server}`")
+        }
         FailureKind::TimedOut => {
             "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned()
         }
@@ -264,7 +291,7 @@ impl From<CallError> for Report {
             }
             CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
                 Report::new(Exit::Connection, message).hint(format!(
-                    "see whether it still connects with `toolway tools {}`",
+                    "see what happened with `toolway logs {}`",
                     as_word(server.as_str())
                 ))
             }

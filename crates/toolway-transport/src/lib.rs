@@ -12,6 +12,7 @@ pub mod in_process;
 pub mod sse;
 pub mod stdio;
 pub mod websocket;
+mod words;
 
 use std::time::Duration;
 

@@ -10,6 +10,7 @@
 mod bad_input;
 mod call;
 mod completions;
+mod daily;
 mod demo;
 mod hostile;
 mod import;

@@ -25,8 +25,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use super::{MAX_HEADER_LIST, MAX_HEADERS};
+use super::{MAX_HEADER_LIST, MAX_HEADERS, place};
 use crate::error::CloseReason;
+use crate::words;
 
 /// How long one address of a host may keep the next from being tried.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -88,7 +89,11 @@ impl Dialer {
             .ok()
             .and_then(|uri| self.proxies.intercept(&uri));
         let socket: Socket = match proxy {
-            None => Box::new(connect(host, port).await.map_err(|error| lost(&error))?),
+            None => Box::new(
+                connect(host, port)
+                    .await
+                    .map_err(|error| lost(url, &error))?,
+            ),
             Some(proxy) => self.tunnel(&proxy, host, port).await?,
         };
         if url.scheme() == "https" {
@@ -113,9 +118,11 @@ impl Dialer {
             Some("https") => (443, true),
             Some(_) => return Err(failed("must be an `http:` or `https:` one".to_owned())),
         };
-        let stream = connect(own_host, uri.port_u16().unwrap_or(default))
-            .await
-            .map_err(|error| failed(format!("cannot be reached: {error}")))?;
+        let own_port = uri.port_u16().unwrap_or(default);
+        let stream = connect(own_host, own_port).await.map_err(|error| {
+            let why = words::of(&error);
+            failed(format!("{own_host}:{own_port} cannot be reached: {why}"))
+        })?;
         let mut socket: Socket = Box::new(stream);
         if encrypted {
             socket = self.encrypt(socket, own_host).await?;
@@ -146,7 +153,7 @@ impl Dialer {
         let stream = TlsConnector::from(Arc::clone(&self.tls))
             .connect(name, socket)
             .await
-            .map_err(|error| CloseReason::lost(error.to_string()))?;
+            .map_err(|error| CloseReason::lost(words::of(&error)))?;
         Ok(Box::new(stream))
     }
 }
@@ -230,10 +237,10 @@ async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(first.unwrap_or_else(|| io::Error::other("the name has no address")))
 }
 
-fn lost(error: &io::Error) -> CloseReason {
+fn lost(url: &Url, error: &io::Error) -> CloseReason {
     CloseReason::Unreachable {
         refused: is_refusal(error),
-        message: error.to_string(),
+        message: format!("{}: {}", place(url), words::of(error)),
     }
 }
 

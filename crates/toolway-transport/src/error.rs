@@ -80,6 +80,8 @@ pub enum CloseReason {
         www_authenticate: Option<String>,
         /// The body, bounded.
         body: bytes::Bytes,
+        /// How long the server asks to be left alone (`Retry-After`).
+        retry_after: Option<Duration>,
     },
 }
 

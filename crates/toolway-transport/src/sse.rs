@@ -277,11 +277,13 @@ fn refusal(failure: SendFailure) -> CloseReason {
             status,
             www_authenticate,
             body,
+            retry_after,
             ..
         } => CloseReason::Refused {
             status,
             www_authenticate,
             body,
+            retry_after,
         },
         SendFailure::NotMcp { content_type } => CloseReason::Broken(format!(
             "the server answered `{}`, which is not an event stream",

@@ -58,7 +58,7 @@ pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
 }
 
 /// How long a server asks to be left alone: in seconds, or until a date.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));

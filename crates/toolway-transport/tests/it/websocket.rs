@@ -102,10 +102,20 @@ async fn refusals_are_told_apart() {
             status: code,
             www_authenticate: Some("Bearer realm=\"x\"".to_owned()),
             body: "log in".into(),
+            retry_after: None,
         };
         let url = server.url.replace("http:", "ws:");
         assert_eq!(open(&url).await.closed().await, refused);
     }
+    let server = Server::start(|_| reply("503 Busy", &[("retry-after", "120")], b"")).await;
+    let refused = CloseReason::Refused {
+        status: 503,
+        www_authenticate: None,
+        body: Bytes::new(),
+        retry_after: Some(Duration::from_mins(2)),
+    };
+    let url = server.url.replace("http:", "ws:");
+    assert_eq!(open(&url).await.closed().await, refused);
     // A captive portal, and one that sends elsewhere with the credentials.
     for (status, word) in [
         ("200 OK", "HTTP 200"),

@@ -162,7 +162,9 @@ fn is_exhausted(error: &std::io::Error) -> bool {
 /// The wait that the server asked for.
 pub(crate) fn asked_for(error: &ConnectError) -> Duration {
     let ConnectError::Request {
-        source: RequestError::Send(SendFailure::Status { retry_after, .. }),
+        source:
+            RequestError::Send(SendFailure::Status { retry_after, .. })
+            | RequestError::Closed(CloseReason::Refused { retry_after, .. }),
         ..
     } = error
     else {

@@ -112,4 +112,14 @@ fn what_cannot_get_better_is_final() {
 fn a_server_can_ask_for_a_pause_but_not_for_ever() {
     assert_eq!(asked_for(&status(200)), Duration::from_secs(200));
     assert_eq!(asked_for(&status(503)), LONGEST_ASKED);
+    let closed = ConnectError::Request {
+        method: "initialize",
+        source: RequestError::Closed(CloseReason::Refused {
+            status: 503,
+            www_authenticate: None,
+            body: bytes::Bytes::new(),
+            retry_after: Some(Duration::from_secs(7)),
+        }),
+    };
+    assert_eq!(asked_for(&closed), Duration::from_secs(7));
 }

@@ -271,6 +271,7 @@ fn refusal(failure: SendFailure) -> CloseReason {
         SendFailure::Unreachable { refused, message } => {
             CloseReason::Unreachable { refused, message }
         }
+        SendFailure::Certificate { fault, message } => CloseReason::Certificate { fault, message },
         SendFailure::Cut(message) => CloseReason::lost(message),
         SendFailure::TimedOut => CloseReason::lost("no answer in time"),
         SendFailure::Status {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolway_auth::challenge;
 use toolway_transport::{CloseReason, OpenError, SendFailure};
-use toolway_types::{Failure, FailureKind, Untrusted};
+use toolway_types::{CertificateFault, Failure, FailureKind, Untrusted};
 use toolway_wire::RpcError;
 
 /// Why one request has no result.
@@ -170,6 +170,9 @@ impl ConnectError {
                 | RequestError::Idle { .. }
                 | RequestError::Send(SendFailure::TimedOut) => FailureKind::TimedOut,
                 RequestError::Closed(reason) => kind_of(reason),
+                RequestError::Send(SendFailure::Certificate { fault, .. }) => {
+                    FailureKind::Certificate(*fault)
+                }
                 RequestError::Send(SendFailure::Unreachable { .. } | SendFailure::Cut(_)) => {
                     FailureKind::Unreachable
                 }
@@ -210,6 +213,7 @@ pub(crate) fn lost(reason: &CloseReason) -> Failure {
 fn kind_of(reason: &CloseReason) -> FailureKind {
     match reason {
         CloseReason::Unreachable { .. } => FailureKind::Unreachable,
+        CloseReason::Certificate { fault, .. } => FailureKind::Certificate(*fault),
         CloseReason::Refused { .. } => FailureKind::Protocol,
         CloseReason::Asked
         | CloseReason::Exited { .. }
@@ -224,6 +228,7 @@ fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
         CloseReason::Asked
         | CloseReason::Broken(_)
         | CloseReason::Unreachable { .. }
+        | CloseReason::Certificate { .. }
         | CloseReason::Refused { .. } => Vec::new(),
     }
 }
@@ -235,13 +240,20 @@ fn describe_close(reason: &CloseReason) -> String {
         CloseReason::EndOfStream { .. } => "the server closed the connection".to_owned(),
         CloseReason::Broken(message) => format!("the connection broke: {message}"),
         CloseReason::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
+        CloseReason::Certificate { fault, message } => about_certificate(*fault, message),
         CloseReason::Refused { status, .. } => format!("the server answered HTTP {status}"),
     }
+}
+
+/// What is wrong with a certificate; the details may quote it, and anybody can write one.
+pub(crate) fn about_certificate(fault: CertificateFault, details: &str) -> String {
+    format!("{fault} ({})", Untrusted::new(details).line())
 }
 
 fn describe_failure(failure: &SendFailure) -> String {
     match failure {
         SendFailure::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
+        SendFailure::Certificate { fault, message } => about_certificate(*fault, message),
         SendFailure::TimedOut => "no answer in time".to_owned(),
         SendFailure::Status { status, .. } => format!("the server answered HTTP {status}"),
         SendFailure::TooLarge { limit } => {

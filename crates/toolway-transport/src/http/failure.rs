@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::body::{Unread, bounded};
 use crate::client::dial::is_refusal;
+use crate::client::tls;
 use crate::error::SendFailure;
 
 /// How much of an error's body is kept.
@@ -72,6 +73,9 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 pub(super) fn unsent(error: &reqwest::Error) -> SendFailure {
     if error.is_timeout() && !error.is_connect() {
         return SendFailure::TimedOut;
+    }
+    if let Some((fault, message)) = tls::fault(error) {
+        return SendFailure::Certificate { fault, message };
     }
     let message = root_cause(error);
     if !error.is_connect() {

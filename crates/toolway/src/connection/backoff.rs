@@ -142,8 +142,10 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
                 SendFailure::NotMcp { .. }
                 | SendFailure::Encoded { .. }
                 | SendFailure::Redirected { .. }
-                | SendFailure::TooLarge { .. },
+                | SendFailure::TooLarge { .. }
+                | SendFailure::Certificate { .. },
             )
+            | RequestError::Closed(CloseReason::Certificate { .. })
             | RequestError::Malformed(_) => true,
             _ => false,
         },

@@ -322,6 +322,7 @@ fn is_fatal(error: &RequestError) -> bool {
         | RequestError::Send(
             SendFailure::TimedOut
             | SendFailure::Unreachable { .. }
+            | SendFailure::Certificate { .. }
             // The server does not know the session any more.
             | SendFailure::Status {
                 status: 404,

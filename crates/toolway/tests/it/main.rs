@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod certificates;
 mod eras;
 mod events;
 mod expiry;

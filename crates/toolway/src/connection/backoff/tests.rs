@@ -1,5 +1,7 @@
 //! The waits between attempts, and what is not tried again.
 
+use toolway_types::CertificateFault;
+
 use super::*;
 
 fn delays(backoff: &mut Backoff) -> Vec<(u32, Duration)> {
@@ -98,6 +100,17 @@ fn what_cannot_get_better_is_final() {
     }
     for code in [408, 425, 429, 500, 502, 503, 504] {
         assert!(!is_final(&status(code)), "{code}");
+    }
+    let (fault, message) = (CertificateFault::Expired, String::new());
+    for source in [
+        RequestError::Send(SendFailure::Certificate {
+            fault,
+            message: message.clone(),
+        }),
+        RequestError::Closed(CloseReason::Certificate { fault, message }),
+    ] {
+        let method = "initialize";
+        assert!(is_final(&ConnectError::Request { method, source }));
     }
     assert!(is_final(&ConnectError::Version {
         offered: Vec::new()

@@ -175,8 +175,8 @@ impl Reader {
                 .shared
                 .changes
                 .send_modify(|changes| changes.note(list)),
-            Inbound::TaskChanged(task) => {
-                if let Some(follower) = self.shared.followed().get(&task) {
+            Inbound::TaskChanged(id) | Inbound::PageDone(id) => {
+                if let Some(follower) = self.shared.followed().get(&id) {
                     follower.notify_one();
                 }
             }

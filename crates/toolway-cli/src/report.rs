@@ -10,7 +10,7 @@ use std::path::Path;
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, Diagnosis, Failure, FailureKind, Severity};
+use toolway_types::{CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity};
 
 use crate::exit::Exit;
 
@@ -208,6 +208,23 @@ fn failure_hint(server: &str, failure: &Failure) -> String {
         FailureKind::Unreachable => {
             format!("is it up? check its address with `toolway get {server}`")
         }
+        FailureKind::Certificate(fault) => match fault {
+            CertificateFault::Untrusted => {
+                "if you trust it, name a PEM file of its authority in the variable `NODE_EXTRA_CA_CERTS`".to_owned()
+            }
+            CertificateFault::Expired => {
+                "it has to be renewed at the server; check this machine's date as well".to_owned()
+            }
+            CertificateFault::NotYet => "check this machine's date".to_owned(),
+            CertificateFault::OtherName => {
+                format!("use the name that the certificate is for: `toolway get {server}`")
+            }
+            CertificateFault::Unusable => "it has to be replaced at the server".to_owned(),
+            CertificateFault::Ours => {
+                "name a PEM file with your certificate in the variable `TOOLWAY_CLIENT_CERT`"
+                    .to_owned()
+            }
+        },
         FailureKind::TimedOut => {
             "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned()
         }

@@ -6,7 +6,7 @@
 //! are made in [`dial`], by the same rules.
 
 pub(crate) mod dial;
-mod tls;
+pub(crate) mod tls;
 
 use std::fmt;
 use std::path::PathBuf;

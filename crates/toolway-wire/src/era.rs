@@ -82,6 +82,8 @@ pub mod method {
     pub const TASKS_CANCEL: &str = "tasks/cancel";
     /// Tasks extension: a task is further than before.
     pub const TASK_CHANGED: &str = "notifications/tasks";
+    /// A page that a person was sent to is dealt with (legacy).
+    pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
     /// Legacy: the client's roots changed.
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     /// Modern: the first message of a subscription.

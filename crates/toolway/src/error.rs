@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolway_auth::challenge;
 use toolway_transport::{CloseReason, OpenError, SendFailure};
-use toolway_types::{Failure, FailureKind, Untrusted};
+use toolway_types::{CertificateFault, Failure, FailureKind, Untrusted};
 use toolway_wire::RpcError;
 
 /// Why one request has no result.
@@ -170,6 +170,9 @@ impl ConnectError {
                 | RequestError::Idle { .. }
                 | RequestError::Send(SendFailure::TimedOut) => FailureKind::TimedOut,
                 RequestError::Closed(reason) => kind_of(reason),
+                RequestError::Send(SendFailure::Certificate { fault, .. }) => {
+                    FailureKind::Certificate(*fault)
+                }
                 RequestError::Send(
                     SendFailure::Unreachable { .. }
                     | SendFailure::Cut(_)
@@ -219,6 +222,7 @@ fn kind_of(reason: &CloseReason) -> FailureKind {
             status: 429 | 500..,
             ..
         } => FailureKind::Unreachable,
+        CloseReason::Certificate { fault, .. } => FailureKind::Certificate(*fault),
         CloseReason::Refused { .. } => FailureKind::Protocol,
         CloseReason::Asked
         | CloseReason::Exited { .. }
@@ -233,6 +237,7 @@ fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
         CloseReason::Asked
         | CloseReason::Broken(_)
         | CloseReason::Unreachable { .. }
+        | CloseReason::Certificate { .. }
         | CloseReason::Refused { .. } => Vec::new(),
     }
 }
@@ -244,6 +249,7 @@ fn describe_close(reason: &CloseReason) -> String {
         CloseReason::EndOfStream { .. } => "the server closed the connection".to_owned(),
         CloseReason::Broken(message) => format!("the connection broke: {message}"),
         CloseReason::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
+        CloseReason::Certificate { fault, message } => about_certificate(*fault, message),
         CloseReason::Refused { status, .. } => describe_refusal(*status),
     }
 }
@@ -278,9 +284,15 @@ fn describe_step(method: &str, source: &RequestError) -> String {
     }
 }
 
+/// What is wrong with a certificate; the details may quote it, and anybody can write one.
+pub(crate) fn about_certificate(fault: CertificateFault, details: &str) -> String {
+    format!("{fault} ({})", Untrusted::new(details).line())
+}
+
 fn describe_failure(failure: &SendFailure) -> String {
     match failure {
         SendFailure::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
+        SendFailure::Certificate { fault, message } => about_certificate(*fault, message),
         SendFailure::TimedOut => "no answer in time".to_owned(),
         SendFailure::Status { status, .. } => describe_status(*status),
         SendFailure::TooLarge { limit } => {

@@ -3,7 +3,7 @@
 //! Owns the handle that callers send requests through, once era, version and capabilities are
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests that are not
-//! answered at once), `inbound.rs` (what the server says on its own), `question.rs` and
+//! answered at once), `errand.rs` (legacy ones), `inbound.rs` (what the server says on its own), `question.rs` and
 //! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `progress.rs`,
 //! `patience.rs` (how long silence proves nothing), `subscription.rs` (what a modern server
 //! announces), `freshness.rs` (which answers may be used again).
@@ -31,6 +31,7 @@ use crate::respondent::Counterpart;
 
 mod correlator;
 mod declared;
+mod errand;
 pub(crate) mod freshness;
 mod inbound;
 mod legacy;
@@ -202,10 +203,7 @@ impl Session {
         } = options;
         let deadline = Deadline::new(timeout, idle);
         match self.0.facts.era {
-            Era::Legacy => self
-                .legacy_request(method, params, deadline, progress)
-                .await
-                .map_err(refine),
+            Era::Legacy => errand::drive(self, method, &params, deadline, progress).await,
             Era::Modern => {
                 let request = modern::Request {
                     method,
@@ -222,7 +220,7 @@ impl Session {
     async fn legacy_request(
         &self,
         method: &str,
-        params: Box<RawValue>,
+        params: &RawValue,
         deadline: Deadline,
         progress: Option<ProgressSink>,
     ) -> Result<Box<RawValue>, RequestError> {
@@ -232,17 +230,16 @@ impl Session {
             ..
         } = &*self.0;
         let id = correlator.reserve();
-        let params = if progress.is_some() || deadline.wants_signs_of_life() {
-            Meta::new()
-                .with_progress_token(id)
-                .splice(Some(&params))
-                .map_err(|error| RequestError::Malformed(error.to_string()))?
+        let with_token = if progress.is_some() || deadline.wants_signs_of_life() {
+            let spliced = Meta::new().with_progress_token(id).splice(Some(params));
+            Some(spliced.map_err(|error| RequestError::Malformed(error.to_string()))?)
         } else {
-            params
+            None
         };
+        let params = with_token.as_deref().unwrap_or(params);
         let exchange = correlator::Exchange {
             id,
-            bytes: envelope::request(id, method, &params),
+            bytes: envelope::request(id, method, params),
             headers: version_header.clone(),
             deadline,
             progress,

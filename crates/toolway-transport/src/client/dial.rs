@@ -3,6 +3,7 @@
 //! Owns reaching a host directly or through a proxy's tunnel, TLS on top, and the one exchange
 //! after which the connection is ours. Trust, proxies and names are the HTTP client's.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use super::{MAX_HEADER_LIST, MAX_HEADERS, place};
+use super::{MAX_HEADER_LIST, MAX_HEADERS, place, tls};
 use crate::error::CloseReason;
 use crate::words;
 
@@ -125,7 +126,15 @@ impl Dialer {
         })?;
         let mut socket: Socket = Box::new(stream);
         if encrypted {
-            socket = self.encrypt(socket, own_host).await?;
+            socket = self
+                .encrypt(socket, own_host)
+                .await
+                .map_err(|reason| match reason {
+                    CloseReason::Certificate { message, .. } => {
+                        failed(format!("has a certificate that cannot be used: {message}"))
+                    }
+                    other => other,
+                })?;
         }
         let authority = format!("{host}:{port}");
         let mut request = Request::builder()
@@ -153,7 +162,7 @@ impl Dialer {
         let stream = TlsConnector::from(Arc::clone(&self.tls))
             .connect(name, socket)
             .await
-            .map_err(|error| CloseReason::lost(words::of(&error)))?;
+            .map_err(|error| broken(&error))?;
         Ok(Box::new(stream))
     }
 }
@@ -164,7 +173,7 @@ pub(crate) async fn take_over(
     request: Request<Empty<Bytes>>,
 ) -> Result<Taken, CloseReason> {
     let is_tunnel = request.method() == Method::CONNECT;
-    let broken = |error: hyper::Error| CloseReason::lost(error.to_string());
+    let broken = |error: hyper::Error| broken(&error);
     let (mut sender, connection) = http1::Builder::new()
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEADER_LIST as usize)
@@ -235,6 +244,14 @@ async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
         }
     }
     Err(first.unwrap_or_else(|| io::Error::other("the name has no address")))
+}
+
+/// A connection that was made and then broke, or whose encryption failed.
+fn broken(error: &(dyn Error + 'static)) -> CloseReason {
+    match tls::fault(error) {
+        Some((fault, message)) => CloseReason::Certificate { fault, message },
+        None => CloseReason::lost(words::of(error)),
+    }
 }
 
 fn lost(url: &Url, error: &io::Error) -> CloseReason {

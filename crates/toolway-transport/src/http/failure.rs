@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::body::{Unread, bounded};
 use crate::client::dial::is_refusal;
-use crate::client::place;
+use crate::client::{place, tls};
 use crate::error::SendFailure;
 use crate::words;
 
@@ -60,7 +60,7 @@ pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
 }
 
 /// How long a server asks to be left alone: in seconds, or until a date.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -74,6 +74,9 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure {
     if error.is_timeout() && !error.is_connect() {
         return SendFailure::TimedOut;
+    }
+    if let Some((fault, message)) = tls::fault(error) {
+        return SendFailure::Certificate { fault, message };
     }
     let message = root_cause(error);
     if !error.is_connect() {

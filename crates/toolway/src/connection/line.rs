@@ -22,7 +22,7 @@ use toolway_types::{ConnectionState, Era, Untrusted};
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
-use crate::error::RequestError;
+use crate::error::{RequestError, about_certificate};
 use crate::session::{Delivery, RequestOptions, Session};
 
 /// How many broken requests in a row end a connection.
@@ -128,6 +128,10 @@ impl Standing {
                 refused: true,
                 message,
             })) => self.cast_doubt(Doubt::Unreachable(message.clone())),
+            // The next connection finds out, and says what is to be done.
+            Err(RequestError::Send(SendFailure::Certificate { fault, message })) => {
+                self.cast_doubt(Doubt::Unreachable(about_certificate(*fault, message)));
+            }
             Err(RequestError::Send(
                 SendFailure::Unreachable { message, .. } | SendFailure::Cut(message),
             )) => {

@@ -234,7 +234,8 @@ impl Correlator {
         }
     }
 
-    /// Has `news` notified whenever the server speaks of this task.
+    /// Has `news` notified whenever the server speaks of this task, or of this page in the era
+    /// without tasks.
     pub(super) fn follow(&self, task: &str) -> Arc<Notify> {
         let mut followed = self.shared.followed();
         Arc::clone(followed.entry(task.to_owned()).or_default())

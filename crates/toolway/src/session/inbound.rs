@@ -47,6 +47,8 @@ pub(super) enum Inbound {
     Updated(String),
     /// A task is further than before.
     TaskChanged(String),
+    /// The page of this elicitation is dealt with.
+    PageDone(String),
     /// We answer this at once.
     Reply(Bytes),
     /// Somebody has to be asked before we answer this.
@@ -257,6 +259,10 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
             Some(id) => Inbound::TaskChanged(id),
             None => Inbound::Nothing,
         },
+        method::ELICITATION_COMPLETE => match params.and_then(dealt_with) {
+            Some(id) => Inbound::PageDone(id),
+            None => Inbound::Nothing,
+        },
         method::CANCELLED => match params.and_then(withdrawn) {
             Some(id) => Inbound::Withdrawn(id),
             None => Inbound::Nothing,
@@ -266,6 +272,16 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
             Inbound::Nothing
         }
     }
+}
+
+fn dealt_with(params: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Complete {
+        #[serde(rename = "elicitationId")]
+        id: String,
+    }
+    let complete: Complete = serde_json::from_str(params.get()).ok()?;
+    Some(complete.id)
 }
 
 fn updated(params: &RawValue) -> Option<String> {

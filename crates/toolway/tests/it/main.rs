@@ -9,6 +9,7 @@
 
 mod asking;
 mod between;
+mod certificates;
 mod contained;
 mod ending;
 mod eras;

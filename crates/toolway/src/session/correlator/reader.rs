@@ -193,8 +193,8 @@ impl Reader {
                 .send_modify(|changes| changes.note(list)),
             // Nobody may listen.
             Inbound::Updated(uri) => drop(self.shared.updates.send(Untrusted::new(uri))),
-            Inbound::TaskChanged(task) => {
-                if let Some(follower) = self.shared.followed().get(&task) {
+            Inbound::TaskChanged(id) | Inbound::PageDone(id) => {
+                if let Some(follower) = self.shared.followed().get(&id) {
                     follower.notify_one();
                 }
             }

@@ -1,3 +1,6 @@
+//! The proxy between a client and a server that echoes: delays, cuts and refusals, byte by byte.
+//! What they do to a connection is tested where connections are.
+
 use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
 

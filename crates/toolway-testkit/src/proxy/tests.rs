@@ -1,3 +1,5 @@
+//! The proxy against real sockets: what passes through it, and what each fault does to it.
+
 use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
 

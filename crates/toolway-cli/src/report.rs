@@ -179,10 +179,6 @@ pub(crate) fn network_hint(failure: &Failure) -> Option<&'static str> {
     // The reason is a sentence by now; these are the ones whose cure is a variable.
     [
         (
-            "not trusted here",
-            "if you trust it, name its authority's PEM file in `NODE_EXTRA_CA_CERTS`",
-        ),
-        (
             "proxy",
             "check `HTTPS_PROXY` and `HTTP_PROXY`; hosts in `NO_PROXY` are reached without one",
         ),

@@ -5,8 +5,6 @@
 use std::error::Error;
 use std::io;
 
-use rustls::CertificateError;
-
 /// One cause, without error numbers and without names out of a library's source.
 pub(crate) fn of(cause: &(dyn Error + 'static)) -> String {
     let io_error = cause.downcast_ref::<io::Error>();
@@ -36,42 +34,18 @@ fn plain(text: &str) -> String {
     }
 }
 
+/// What is wrong with TLS, other than with a certificate: those are told apart in `client/tls.rs`.
 fn of_tls(error: &rustls::Error) -> String {
-    let certificate = match error {
-        rustls::Error::InvalidCertificate(certificate) => certificate,
+    match error {
         rustls::Error::InvalidMessage(_) => {
-            return "it does not speak TLS; if it should not, its URL begins with `http:`"
-                .to_owned();
+            "it does not speak TLS; if it should not, its URL begins with `http:`".to_owned()
         }
-        other => return other.to_string(),
-    };
-    match certificate {
-        CertificateError::UnknownIssuer => {
-            "its certificate comes from an authority that is not trusted here".to_owned()
-        }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired".to_owned()
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet; is this machine's clock right?".to_owned()
-        }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "its certificate is not valid for this name".to_owned()
-        }
-        CertificateError::Revoked => "its certificate was revoked".to_owned(),
-        // A library's debug text follows the kind; the usual cause is a certificate that signed
-        // itself.
-        CertificateError::Other(_) => {
-            "its certificate is not trusted here (self-signed?)".to_owned()
-        }
-        other => format!("its certificate is not trusted here: {other}"),
+        other => other.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     #[test]
@@ -79,28 +53,18 @@ mod tests {
         let refused = io::Error::from_raw_os_error(rustix::io::Errno::CONNREFUSED.raw_os_error());
         let unknown =
             io::Error::other("failed to lookup address information: Name or service not known");
-        let own = rustls::Error::InvalidCertificate(CertificateError::Other(rustls::OtherError(
-            Arc::new(io::Error::other("CaUsedAsEndEntity")),
-        )));
-        let stranger = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let no_tls = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
         let plain_http = io::Error::new(io::ErrorKind::UnexpectedEof, "tls handshake eof");
-        let said: Vec<String> = [
-            refused,
-            unknown,
-            io::Error::other(own),
-            io::Error::other(stranger),
-            plain_http,
-        ]
-        .iter()
-        .map(|error| of(error))
-        .collect();
+        let said: Vec<String> = [refused, unknown, io::Error::other(no_tls), plain_http]
+            .iter()
+            .map(|error| of(error))
+            .collect();
         assert_eq!(
             said,
             [
                 "Connection refused",
                 "the name cannot be resolved: Name or service not known",
-                "its certificate is not trusted here (self-signed?)",
-                "its certificate comes from an authority that is not trusted here",
+                "it does not speak TLS; if it should not, its URL begins with `http:`",
                 "it ended the TLS handshake; if it speaks no TLS, its URL begins with `http:`",
             ]
         );

@@ -1,3 +1,5 @@
+//! The proxy against a server that says back what it hears; what hosts make of it is theirs.
+
 use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
 

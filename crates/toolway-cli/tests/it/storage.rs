@@ -112,6 +112,11 @@ fn files_of(directory: &Path) -> BTreeMap<String, String> {
     files
 }
 
+#[expect(clippy::print_stderr, reason = "a test that did not run must say so")]
+fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
 /// Whether a namespace with a file system of its own can be had here.
 fn has_disks() -> bool {
     let mount = "mount -t tmpfs -o size=4k none /tmp";
@@ -120,7 +125,7 @@ fn has_disks() -> bool {
         .output()
         .is_ok_and(|output| output.status.success());
     if !works {
-        eprintln!("skipped: this machine allows no file systems in a namespace");
+        skipped("this machine allows no file systems in a namespace");
     }
     works
 }
@@ -128,7 +133,7 @@ fn has_disks() -> bool {
 fn has_strace() -> bool {
     let works = Path::new("/usr/bin/strace").exists();
     if !works {
-        eprintln!("skipped: strace is not installed");
+        skipped("strace is not installed");
     }
     works
 }

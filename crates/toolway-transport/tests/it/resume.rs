@@ -36,7 +36,10 @@ static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| after(None));
 fn after(id: Option<&str>) -> Vec<u8> {
     let skipped = match id {
         None => 0,
-        Some(id) => 1 + RECORDED.iter().position(|(known, _)| *known == id).unwrap(),
+        Some(id) => {
+            let place = RECORDED.iter().position(|(known, _)| *known == id);
+            1 + place.expect("an id that was sent")
+        }
     };
     RECORDED[skipped..]
         .iter()
@@ -91,14 +94,12 @@ async fn outcome(url: &str, outgoing: Outgoing) -> (Vec<String>, Option<SendFail
 }
 
 fn name(bytes: &[u8]) -> String {
-    let message: Value = serde_json::from_slice(bytes).unwrap();
-    match message["method"].as_str() {
-        Some(method) => method.to_owned(),
-        None => {
-            assert_eq!(message["result"], json!({ "text": "fünf" }));
-            "answer".to_owned()
-        }
+    let message: Value = serde_json::from_slice(bytes).expect("JSON");
+    if let Some(method) = message["method"].as_str() {
+        return method.to_owned();
     }
+    assert_eq!(message["result"], json!({ "text": "fünf" }));
+    "answer".to_owned()
 }
 
 fn modern() -> Outgoing {

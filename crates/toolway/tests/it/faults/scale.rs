@@ -58,6 +58,7 @@ fn count(picture: &HostSnapshot, servers: &[String], state: &str) -> usize {
         .count()
 }
 
+#[expect(clippy::print_stdout, reason = "the times are what one looks at")]
 async fn a_hundred_servers(late: Duration, timeout: Duration) {
     let check = LeakCheck::begin();
     let home = Home::new();

@@ -76,6 +76,8 @@ pub struct CallOptions {
     pub idle_timeout: Option<Duration>,
     /// Where news of a long call goes.
     pub progress: Option<ProgressSink>,
+    /// Who asks, for the audit: the front-end's own word.
+    pub caller: Option<Arc<str>>,
 }
 
 impl CallOptions {
@@ -86,6 +88,7 @@ impl CallOptions {
             timeout: None,
             idle_timeout: None,
             progress: None,
+            caller: None,
         }
     }
 }
@@ -98,6 +101,7 @@ impl fmt::Debug for CallOptions {
             .field("timeout", &self.timeout)
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
+            .field("caller", &self.caller)
             .finish()
     }
 }

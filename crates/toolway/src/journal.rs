@@ -17,6 +17,7 @@ mod message;
 mod read;
 mod redact;
 mod secrets;
+mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -31,14 +32,14 @@ use tokio::sync::oneshot;
 use toolway_types::{Secret, ServerName, Untrusted};
 use tracing::warn;
 
-use file::LogFile;
 use message::Piece;
 use redact::Redactor;
 
-pub(crate) use file::{file_stem, open_directory as open_private_directory};
+pub(crate) use file::{LogFile, file_stem, open_directory as open_private_directory};
 pub use line::{Kind, Line, timestamp};
 pub use read::{Follower, logged_servers, read_last};
 pub use secrets::secrets_of;
+pub(crate) use tail::Tail;
 
 /// How many lines may wait to be written, and how many bytes they may hold together.
 const QUEUE_LINES: usize = 1024;
@@ -120,7 +121,7 @@ impl Journal {
                 redactor: Redactor::new(&secrets),
                 dropped: AtomicU64::new(0),
                 page: Mutex::new(Page {
-                    file: LogFile::new(self.shared.directory.clone(), server),
+                    file: LogFile::new(self.shared.directory.clone(), file::file_name(server)),
                     continued: false,
                 }),
             }),

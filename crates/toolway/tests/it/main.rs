@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod audit;
 mod eras;
 mod events;
 mod expiry;

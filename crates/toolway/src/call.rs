@@ -75,6 +75,8 @@ pub struct CallOptions {
     pub idle_timeout: Option<Duration>,
     /// Where news of a long call goes.
     pub progress: Option<ProgressSink>,
+    /// Who asks, for the audit: the front-end's own word.
+    pub caller: Option<Arc<str>>,
 }
 
 impl CallOptions {
@@ -85,6 +87,7 @@ impl CallOptions {
             timeout: None,
             idle_timeout: None,
             progress: None,
+            caller: None,
         }
     }
 }
@@ -97,6 +100,7 @@ impl fmt::Debug for CallOptions {
             .field("timeout", &self.timeout)
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
+            .field("caller", &self.caller)
             .finish()
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use toolway_config::permission::{Hooks, Permissions};
 
+use crate::audit::Entry;
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 
@@ -55,12 +56,24 @@ impl Dispatch<'_> {
         request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
+        self.noted(request, options, &mut Entry::none()).await
+    }
+
+    /// As [`Dispatch::call`], writing down on the way which tool it was and who let it run.
+    pub(crate) async fn noted(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+        entry: &mut Entry,
+    ) -> Result<ToolOutcome, CallError> {
         let call =
             resolve::resolve(&self.catalog, request).map_err(|error| self.or_unavailable(error))?;
+        entry.resolved(call.tool());
         let call = validate::validate(call)?;
         let call = hooks::run(call, self.hooks)?;
         let call =
             permission::permit(call, self.permissions, options.consent, self.prompter).await?;
+        entry.granted(call.grant());
         let answer = send::send(call, self.lines, &options, self.limits).await?;
         result::finish(answer, self.output_dir).await
     }

@@ -22,6 +22,7 @@ use toolway_types::{ConnectionState, ServerName, Untrusted};
 
 pub use self::offers::{PromptOutcome, ResourceOutcome};
 pub use self::options::HostOptions;
+use crate::audit::{Audit, Entry};
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -47,6 +48,7 @@ pub struct Host {
     only: Option<Vec<ServerName>>,
     replan: Option<Replan>,
     journal: Option<Journal>,
+    audit: Option<Audit>,
     prompter: Option<Arc<dyn Prompter>>,
     output_dir: PathBuf,
     roots: watch::Sender<Arc<[Root]>>,
@@ -102,6 +104,7 @@ impl Host {
             only: options.only,
             replan: options.replan,
             journal: options.journal,
+            audit: options.audit,
             prompter: options.prompter,
             output_dir: options.output_dir,
             roots,
@@ -197,6 +200,21 @@ impl Host {
         request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
+        let mut entry = match &self.audit {
+            Some(audit) => audit.begin(&request, &options),
+            None => Entry::none(),
+        };
+        let outcome = self.carry(request, options, &mut entry).await;
+        entry.finish(&outcome).await;
+        outcome
+    }
+
+    async fn carry(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+        entry: &mut Entry,
+    ) -> Result<ToolOutcome, CallError> {
         self.await_server(&request.target, &options).await?;
         let picture = self.snapshot();
         let settings = &picture.settings;
@@ -209,7 +227,7 @@ impl Host {
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
         };
-        dispatch.call(request, options).await
+        dispatch.noted(request, options, entry).await
     }
 
     /// Waits for the server that a call names, if it is on its way.
@@ -266,6 +284,9 @@ impl Host {
         self.keeper.end().await;
         if let Some(journal) = &self.journal {
             journal.flush().await;
+        }
+        if let Some(audit) = &self.audit {
+            audit.flush().await;
         }
     }
 }

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+pub mod audit;
 pub mod call;
 pub mod catalog;
 mod connection;
@@ -45,6 +46,7 @@ mod supervisor;
 mod tasks;
 pub mod watch;
 
+pub use audit::Audit;
 pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
     Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,

@@ -10,6 +10,7 @@ use toolway_transport::client::ClientOptions;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
+use crate::audit::Audit;
 use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::connection::{InProcessServer, RetryFirst};
@@ -50,6 +51,8 @@ pub struct HostOptions {
     pub era_memory: Option<PathBuf>,
     /// Where it is written down what servers log and what is said to them; nowhere without one.
     pub journal: Option<Journal>,
+    /// Where every call is written down; nowhere without one.
+    pub audit: Option<Audit>,
     /// The clocks that tell whether the machine slept.
     pub clock: Arc<dyn Clock>,
 }
@@ -72,6 +75,7 @@ impl Default for HostOptions {
             replan: None,
             era_memory: None,
             journal: None,
+            audit: None,
             clock: Arc::new(SystemClock),
         }
     }

@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod audit;
 mod between;
 mod certificates;
 mod contained;

@@ -11,6 +11,7 @@ mod bad_input;
 mod call;
 mod completions;
 mod demo;
+mod hooks;
 mod hostile;
 mod import;
 mod listing;

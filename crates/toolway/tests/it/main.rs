@@ -13,6 +13,7 @@ mod events;
 mod expiry;
 mod faults;
 mod healing;
+mod hooks;
 mod host;
 mod http;
 mod lifecycle;

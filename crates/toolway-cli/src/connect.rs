@@ -36,7 +36,10 @@ pub(crate) fn with_host<T>(
 ) -> Result<T, Report> {
     if let Wanted::Only(name) = wanted {
         // The others have no part in this run, so the live view does not speak of them either.
-        plan.servers.retain(|server| server.name == name);
+        // A server whose tool is a hook has.
+        let hooks: Vec<&str> = plan.hooks.servers().collect();
+        plan.servers
+            .retain(|server| server.name == name || hooks.contains(&server.name.as_str()));
     }
     let options = host_options(context);
     block_on(async {

@@ -28,6 +28,7 @@ use crate::call::{
 };
 use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
+use crate::dispatch::hooks::RunnerOwner;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
 use crate::respondent::Root;
@@ -50,6 +51,7 @@ pub struct Host {
     journal: Option<Journal>,
     audit: Option<Audit>,
     prompter: Option<Arc<dyn Prompter>>,
+    hooks: RunnerOwner,
     output_dir: PathBuf,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
@@ -63,25 +65,35 @@ impl Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let (roots, current_roots) = watch::channel(Arc::from(options.roots));
         let keeper = options.keeper.clone();
+        let open = OpenOptions {
+            client: Client::new(options.http),
+            shield: options.shield,
+            keeper: options.keeper,
+            ..OpenOptions::default()
+        };
+        let limits = plan.limits.clone();
+        let settings = settings(plan);
+        let mut hooks = RunnerOwner::new(
+            options.hooks,
+            open.clone(),
+            options.output_dir.clone(),
+            Arc::clone(&settings),
+        );
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
                 &options.client_version,
             )),
             respondent: options.respondent,
+            hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
-            open: OpenOptions {
-                client: Client::new(options.http),
-                shield: options.shield,
-                keeper: options.keeper,
-                ..OpenOptions::default()
-            },
+            open,
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
-            connect_timeout: plan.limits.connect_timeout,
-            local: connection::slots(plan.limits.local_batch),
-            remote: connection::slots(plan.limits.remote_batch),
+            connect_timeout: limits.connect_timeout,
+            local: connection::slots(limits.local_batch),
+            remote: connection::slots(limits.remote_batch),
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
@@ -90,12 +102,13 @@ impl Host {
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
         let (supervisor, handle) = Supervisor::start(
             members,
-            settings(plan),
+            settings,
             context,
             events.clone(),
             options.clock,
             stop.clone(),
         );
+        hooks.follow(handle.pictures.clone());
         Host {
             pictures: handle.pictures,
             requests: handle.requests,
@@ -106,6 +119,7 @@ impl Host {
             journal: options.journal,
             audit: options.audit,
             prompter: options.prompter,
+            hooks,
             output_dir: options.output_dir,
             roots,
             stop,
@@ -222,6 +236,7 @@ impl Host {
             catalog: Arc::clone(&picture.catalog),
             permissions: &settings.permissions,
             hooks: &settings.hooks,
+            runner: self.hooks.runner(),
             lines: &*picture,
             prompter: self.prompter.as_deref(),
             limits: picture.general_limits(),
@@ -280,6 +295,7 @@ impl Host {
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
+        drop(self.hooks);
         // A server whose start was given up half-way has nobody else who waits for its end.
         self.keeper.end().await;
         if let Some(journal) = &self.journal {

@@ -54,6 +54,7 @@ pub use call::{
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
+pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};

@@ -13,6 +13,7 @@ mod call;
 mod completions;
 mod daily;
 mod demo;
+mod hooks;
 mod hostile;
 mod import;
 mod listing;

@@ -14,6 +14,7 @@ use crate::audit::Audit;
 use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::connection::{InProcessServer, RetryFirst};
+use crate::dispatch::hooks::LibraryHook;
 use crate::event::Replan;
 use crate::journal::Journal;
 use crate::respondent::{Respondent, Root};
@@ -26,6 +27,9 @@ pub struct HostOptions {
     pub only: Option<Vec<ServerName>>,
     /// Who asks a person, where someone can.
     pub prompter: Option<Arc<dyn Prompter>>,
+    /// Hooks that are functions of this program. They run beside the configured ones, and where
+    /// order counts, after them.
+    pub hooks: Vec<LibraryHook>,
     /// The name servers see.
     pub client_name: String,
     /// The version servers see.
@@ -63,6 +67,7 @@ impl Default for HostOptions {
             in_process: Vec::new(),
             only: None,
             prompter: None,
+            hooks: Vec::new(),
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
             respondent: None,

@@ -18,6 +18,7 @@ mod events;
 mod expiry;
 mod faults;
 mod healing;
+mod hooks;
 mod host;
 mod http;
 mod lifecycle;

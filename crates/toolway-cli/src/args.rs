@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use toolway_config::Flags;
 
 use crate::commands::{
-    add, add_json, approve, call, completions, demo, doctor, explain, generate_docs, get, import,
-    list, logs, man, reconnect, remove, switch, tools,
+    add, add_json, approve, audit, call, completions, demo, doctor, explain, generate_docs, get,
+    import, list, logs, man, reconnect, remove, switch, tools,
 };
 use crate::exit;
 
@@ -106,6 +106,7 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     Doctor(doctor::DoctorArgs),
     Logs(logs::LogsArgs),
+    Audit(audit::AuditArgs),
     Reconnect(reconnect::ReconnectArgs),
     Tools(tools::ToolsArgs),
     Call(call::CallArgs),

@@ -4,6 +4,7 @@
 pub(crate) mod add;
 pub(crate) mod add_json;
 pub(crate) mod approve;
+pub(crate) mod audit;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod demo;

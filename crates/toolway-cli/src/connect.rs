@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use toolway::keeper::Keeper;
-use toolway::{Host, HostOptions, Journal, Protected, Protection, Shield};
+use toolway::{Audit, Host, HostOptions, Journal, Protected, Protection, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
@@ -36,7 +36,10 @@ pub(crate) fn with_host<T>(
 ) -> Result<T, Report> {
     if let Wanted::Only(name) = wanted {
         // The others have no part in this run, so the live view does not speak of them either.
-        plan.servers.retain(|server| server.name == name);
+        // A server whose tool is a hook has.
+        let hooks: Vec<&str> = plan.hooks.servers().collect();
+        plan.servers
+            .retain(|server| server.name == name || hooks.contains(&server.name.as_str()));
     }
     let options = host_options(context);
     block_on(async {
@@ -79,6 +82,11 @@ impl State<'_> {
         self.0.environment.state_home().join("logs")
     }
 
+    /// Every call that was asked for.
+    pub(crate) fn audit(&self) -> PathBuf {
+        self.0.environment.state_home().join("audit")
+    }
+
     /// Which era each server spoke last time.
     pub(crate) fn eras(&self) -> PathBuf {
         self.0.environment.state_home().join("eras.json")
@@ -103,7 +111,29 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         shield: shield(context),
         keeper: Keeper::same_program(),
         journal: Some(Journal::in_directory(State(context).logs())),
+        audit: audit(context),
         ..HostOptions::default()
+    }
+}
+
+/// Who this program is in the audit.
+pub(crate) const CALLER: &str = "cli";
+
+/// Where calls are written down, and how much of them, as `TOOLWAY_AUDIT` says.
+fn audit(context: &Context) -> Option<Audit> {
+    let audit = Audit::in_directory(State(context).audit());
+    match context.environment.var("TOOLWAY_AUDIT") {
+        None | Some("" | "calls") => Some(audit),
+        Some("off") => None,
+        Some("arguments") => Some(audit.with_arguments()),
+        Some("results") => Some(audit.with_arguments().with_results()),
+        Some(other) => {
+            context.output.say(&format!(
+                "warning: `TOOLWAY_AUDIT` is `{other}`, which is none of off, calls, arguments \
+                 and results; calls are written down without either"
+            ));
+            Some(audit)
+        }
     }
 }
 

@@ -326,7 +326,9 @@ fn refused_hint(by: &RefusedBy) -> String {
         RefusedBy::Unreadable { origin } => {
             format!("mend the file at {origin}; `toolway doctor` says what is wrong there")
         }
-        RefusedBy::Hook { origin } => format!("take the hook out at {origin}"),
+        RefusedBy::Hook { origin, .. } => {
+            format!("mend the hook at {origin}, or take it out; `toolway doctor` lists all hooks")
+        }
         RefusedBy::Person => "nothing was sent".to_owned(),
         RefusedBy::NobodyToAsk { .. } => "allow it with a rule in `permissions.allow`".to_owned(),
     }

@@ -21,7 +21,10 @@ mod tests;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, ToolKey};
 
-pub use hooks::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Hooks};
+pub use hooks::{
+    BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
+    names_of_tool,
+};
 pub use predicate::Hints;
 
 use predicate::Truth;

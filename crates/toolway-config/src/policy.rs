@@ -16,6 +16,7 @@ use crate::Environment;
 use crate::approval::{Standing, decide};
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
+use crate::permission::HookPlace;
 use crate::plan::{Limits, Plan, PlannedServer, Verdict, call_settings, managed_env};
 use crate::raw::{Settings, Source};
 use crate::spec::Builder;
@@ -180,6 +181,10 @@ pub fn admit(config: Config) -> Plan {
     );
     let (permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
     let inherited_env = Arc::new(basis.environment.inherited());
+    let hooks = hooks.placed(HookPlace {
+        directory: basis.environment.cwd().to_owned(),
+        environment: Arc::clone(&inherited_env),
+    });
     let judge = Judge {
         basis: &basis,
         policy: &policy,

@@ -9,6 +9,7 @@ pub mod error;
 pub mod http;
 pub mod ide;
 pub mod in_process;
+pub mod program;
 pub mod sse;
 pub mod stdio;
 pub mod websocket;

@@ -8,7 +8,7 @@ mod frame;
 pub mod keeper;
 #[cfg(target_os = "linux")]
 mod proc;
-mod process;
+pub(crate) mod process;
 pub mod shield;
 pub mod stderr;
 mod write;

@@ -75,6 +75,8 @@ pub struct CallOptions {
     pub idle_timeout: Option<Duration>,
     /// Where news of a long call goes.
     pub progress: Option<ProgressSink>,
+    /// Who asks, for the audit: the front-end's own word.
+    pub caller: Option<Arc<str>>,
 }
 
 impl CallOptions {
@@ -85,6 +87,7 @@ impl CallOptions {
             timeout: None,
             idle_timeout: None,
             progress: None,
+            caller: None,
         }
     }
 }
@@ -97,6 +100,7 @@ impl fmt::Debug for CallOptions {
             .field("timeout", &self.timeout)
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
+            .field("caller", &self.caller)
             .finish()
     }
 }
@@ -146,6 +150,8 @@ pub struct Question<'a> {
     pub destructive: Option<bool>,
     /// The rule that wants a person asked, and where it stands; none when the mode does.
     pub rule: Option<(&'a str, &'a Origin)>,
+    /// The hook that wants a person asked, and why; clean, on one line.
+    pub hook: Option<&'a str>,
 }
 
 /// A person's answer.
@@ -160,9 +166,9 @@ pub enum Answer {
 /// What a tool answered. An error that the tool itself reports is an answer like any other.
 #[derive(Debug)]
 pub struct ToolOutcome {
-    /// The whole MCP result, byte for byte as the server sent it.
+    /// The whole MCP result, byte for byte as the server sent it, whatever a hook made of it.
     pub raw: Box<RawValue>,
-    /// The same, read.
+    /// The same, read; what a hook put in its place, where one did.
     pub result: view::ToolResult,
     /// Whether the tool says that it failed.
     pub is_error: bool,
@@ -174,6 +180,11 @@ pub struct ToolOutcome {
     pub saved: Vec<SavedFile>,
     /// What a person should know about this call and cannot see in the result.
     pub warnings: Vec<String>,
+    /// What hooks want known by whoever reads the result, clean, in the order of the hooks.
+    pub context: Vec<String>,
+    /// The hook that put other output in the place of the server's, where one did. Then `result`
+    /// and all that is made of it are the hook's, and only `raw` is the server's.
+    pub replaced_by: Option<String>,
 }
 
 /// A part of a result that was saved to a private file.

@@ -39,6 +39,7 @@ use self::line::Standing;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
+use crate::dispatch::hooks::Runner;
 use crate::error::ConnectError;
 use crate::journal::{Journal, JournalWriter};
 use crate::respondent::{Respondent, Root};
@@ -62,6 +63,8 @@ pub(crate) struct Context {
     pub client: Arc<ClientIdentity>,
     /// Who answers what servers ask.
     pub respondent: Option<Arc<dyn Respondent>>,
+    /// What hooks make of it first.
+    pub hooks: Arc<Runner>,
     /// The roots of this moment.
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use toolway_config::permission::{Hooks, Permissions};
 
+use crate::audit::Entry;
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 
@@ -38,6 +39,8 @@ pub struct Dispatch<'a> {
     pub permissions: &'a Permissions,
     /// The configured hooks.
     pub hooks: &'a Hooks,
+    /// Who runs them, and the hooks of the embedding program.
+    pub runner: &'a hooks::Runner,
     /// The open connections.
     pub lines: &'a dyn send::Lines,
     /// Who asks a person, where someone can.
@@ -55,14 +58,29 @@ impl Dispatch<'_> {
         request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
+        self.noted(request, options, &mut Entry::none()).await
+    }
+
+    /// As [`Dispatch::call`], writing down on the way which tool it was and who let it run.
+    pub(crate) async fn noted(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+        entry: &mut Entry,
+    ) -> Result<ToolOutcome, CallError> {
         let call =
             resolve::resolve(&self.catalog, request).map_err(|error| self.or_unavailable(error))?;
+        entry.resolved(call.tool());
         let call = validate::validate(call)?;
-        let call = hooks::run(call, self.hooks)?;
+        let call = hooks::run(call, self).await;
         let call =
             permission::permit(call, self.permissions, options.consent, self.prompter).await?;
-        let answer = send::send(call, self.lines, &options, self.limits).await?;
-        result::finish(answer, self.output_dir).await
+        entry.granted(call.grant());
+        let mut after = hooks::After::of(&call, self);
+        let answer = send::send(call, self.lines, &options, self.limits).await;
+        let answer = after.look(answer).await?;
+        let outcome = result::finish(answer, self.output_dir).await;
+        after.conclude(outcome).await
     }
 
     /// A tool can be unknown because its server is not connected; then that is the news.

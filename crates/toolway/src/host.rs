@@ -22,11 +22,13 @@ use toolway_types::{ConnectionState, ServerName, Untrusted};
 
 pub use self::offers::{PromptOutcome, ResourceOutcome};
 pub use self::options::HostOptions;
+use crate::audit::{Audit, Entry};
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
+use crate::dispatch::hooks::RunnerOwner;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
 use crate::respondent::Root;
@@ -47,7 +49,9 @@ pub struct Host {
     only: Option<Vec<ServerName>>,
     replan: Option<Replan>,
     journal: Option<Journal>,
+    audit: Option<Audit>,
     prompter: Option<Arc<dyn Prompter>>,
+    hooks: RunnerOwner,
     output_dir: PathBuf,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
@@ -61,25 +65,35 @@ impl Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let (roots, current_roots) = watch::channel(Arc::from(options.roots));
         let keeper = options.keeper.clone();
+        let open = OpenOptions {
+            client: Client::new(options.http),
+            shield: options.shield,
+            keeper: options.keeper,
+            ..OpenOptions::default()
+        };
+        let limits = plan.limits.clone();
+        let settings = settings(plan);
+        let mut hooks = RunnerOwner::new(
+            options.hooks,
+            open.clone(),
+            options.output_dir.clone(),
+            Arc::clone(&settings),
+        );
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
                 &options.client_version,
             )),
             respondent: options.respondent,
+            hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
-            open: OpenOptions {
-                client: Client::new(options.http),
-                shield: options.shield,
-                keeper: options.keeper,
-                ..OpenOptions::default()
-            },
+            open,
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
-            connect_timeout: plan.limits.connect_timeout,
-            local: connection::slots(plan.limits.local_batch),
-            remote: connection::slots(plan.limits.remote_batch),
+            connect_timeout: limits.connect_timeout,
+            local: connection::slots(limits.local_batch),
+            remote: connection::slots(limits.remote_batch),
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
@@ -88,12 +102,13 @@ impl Host {
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
         let (supervisor, handle) = Supervisor::start(
             members,
-            settings(plan),
+            settings,
             context,
             events.clone(),
             options.clock,
             stop.clone(),
         );
+        hooks.follow(handle.pictures.clone());
         Host {
             pictures: handle.pictures,
             requests: handle.requests,
@@ -102,7 +117,9 @@ impl Host {
             only: options.only,
             replan: options.replan,
             journal: options.journal,
+            audit: options.audit,
             prompter: options.prompter,
+            hooks,
             output_dir: options.output_dir,
             roots,
             stop,
@@ -197,6 +214,21 @@ impl Host {
         request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
+        let mut entry = match &self.audit {
+            Some(audit) => audit.begin(&request, &options),
+            None => Entry::none(),
+        };
+        let outcome = self.carry(request, options, &mut entry).await;
+        entry.finish(&outcome).await;
+        outcome
+    }
+
+    async fn carry(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+        entry: &mut Entry,
+    ) -> Result<ToolOutcome, CallError> {
         self.await_server(&request.target, &options).await?;
         let picture = self.snapshot();
         let settings = &picture.settings;
@@ -204,12 +236,13 @@ impl Host {
             catalog: Arc::clone(&picture.catalog),
             permissions: &settings.permissions,
             hooks: &settings.hooks,
+            runner: self.hooks.runner(),
             lines: &*picture,
             prompter: self.prompter.as_deref(),
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
         };
-        dispatch.call(request, options).await
+        dispatch.noted(request, options, entry).await
     }
 
     /// Waits for the server that a call names, if it is on its way.
@@ -262,10 +295,14 @@ impl Host {
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
+        drop(self.hooks);
         // A server whose start was given up half-way has nobody else who waits for its end.
         self.keeper.end().await;
         if let Some(journal) = &self.journal {
             journal.flush().await;
+        }
+        if let Some(audit) = &self.audit {
+            audit.flush().await;
         }
     }
 }

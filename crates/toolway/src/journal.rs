@@ -17,6 +17,7 @@ mod message;
 mod read;
 mod redact;
 mod secrets;
+mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -31,16 +32,17 @@ use tokio::sync::oneshot;
 use toolway_types::{Secret, ServerName, Untrusted};
 use tracing::warn;
 
-use file::LogFile;
 use message::Piece;
 use redact::Redactor;
 
 pub(crate) use file::{
-    file_stem, open_directory as open_private_directory, open_file as open_private_file, open_own,
+    LogFile, file_stem, open_directory as open_private_directory, open_file as open_private_file,
+    open_own,
 };
 pub use line::{Kind, Line, timestamp};
 pub use read::{Follower, logged_servers, read_last};
 pub use secrets::secrets_of;
+pub(crate) use tail::Tail;
 
 /// How many lines may wait to be written, and how many bytes they may hold together.
 const QUEUE_LINES: usize = 1024;
@@ -119,7 +121,7 @@ impl Journal {
                 secrets: Mutex::new(secrets),
                 dropped: AtomicU64::new(0),
                 page: Mutex::new(Page {
-                    file: LogFile::new(self.shared.directory.clone(), server),
+                    file: LogFile::new(self.shared.directory.clone(), file::file_name(server)),
                     continued: false,
                 }),
             }),

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+pub mod audit;
 pub mod call;
 pub mod catalog;
 mod connection;
@@ -45,6 +46,7 @@ mod supervisor;
 mod tasks;
 pub mod watch;
 
+pub use audit::Audit;
 pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
     Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
@@ -52,6 +54,7 @@ pub use call::{
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
+pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};

@@ -4,7 +4,8 @@
 //! hears when nobody answers, is the session's (`session/inbound.rs`, `session/rounds.rs`).
 //!
 //! Nothing is offered unless the embedding program says so: without a [`Respondent`] no server
-//! hears of elicitation or sampling, and without roots none hears of roots.
+//! hears of sampling, or of elicitation unless hooks are there to answer it, and without roots
+//! none hears of roots.
 
 use std::fmt;
 use std::path::Path;
@@ -17,6 +18,8 @@ use tokio::sync::watch;
 use toolway_types::{ServerName, Untrusted};
 use toolway_wire::RpcError;
 use url::Url;
+
+use crate::dispatch::hooks::Runner;
 
 /// Answers what servers ask. The embedding program supplies it.
 ///
@@ -117,6 +120,8 @@ pub(crate) struct Counterpart {
     pub server: ServerName,
     /// Who answers.
     pub respondent: Option<Arc<dyn Respondent>>,
+    /// Who is asked before them.
+    pub hooks: Arc<Runner>,
     /// The roots of this moment.
     pub roots: watch::Receiver<Arc<[Root]>>,
 }

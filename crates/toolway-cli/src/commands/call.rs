@@ -159,6 +159,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         timeout: wish
             .timeout
             .map(|limit| limit.saturating_sub(start.elapsed())),
+        caller: Some(connect::CALLER.into()),
         ..CallOptions::new(Consent::Typed)
     };
     let outcome = watched(context, host, request, options)

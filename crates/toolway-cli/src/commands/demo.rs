@@ -142,6 +142,7 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
         // The demo leaves nothing behind in the real state directory.
         era_memory: None,
         journal: None,
+        audit: None,
         ..host_options(context)
     };
     let host = Host::start(plan.clone(), options);

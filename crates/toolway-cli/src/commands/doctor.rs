@@ -1,12 +1,13 @@
 //! `toolway doctor`: everything that is wrong, or will be, without connecting anywhere.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
 use toolway::ShieldState;
-use toolway_config::{Plan, PlannedServer, Verdict};
-use toolway_types::{Diagnosis, Severity, ShieldMode, TransportSpec};
+use toolway_config::{Hook, Plan, PlannedServer, Verdict};
+use toolway_types::{Diagnosis, Severity, ShieldMode, TransportSpec, text};
 
 use crate::connect;
 use crate::context::{Context, diagnoses, has_errors};
@@ -55,6 +56,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
                 "shadowed": counts("shadowed"),
                 "invalid": counts("invalid"),
             },
+            "hooks": plan.hooks.iter().map(hook_json).collect::<Vec<_>>(),
             "diagnoses": found.iter().map(diagnosis_json).collect::<Vec<_>>(),
         }))?;
         return Ok(exit);
@@ -66,6 +68,10 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     );
     text.push_str(&summary(plan));
     text.push_str(&shield_line(context, &shield));
+    for (index, hook) in plan.hooks.iter().enumerate() {
+        let label = if index == 0 { "hooks" } else { "" };
+        let _ = writeln!(text, "{label:<14}{}", hook_line(hook));
+    }
     for diagnosis in &found {
         text.push('\n');
         text.push_str(&render_diagnosis(diagnosis));
@@ -144,6 +150,27 @@ fn shield_json(context: &Context, state: &ShieldState) -> Value {
         Ok((whom, protected)) => json!({ "on": true, "before": whom, "protects": protected }),
         Err(reason) => json!({ "on": false, "reason": reason }),
     }
+}
+
+/// A hook, in one line.
+fn hook_line(hook: &Hook) -> String {
+    let matcher = match hook.matcher() {
+        "" => "everything".to_owned(),
+        matcher => format!("`{}`", text::spelled_out(matcher)),
+    };
+    let event = hook.event.as_str();
+    let title = text::spelled_out(&hook.title());
+    format!("{event} on {matcher}: `{title}` at {}", hook.origin)
+}
+
+fn hook_json(hook: &Hook) -> Value {
+    json!({
+        "event": hook.event.as_str(),
+        "matcher": hook.matcher(),
+        "runs": hook.title(),
+        "timeoutSeconds": hook.timeout.as_secs_f64(),
+        "source": { "path": hook.origin.path(), "line": hook.origin.line() },
+    })
 }
 
 /// Commands that no directory of `PATH` holds: said now, before a connection fails on it.

@@ -7,11 +7,13 @@
     reason = "a panic is how a test fails"
 )]
 
+mod audit;
 mod bad_input;
 mod call;
 mod completions;
 mod daily;
 mod demo;
+mod hooks;
 mod hostile;
 mod import;
 mod listing;

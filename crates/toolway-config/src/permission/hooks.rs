@@ -10,11 +10,14 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Scope, ToolKey, text};
+use toolway_types::{Diagnosis, Origin, Scope, Secret, ToolKey, text};
 
 use super::{not_here, speaks_for_the_user, spelling};
 
@@ -127,6 +130,16 @@ impl Hook {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hooks {
     hooks: Vec<Hook>,
+    place: HookPlace,
+}
+
+/// Where hooks that are programs run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HookPlace {
+    /// Their working directory; the host's own when empty.
+    pub directory: PathBuf,
+    /// What they get of the host's environment. There is nothing else (SEC-39).
+    pub environment: Arc<BTreeMap<String, Secret>>,
 }
 
 impl Hooks {
@@ -144,14 +157,35 @@ impl Hooks {
             return (Hooks::empty(), vec![not_here("hooks", source, scope)]);
         }
         let (hooks, found) = read::hooks(value, source, scope);
-        (Hooks { hooks }, found)
+        let place = HookPlace::default();
+        (Hooks { hooks, place }, found)
     }
 
     /// The hooks of all layers, in their order.
     pub fn merged(layers: impl IntoIterator<Item = Hooks>) -> Hooks {
         Hooks {
             hooks: layers.into_iter().flat_map(|layer| layer.hooks).collect(),
+            place: HookPlace::default(),
         }
+    }
+
+    /// The same hooks, to be run in this place.
+    #[must_use]
+    pub fn placed(self, place: HookPlace) -> Hooks {
+        Hooks { place, ..self }
+    }
+
+    /// Where those that are programs run.
+    pub fn place(&self) -> &HookPlace {
+        &self.place
+    }
+
+    /// The servers whose tools are hooks.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.hooks.iter().filter_map(|hook| match &hook.action {
+            HookAction::McpTool { server, .. } => Some(server.as_str()),
+            HookAction::Command { .. } | HookAction::Broken { .. } => None,
+        })
     }
 
     /// Every hook, in order.
@@ -175,10 +209,12 @@ impl Hooks {
         if self.hooks.is_empty() {
             return Vec::new();
         }
-        let names = spelling::unfolded(key);
-        self.concerning(event, |matcher| {
-            names.iter().any(|name| matcher.matches(name))
-        })
+        self.matching_any(event, &spelling::unfolded(key))
+    }
+
+    /// As [`Hooks::matching`], for whatever goes by any of these names.
+    pub fn matching_any(&self, event: HookEvent, names: &[String]) -> Vec<&Hook> {
+        self.concerning(event, |matcher| matcher.matches_any(names))
     }
 
     fn concerning(&self, event: HookEvent, matches: impl Fn(&Matcher) -> bool) -> Vec<&Hook> {
@@ -189,9 +225,29 @@ impl Hooks {
     }
 }
 
+/// Every name by which a hook may mean a tool: the spellings of its key, and the name the
+/// catalogue shows it under.
+pub fn names_of_tool(key: &ToolKey, shown_as: &str) -> Vec<String> {
+    let mut names = spelling::unfolded(key);
+    if !names.iter().any(|name| name == shown_as) {
+        names.push(shown_as.to_owned());
+    }
+    names
+}
+
+/// A matcher that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the matcher `{text}` is no regular expression: {problem}")]
+pub struct BadMatcher {
+    /// The matcher as written.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
 /// Which names a hook concerns.
 #[derive(Debug, Clone)]
-struct Matcher {
+pub struct Matcher {
     text: String,
     how: How,
 }
@@ -211,7 +267,8 @@ impl PartialEq for Matcher {
 }
 
 impl Matcher {
-    fn all() -> Self {
+    /// Every name.
+    pub fn all() -> Self {
         Self {
             text: String::new(),
             how: How::All,
@@ -220,7 +277,7 @@ impl Matcher {
 
     /// Empty or `*` is all; plain names and `|` lists of them are exact; anything else is a
     /// regular expression for the whole name.
-    fn parse(text: &str) -> Result<Self, regex_lite::Error> {
+    pub fn parse(text: &str) -> Result<Self, BadMatcher> {
         let trimmed = text.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ' ');
         let how = if trimmed.is_empty() || trimmed == "*" {
@@ -234,7 +291,11 @@ impl Matcher {
             )
         } else {
             // `(?s)` so that no line break in a hostile name slips through `.*`.
-            How::Pattern(Regex::new(&format!("(?s)\\A(?:{trimmed})\\z"))?)
+            let pattern = Regex::new(&format!("(?s)\\A(?:{trimmed})\\z"));
+            How::Pattern(pattern.map_err(|error| BadMatcher {
+                text: text.to_owned(),
+                problem: error.to_string(),
+            })?)
         };
         Ok(Self {
             text: trimmed.to_owned(),
@@ -242,7 +303,13 @@ impl Matcher {
         })
     }
 
-    fn matches(&self, name: &str) -> bool {
+    /// Whether it concerns what goes by any of these names.
+    pub fn matches_any(&self, names: &[String]) -> bool {
+        names.iter().any(|name| self.matches(name))
+    }
+
+    /// Whether it concerns what goes by this name.
+    pub fn matches(&self, name: &str) -> bool {
         match &self.how {
             How::All => true,
             How::OneOf(names) => names.iter().any(|one| one == name),

@@ -31,7 +31,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(target_os = "linux")]
-pub(super) use kept::{Kept, StartError};
+pub(crate) use kept::Kept;
+#[cfg(target_os = "linux")]
+pub(super) use kept::StartError;
 
 /// A keeper is known by its first word, which no shell gives to a program by accident, and by
 /// what its stdin is.

@@ -1,7 +1,7 @@
-//! One server's process: started clean, ended whole.
+//! One process, a server's or a program that is run to its end: started clean, ended whole.
 //!
 //! Owns the pipes and the choice who starts it: the [keeper](super::keeper), or this process
-//! itself. Nothing of a server outlives this value.
+//! itself. Nothing of it outlives this value.
 
 mod direct;
 #[cfg(target_os = "linux")]
@@ -29,10 +29,10 @@ pub(super) const LADDER: [(Duration, Signal); 3] = [
 ];
 
 /// Our ends of the three pipes.
-pub(super) struct Pipes {
-    pub(super) stdin: pipe::Sender,
-    pub(super) stdout: pipe::Receiver,
-    pub(super) stderr: pipe::Receiver,
+pub(crate) struct Pipes {
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
 }
 
 /// The server's ends.
@@ -59,7 +59,7 @@ fn pipes() -> io::Result<(Pipes, ChildEnds)> {
     Ok((pipes, ends))
 }
 
-pub(super) enum Process {
+pub(crate) enum Process {
     /// A child of this process.
     Direct(Direct),
     /// A child of its warden.
@@ -68,7 +68,7 @@ pub(super) enum Process {
 }
 
 impl Process {
-    pub(super) async fn spawn(
+    pub(crate) async fn spawn(
         spec: &StdioSpec,
         options: &OpenOptions,
     ) -> Result<(Self, Pipes), OpenError> {
@@ -102,7 +102,7 @@ impl Process {
     }
 
     /// Waits for the server's own process. May be dropped and called again.
-    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         match self {
             Self::Direct(direct) => direct.wait().await,
             #[cfg(target_os = "linux")]
@@ -111,7 +111,7 @@ impl Process {
     }
 
     /// Kills what the server's own process has left behind when it ended.
-    pub(super) fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) {
         match self {
             Self::Direct(direct) => direct.kill(),
             // Its warden has seen the end too.
@@ -122,7 +122,7 @@ impl Process {
 
     /// Asks it to end with growing insistence; returns when nothing of it is left. Stdin is closed
     /// by now, and a server that ends on that alone ends at once.
-    pub(super) async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         match self {
             Self::Direct(direct) => direct.stop().await,
             #[cfg(target_os = "linux")]

@@ -14,6 +14,7 @@ mod http;
 mod keeper;
 mod peer;
 mod process;
+mod program;
 mod proxy;
 mod resume;
 mod server;

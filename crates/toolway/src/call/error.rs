@@ -230,11 +230,14 @@ pub enum RefusedBy {
         /// Where it cannot be read.
         origin: Origin,
     },
-    /// A hook is configured for this tool, and this build does not run hooks. It might have
-    /// said no, so nothing runs without it.
+    /// A hook, by its word or by failing: it might have said no.
     Hook {
         /// Where it stands.
         origin: Origin,
+        /// What to call it: the program, the tool or the function.
+        title: String,
+        /// Why, in its own words, or what went wrong with it; clean, on one line.
+        reason: String,
     },
     /// The person who was asked.
     Person,
@@ -255,10 +258,11 @@ impl fmt::Display for RefusedBy {
                 formatter,
                 "because {origin} cannot be read, and a deny rule may stand in it"
             ),
-            RefusedBy::Hook { origin } => write!(
-                formatter,
-                "because of the hook in {origin}, which this version cannot run"
-            ),
+            RefusedBy::Hook {
+                origin,
+                title,
+                reason,
+            } => write!(formatter, "by the hook `{title}` in {origin}: {reason}"),
             RefusedBy::Person => formatter.write_str("by the person asked"),
             RefusedBy::NobodyToAsk { rule: None } => {
                 formatter.write_str("because a person must be asked and there is none")

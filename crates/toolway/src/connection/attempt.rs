@@ -187,6 +187,7 @@ impl Connection {
         let counterpart = Counterpart {
             server: self.server.clone(),
             respondent: self.context.respondent.clone(),
+            hooks: Arc::clone(&self.context.hooks),
             roots: self.context.roots.clone(),
         };
         let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());

@@ -1,22 +1,93 @@
-//! Hooks: what a person's own programs say before a call.
+//! Hooks: what a person's own programs, tools and functions say around a call.
 //!
-//! Owns finding the hooks that concern a call. This version does not run them: a call for which
-//! a `PreToolUse` hook is configured is refused, because the hook might have said no. A
-//! `PostToolUse` hook that is not run leaves a warning in the outcome.
+//! Owns the stage before a call and what its hooks' answers add up to: deny beats ask beats
+//! allow, and a hook that fails might have said no, so it counts as one (REL-30). What the
+//! verdict weighs against rules and people is decided in `permission.rs`.
+//! Parts: `runner.rs` (running them), `input.rs` and `reply.rs` (the JSON on both sides),
+//! `tool.rs` (a hook that is a tool), `library.rs` (one that is a function), `after.rs` (the
+//! stage after a call), `elicitation.rs` (around a server's question).
 
 use serde_json::{Map, Value};
-use toolway_config::permission::{HookEvent, Hooks};
-use toolway_types::Untrusted;
+use toolway_config::permission::names_of_tool;
+use toolway_config::{HookEvent, Hooks};
+use toolway_types::{Origin, Untrusted};
 
+use self::runner::{Heard, HookName, Means};
+use super::Dispatch;
 use super::validate::ValidCall;
 use crate::call::{CallError, RefusedBy};
 use crate::catalog::CatalogTool;
 
-/// A call that the hooks let pass.
+mod after;
+mod elicitation;
+mod input;
+mod library;
+mod reply;
+mod runner;
+#[cfg(test)]
+mod tests;
+mod tool;
+
+pub(super) use self::after::After;
+pub use self::input::HookInput;
+pub use self::library::{HookFunction, LibraryHook};
+pub use self::reply::{HookDecision, HookReply};
+pub use self::runner::Runner;
+pub(crate) use self::runner::RunnerOwner;
+
+/// A call that the hooks have seen, with what they say of it.
 #[derive(Debug)]
 pub struct HookedCall {
     call: ValidCall,
     warnings: Vec<String>,
+    context: Vec<String>,
+    verdict: Option<Verdict>,
+}
+
+/// What the hooks say of a call, taken together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) decision: HookDecision,
+    /// The hook that said it first.
+    hook: HookName,
+    reason: Option<String>,
+}
+
+impl Verdict {
+    fn deny(hook: HookName, reason: String) -> Self {
+        Self {
+            decision: HookDecision::Deny,
+            hook,
+            reason: Some(reason),
+        }
+    }
+
+    /// The hook, for a grant.
+    pub(super) fn cited(&self) -> (String, Origin) {
+        (self.hook.title.clone(), self.hook.origin.clone())
+    }
+
+    /// The hook and its reason, for a person.
+    pub(super) fn shown(&self) -> String {
+        match &self.reason {
+            Some(reason) => format!("{}: {reason}", self.hook),
+            None => self.hook.to_string(),
+        }
+    }
+
+    /// As a refusal.
+    pub(super) fn refusal(&self) -> RefusedBy {
+        self.refusal_because(self.reason.as_deref().unwrap_or("it gives no reason"))
+    }
+
+    /// As a refusal, for another reason than its own.
+    pub(super) fn refusal_because(&self, reason: &str) -> RefusedBy {
+        RefusedBy::Hook {
+            title: self.hook.title.clone(),
+            origin: self.hook.origin.clone(),
+            reason: reason.to_owned(),
+        }
+    }
 }
 
 impl HookedCall {
@@ -38,27 +109,113 @@ impl HookedCall {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+
+    /// What hooks want known by whoever reads the result.
+    pub(super) fn context(&self) -> &[String] {
+        &self.context
+    }
+
+    /// What the hooks say; nothing when none has an opinion.
+    pub(super) fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.as_ref()
+    }
 }
 
-/// Lets the call pass where no hook has a say.
-pub fn run(call: ValidCall, hooks: &Hooks) -> Result<HookedCall, CallError> {
-    let tool = call.tool();
-    let first = |event| hooks.matching_tool(event, &tool.key).into_iter().next();
-    if let Some(hook) = first(HookEvent::PreToolUse) {
-        return Err(CallError::Refused {
-            server: tool.key.server.clone(),
-            tool: call.tool_name(),
-            by: RefusedBy::Hook {
-                origin: hook.origin.clone(),
-            },
-        });
+/// Runs the hooks before a call. What they say is carried on; arguments that they wrote are
+/// checked like any others.
+pub async fn run(call: ValidCall, dispatch: &Dispatch<'_>) -> HookedCall {
+    let mut hooked = HookedCall {
+        warnings: call.warning().map(str::to_owned).into_iter().collect(),
+        call,
+        context: Vec::new(),
+        verdict: None,
+    };
+    if !any(dispatch.hooks, dispatch.runner) {
+        return hooked;
     }
-    let mut warnings: Vec<String> = call.warning().map(str::to_owned).into_iter().collect();
-    if let Some(hook) = first(HookEvent::PostToolUse) {
-        warnings.push(format!(
-            "the hook in {} was not run: this version runs none",
-            hook.origin
-        ));
+    let event = HookEvent::PreToolUse;
+    let tool = hooked.call.tool();
+    let names = names_of_tool(&tool.key, &tool.name);
+    let concerned = dispatch.runner.concerned(dispatch.hooks, event, &names);
+    if concerned.is_empty() {
+        return hooked;
     }
-    Ok(HookedCall { call, warnings })
+    let input = HookInput::call(event, tool, hooked.call.arguments().clone());
+    let means = dispatch.means();
+    let heard = dispatch.runner.run(concerned, event, input, means).await;
+    hooked.take(heard);
+    hooked
+}
+
+/// Whether there are hooks at all.
+fn any(hooks: &Hooks, runner: &Runner) -> bool {
+    !(hooks.is_empty() && runner.is_empty())
+}
+
+impl HookedCall {
+    fn take(&mut self, heard: Vec<Heard>) {
+        let mut rewritten: Option<(HookName, Map<String, Value>)> = None;
+        for Heard { hook, said } in heard {
+            let said = match said {
+                Ok(said) => said,
+                Err(failure) => {
+                    self.judge(Verdict::deny(hook, failure));
+                    continue;
+                }
+            };
+            self.context.extend(said.context());
+            if let Some(message) = &said.system_message {
+                self.warnings
+                    .push(format!("{hook} says: {}", reply::one_line(message)));
+            }
+            if let Some(decision) = said.decision {
+                self.judge(Verdict {
+                    decision,
+                    hook: hook.clone(),
+                    reason: said.why(),
+                });
+            }
+            if let Some(arguments) = said.updated_input {
+                if let Some((other, _)) = &rewritten {
+                    self.warnings.push(format!(
+                        "{other} rewrote the arguments, and so did {hook}: the latter's were sent"
+                    ));
+                }
+                rewritten = Some((hook, arguments));
+            }
+        }
+        let denied = |verdict: &Verdict| verdict.decision == HookDecision::Deny;
+        if let Some((hook, arguments)) = rewritten
+            && !self.verdict.as_ref().is_some_and(denied)
+            && let Err(error) = self.call.rewrite(arguments)
+        {
+            let why = match error {
+                CallError::Invalid { problems, .. } => problems
+                    .iter()
+                    .map(|problem| format!("`{}`: {}", problem.path, problem.message))
+                    .collect::<Vec<_>>()
+                    .join("; "),
+                other => other.to_string(),
+            };
+            let reason = format!("the arguments it wrote do not fit the tool: {why}");
+            self.judge(Verdict::deny(hook, reply::one_line(&reason)));
+        }
+    }
+
+    /// The strictest counts, and of equals the first.
+    fn judge(&mut self, verdict: Verdict) {
+        let known = self.verdict.as_ref().map(|known| known.decision);
+        if known.is_none_or(|known| known < verdict.decision) {
+            self.verdict = Some(verdict);
+        }
+    }
+}
+
+impl<'a> Dispatch<'a> {
+    fn means(&'a self) -> Means<'a> {
+        Means {
+            place: self.hooks.place(),
+            calls: Some(self),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use toolway_config::permission::{Decision, Permissions, Subject};
 use toolway_types::{Origin, Untrusted};
 
-use super::hooks::HookedCall;
+use super::hooks::{HookDecision, HookedCall};
 use crate::call::{Answer, CallError, Consent, Prompter, Question, RefusedBy};
 use crate::catalog::CatalogTool;
 
@@ -34,6 +34,13 @@ pub enum Grant {
     Rule {
         /// The rule as written.
         rule: String,
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// A hook, where neither a rule nor another hook wanted a person asked.
+    Hook {
+        /// What it is called in messages.
+        title: String,
         /// Where it stands.
         origin: Origin,
     },
@@ -68,9 +75,15 @@ impl PermittedCall {
     pub(super) fn warnings(&self) -> &[String] {
         self.call.warnings()
     }
+
+    pub(super) fn context(&self) -> &[String] {
+        self.call.context()
+    }
 }
 
-/// Decides whether the call may run, asking a person where that is called for.
+/// Decides whether the call may run, asking a person where that is called for: a deny rule, then
+/// a hook's no, then whoever wants a person asked, then an allow rule or a hook's yes, then the
+/// mode.
 pub async fn permit(
     call: HookedCall,
     permissions: &Permissions,
@@ -82,17 +95,46 @@ pub async fn permit(
         .shown_as(&tool.name)
         .with_arguments(call.arguments())
         .with_hints(tool.hints);
+    let verdict = call.verdict();
+    let hook = |decision| verdict.filter(|verdict| verdict.decision == decision);
+    let asks = hook(HookDecision::Ask);
     let decided = match permissions.decide(subject) {
         Decision::Deny { rule, origin } => Err(RefusedBy::Rule { rule, origin }),
         Decision::Unreadable { origin } => Err(RefusedBy::Unreadable { origin }),
-        Decision::Allow {
-            rule: Some((rule, origin)),
-        } => Ok(Grant::Rule { rule, origin }),
-        Decision::Allow { rule: None } => Ok(Grant::Mode),
-        Decision::Ask { rule } => match (consent, prompter) {
-            (Consent::Typed, _) => Ok(Grant::Typed),
-            (Consent::Prompt, None) => Err(RefusedBy::NobodyToAsk { rule }),
-            (Consent::Prompt, Some(prompter)) => ask(&call, prompter, rule.as_ref()).await,
+        decision => match (
+            hook(HookDecision::Deny),
+            hook(HookDecision::Allow),
+            decision,
+        ) {
+            (Some(denied), ..) => Err(denied.refusal()),
+            (_, Some(allowed), Decision::Ask { rule: None }) => {
+                let (title, origin) = allowed.cited();
+                Ok(Grant::Hook { title, origin })
+            }
+            (_, _, Decision::Allow { rule }) if asks.is_none() => Ok(match rule {
+                Some((rule, origin)) => Grant::Rule { rule, origin },
+                None => Grant::Mode,
+            }),
+            (_, _, decision) => {
+                let rule = match decision {
+                    Decision::Ask { rule } => rule,
+                    // It is the hook that wants a person asked.
+                    _ => None,
+                };
+                match (consent, prompter) {
+                    (Consent::Typed, _) => Ok(Grant::Typed),
+                    (Consent::Prompt, None) => Err(match (rule, asks) {
+                        (None, Some(asks)) => {
+                            asks.refusal_because("it wants a person asked, and there is none")
+                        }
+                        (rule, _) => RefusedBy::NobodyToAsk { rule },
+                    }),
+                    (Consent::Prompt, Some(prompter)) => {
+                        let asks = asks.map(super::hooks::Verdict::shown);
+                        ask(&call, prompter, rule.as_ref(), asks.as_deref()).await
+                    }
+                }
+            }
         },
     };
     match decided {
@@ -109,6 +151,7 @@ async fn ask(
     call: &HookedCall,
     prompter: &dyn Prompter,
     rule: Option<&(String, Origin)>,
+    hook: Option<&str>,
 ) -> Result<Grant, RefusedBy> {
     let tool = call.tool();
     let question = Question {
@@ -118,6 +161,7 @@ async fn ask(
         arguments: call.arguments(),
         destructive: tool.hints.destructive,
         rule: rule.map(|(rule, origin)| (rule.as_str(), origin)),
+        hook,
     };
     match prompter.ask(&question).await {
         Answer::Yes => Ok(Grant::Person),

@@ -30,6 +30,11 @@ impl ResolvedCall {
         &self.arguments
     }
 
+    /// Puts other arguments in their place.
+    pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) {
+        self.arguments = arguments;
+    }
+
     /// Shows the tool and the arguments as one JSON value, which they are not kept as.
     pub(super) fn look<T>(&mut self, look: impl FnOnce(&CatalogTool, &Value) -> T) -> T {
         let value = Value::Object(std::mem::take(&mut self.arguments));

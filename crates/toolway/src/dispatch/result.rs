@@ -53,6 +53,8 @@ pub async fn finish(answer: RawResult, output_dir: &Path) -> Result<ToolOutcome,
         result,
         saved,
         warnings,
+        context: Vec::new(),
+        replaced_by: None,
     })
 }
 

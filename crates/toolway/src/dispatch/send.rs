@@ -114,6 +114,14 @@ pub struct RawResult {
 }
 
 impl RawResult {
+    pub(super) fn result(&self) -> &RawValue {
+        &self.result
+    }
+
+    pub(super) fn result_mut(&mut self) -> &mut Box<RawValue> {
+        &mut self.result
+    }
+
     pub(super) fn into_parts(self) -> (PermittedCall, Box<RawValue>) {
         (self.call, self.result)
     }

@@ -14,7 +14,7 @@ use super::send::SendError;
 use super::*;
 use crate::call::{Answer, Consent, Oversize, Question, RefusedBy};
 
-mod scene;
+pub(super) mod scene;
 
 fn typed() -> CallOptions {
     CallOptions::new(Consent::Typed)
@@ -198,28 +198,6 @@ async fn the_person_asked_decides() {
     assert_eq!(refusal(&scene, asked()).await, RefusedBy::Person);
     scene.prompter = Some(Box::new(Person(Answer::Yes)));
     scene.call("do.it", asked()).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_call_that_a_hook_should_see_first_is_refused() {
-    let hook = |event: &str, matcher: &str| json!({ event: [{"matcher": matcher, "hooks": [{"type": "command", "command": "guard"}]}] });
-    // By the plain spelling too, although the exposed name carries a digest.
-    for matcher in ["*", "mcp__s__do_it", "mcp__s__.*"] {
-        let scene = Scene::answering(hello()).hooks(&hook("PreToolUse", matcher));
-        assert!(
-            matches!(refusal(&scene, typed()).await, RefusedBy::Hook { .. }),
-            "{matcher}"
-        );
-    }
-    let other = Scene::answering(hello()).hooks(&hook("PreToolUse", "mcp__other__.*"));
-    other.call("do.it", typed()).await.unwrap();
-    let after = Scene::answering(hello()).hooks(&hook("PostToolUse", "*"));
-    let outcome = after.call("do.it", typed()).await.unwrap();
-    assert!(
-        outcome.warnings[0].contains("was not run"),
-        "{:?}",
-        outcome.warnings
-    );
 }
 
 #[tokio::test]

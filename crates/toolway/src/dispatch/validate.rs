@@ -55,6 +55,22 @@ impl ValidCall {
         self.call.tool_name()
     }
 
+    /// Takes other arguments, if they fit too; otherwise the old ones stay.
+    pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) -> Result<(), CallError> {
+        let old = self.call.arguments().clone();
+        self.call.rewrite(arguments);
+        match check(&mut self.call) {
+            Ok(warning) => {
+                self.warning = warning;
+                Ok(())
+            }
+            Err(error) => {
+                self.call.rewrite(old);
+                Err(error)
+            }
+        }
+    }
+
     /// Why the arguments could not be checked, if they could not.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
@@ -63,6 +79,12 @@ impl ValidCall {
 
 /// Checks the arguments.
 pub fn validate(mut call: ResolvedCall) -> Result<ValidCall, CallError> {
+    let warning = check(&mut call)?;
+    Ok(ValidCall { call, warning })
+}
+
+/// Checks the arguments; gives the reason where they cannot be checked.
+fn check(call: &mut ResolvedCall) -> Result<Option<String>, CallError> {
     let server = call.tool().key.server.clone();
     let size = Size::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
@@ -85,19 +107,13 @@ pub fn validate(mut call: ResolvedCall) -> Result<ValidCall, CallError> {
         });
     }
     match call.look(|tool, arguments| tool.checker().check(arguments, size)) {
-        Verdict::Fits => Ok(ValidCall {
-            call,
-            warning: None,
-        }),
+        Verdict::Fits => Ok(None),
         Verdict::Unchecked(why) => {
             let warning = format!(
                 "the arguments of `{}` were not checked: its schema {why}",
                 call.tool().shown
             );
-            Ok(ValidCall {
-                call,
-                warning: Some(warning),
-            })
+            Ok(Some(warning))
         }
         Verdict::Violates(problems) => Err(CallError::Invalid {
             server,

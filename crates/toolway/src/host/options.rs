@@ -10,9 +10,11 @@ use toolway_transport::client::ClientOptions;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
+use crate::audit::Audit;
 use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::connection::{InProcessServer, RetryFirst};
+use crate::dispatch::hooks::LibraryHook;
 use crate::event::Replan;
 use crate::journal::Journal;
 use crate::respondent::{Respondent, Root};
@@ -25,6 +27,9 @@ pub struct HostOptions {
     pub only: Option<Vec<ServerName>>,
     /// Who asks a person, where someone can.
     pub prompter: Option<Arc<dyn Prompter>>,
+    /// Hooks that are functions of this program. They run beside the configured ones, and where
+    /// order counts, after them.
+    pub hooks: Vec<LibraryHook>,
     /// The name servers see.
     pub client_name: String,
     /// The version servers see.
@@ -50,6 +55,8 @@ pub struct HostOptions {
     pub era_memory: Option<PathBuf>,
     /// Where it is written down what servers log and what is said to them; nowhere without one.
     pub journal: Option<Journal>,
+    /// Where every call is written down; nowhere without one.
+    pub audit: Option<Audit>,
     /// The clocks that tell whether the machine slept.
     pub clock: Arc<dyn Clock>,
 }
@@ -60,6 +67,7 @@ impl Default for HostOptions {
             in_process: Vec::new(),
             only: None,
             prompter: None,
+            hooks: Vec::new(),
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
             respondent: None,
@@ -72,6 +80,7 @@ impl Default for HostOptions {
             replan: None,
             era_memory: None,
             journal: None,
+            audit: None,
             clock: Arc::new(SystemClock),
         }
     }

@@ -33,8 +33,8 @@ const LOOK_EVERY: u32 = 64;
 /// The longest file name that is spelled out.
 const LONGEST_NAME: usize = 180;
 
-/// One server's file, opened when there is something to write.
-pub(super) struct LogFile {
+/// One file, opened when there is something to write.
+pub(crate) struct LogFile {
     directory: PathBuf,
     name: String,
     rotate_at: u64,
@@ -54,10 +54,10 @@ struct Open {
 }
 
 impl LogFile {
-    pub(super) fn new(directory: PathBuf, server: &ServerName) -> Self {
+    pub(crate) fn new(directory: PathBuf, name: String) -> Self {
         Self {
             directory,
-            name: file_name(server),
+            name,
             rotate_at: ROTATE_AT,
             open: None,
             rests_until: None,
@@ -66,14 +66,14 @@ impl LogFile {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn rotating_at(mut self, size: u64) -> Self {
+    /// Rotated at another size than journals are.
+    pub(crate) fn rotating_at(mut self, size: u64) -> Self {
         self.rotate_at = size;
         self
     }
 
     /// How many lines were lost since this was last asked, once writing works again.
-    pub(super) fn take_lost(&mut self) -> u64 {
+    pub(crate) fn take_lost(&mut self) -> u64 {
         if self.rests() {
             return 0;
         }
@@ -81,7 +81,7 @@ impl LogFile {
     }
 
     /// Appends one line, its end included. After a failure lines are only counted for a while.
-    pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
+    pub(crate) fn append(&mut self, line: &str) -> io::Result<()> {
         if self.rests() {
             self.lost += 1;
             return Ok(());

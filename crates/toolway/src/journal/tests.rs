@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use super::file::file_name;
 use super::*;
 
 const CANARY: &str = "canary-5f2b7d\"9e";
@@ -253,7 +254,7 @@ fn rel_34_two_writers_rotate_one_file_and_lose_nothing_of_the_last_part() {
         for who in ["left", "right"] {
             let directory = place.directory.clone();
             scope.spawn(move || {
-                let mut file = LogFile::new(directory, &server("one")).rotating_at(size);
+                let mut file = LogFile::new(directory, file_name(&server("one"))).rotating_at(size);
                 for number in 0..2000 {
                     let text = format!("{who} {number}");
                     file.append(&line::format(SystemTime::now(), Kind::Note, &text))
@@ -286,7 +287,8 @@ fn rel_34_two_writers_rotate_one_file_and_lose_nothing_of_the_last_part() {
 #[test]
 fn a_follower_reads_on_across_a_rotation_and_waits_for_whole_lines() {
     let place = Place::new();
-    let mut file = LogFile::new(place.directory.clone(), &server("one")).rotating_at(200);
+    let mut file =
+        LogFile::new(place.directory.clone(), file_name(&server("one"))).rotating_at(200);
     let mut put = |text: &str| {
         file.append(&line::format(SystemTime::now(), Kind::Note, text))
             .unwrap();

@@ -1,6 +1,6 @@
 //! What we declare to a server that it may ask of us.
 //!
-//! Owns the capability objects of both eras, made from what the embedding program offers. Whether
+//! Owns the capability objects of both eras, made from what the embedding program and hooks offer. Whether
 //! a question is put at all is decided against the same values, so that nothing is declared that
 //! is not answered, and nothing is answered that was not declared.
 
@@ -11,26 +11,37 @@ use serde_json::{Map, Value, json};
 use toolway_wire::view::task;
 
 use super::raw;
-use crate::respondent::{Offers, Respondent, Root};
+use crate::respondent::{Counterpart, Offers, Respondent, Root};
 
 /// What was, or will be, declared on one channel.
 #[derive(Debug)]
 pub(super) struct Declared {
-    /// What the respondent offers.
+    /// What the respondent and hooks offer together.
     pub offers: Offers,
+    /// The respondent's part in it.
+    pub person: Offers,
     roots: AtomicBool,
     with_roots: Box<RawValue>,
     without_roots: Box<RawValue>,
 }
 
 impl Declared {
-    pub(super) fn new(respondent: Option<&dyn Respondent>) -> Self {
-        let offers = respondent.map(Respondent::offers).unwrap_or_default();
+    pub(super) fn new(counterpart: &Counterpart) -> Self {
+        let respondent = counterpart.respondent.as_deref();
+        let person = respondent.map(Respondent::offers).unwrap_or_default();
+        // A hook may answer any question; one that leaves it to nobody is answered with a cancel.
+        let hooks = counterpart.hooks.answers(&counterpart.server);
+        let offers = Offers {
+            form: person.form || hooks,
+            url: person.url || hooks,
+            sampling: person.sampling.clone(),
+        };
         Self {
             with_roots: modern(&offers, Some(json!({}))),
             without_roots: modern(&offers, None),
             roots: AtomicBool::new(false),
             offers,
+            person,
         }
     }
 

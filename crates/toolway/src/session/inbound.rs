@@ -135,7 +135,7 @@ impl Reception {
     /// Offers what the counterpart offers.
     pub(super) fn new(counterpart: Counterpart) -> Self {
         Self {
-            declared: Declared::new(counterpart.respondent.as_deref()),
+            declared: Declared::new(&counterpart),
             counterpart,
             settled: OnceLock::new(),
             desk: Desk::default(),

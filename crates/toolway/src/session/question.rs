@@ -1,4 +1,5 @@
-//! What a server asks of us, whichever way it asks: read, put to the respondent, answered.
+//! What a server asks of us, whichever way it asks: read, put to hooks and the respondent,
+//! answered.
 //!
 //! Owns which questions reach anybody at all, and the shape of every answer. How a question comes
 //! in is not decided here: as a request in the legacy era (`correlator/asked.rs`), in a round of
@@ -24,14 +25,23 @@ use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, Root};
 /// A question that may be put.
 #[derive(Debug)]
 pub(super) enum Question {
-    /// To a person.
-    Elicit(Elicitation),
+    /// To hooks, and then to a person.
+    Elicit(Elicitation, Asked),
     /// To a person, but nobody may be sent there.
     Unfit,
     /// To a model.
     Sample(Box<RawValue>),
     /// Which roots there are.
     Roots,
+}
+
+/// Who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Hooks, then a person.
+    Person,
+    /// Hooks alone: no person answers such questions.
+    HooksAlone,
 }
 
 /// Why a question is not put.
@@ -93,12 +103,18 @@ impl Question {
                 }
                 let request = elicit_request(params)
                     .map_err(|problem| Refusal::Malformed(problem.to_string()))?;
-                let offered = match &request {
-                    ElicitRequest::Form { .. } => offers.form,
-                    ElicitRequest::Url { .. } => offers.url,
+                let person = &declared.person;
+                let (offered, answered) = match &request {
+                    ElicitRequest::Form { .. } => (offers.form, person.form),
+                    ElicitRequest::Url { .. } => (offers.url, person.url),
                 };
                 if offered {
-                    Ok(elicitation(request))
+                    let asked = if answered {
+                        Asked::Person
+                    } else {
+                        Asked::HooksAlone
+                    };
+                    Ok(elicitation(request, asked))
                 } else {
                     Err(Refusal::NotOffered {
                         input: describe(name, params),
@@ -112,7 +128,7 @@ impl Question {
 
     /// Whether somebody has to think about it; what nobody has to is answered at once.
     pub(super) fn takes_time(&self) -> bool {
-        matches!(self, Self::Elicit(_) | Self::Sample(_))
+        matches!(self, Self::Elicit(..) | Self::Sample(_))
     }
 
     /// Puts it, and gives the result to send.
@@ -126,16 +142,34 @@ impl Question {
                 let respondent = counterpart.respondent.as_ref().ok_or_else(nobody)?;
                 respondent.sample(server, request).await
             }
-            Self::Elicit(request) => {
-                let respondent = counterpart.respondent.as_ref().ok_or_else(nobody)?;
+            Self::Elicit(request, asked) => {
                 let schema = match &request {
                     Elicitation::Form { schema, .. } => Some(schema.clone()),
                     Elicitation::Url { .. } => None,
                 };
-                let answer = respondent.elicit(server, request).await;
+                let answer = elicit(request, asked, counterpart).await;
                 Ok(elicited(answer, schema.as_deref()))
             }
         }
+    }
+}
+
+/// Hooks first; a person where they leave it to one; and hooks again, on that person's answer.
+async fn elicit(
+    request: Elicitation,
+    asked: Asked,
+    counterpart: &Counterpart,
+) -> ElicitationAnswer {
+    let (server, hooks) = (&counterpart.server, &counterpart.hooks);
+    if let Some(answer) = hooks.answer(server, &request).await {
+        return answer;
+    }
+    match &counterpart.respondent {
+        Some(respondent) if asked == Asked::Person => {
+            let answer = respondent.elicit(server, request.clone()).await;
+            hooks.review(server, &request, answer).await
+        }
+        _ => ElicitationAnswer::Cancel,
     }
 }
 
@@ -148,18 +182,17 @@ fn describe(name: &str, params: &RawValue) -> String {
     }
 }
 
-fn elicitation(request: ElicitRequest) -> Question {
+fn elicitation(request: ElicitRequest, asked: Asked) -> Question {
     match request {
-        ElicitRequest::Form { message, schema } => Question::Elicit(Elicitation::Form {
-            message: Untrusted::new(message),
-            schema,
-        }),
+        ElicitRequest::Form { message, schema } => {
+            let message = Untrusted::new(message);
+            Question::Elicit(Elicitation::Form { message, schema }, asked)
+        }
         ElicitRequest::Url { message, url, id } => match Url::parse(&url) {
-            Ok(url) if may_be_visited(&url) => Question::Elicit(Elicitation::Url {
-                message: Untrusted::new(message),
-                url,
-                id,
-            }),
+            Ok(url) if may_be_visited(&url) => {
+                let message = Untrusted::new(message);
+                Question::Elicit(Elicitation::Url { message, url, id }, asked)
+            }
             _ => {
                 let url = Untrusted::new(url);
                 warn!(%url, "the server wants a person sent to a URL that nobody is sent to");

@@ -186,6 +186,7 @@ fn counterpart() -> Counterpart {
     Counterpart {
         server: ServerName::new("scripted").expect("a name"),
         respondent: None,
+        hooks: Arc::default(),
         roots: watch::channel(Arc::from([root])).1,
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod audit;
 mod between;
 mod certificates;
 mod contained;
@@ -17,6 +18,7 @@ mod events;
 mod expiry;
 mod faults;
 mod healing;
+mod hooks;
 mod host;
 mod http;
 mod lifecycle;

@@ -15,6 +15,26 @@ pub(super) fn print(
     json: bool,
     usage: Option<&str>,
 ) -> Result<(), Report> {
+    if let Some(hook) = &outcome.replaced_by {
+        let (shown, other) = if json {
+            (
+                "the server's own output is shown",
+                "what the hook gave instead without `--json`",
+            )
+        } else {
+            (
+                "the hook's output is shown",
+                "the server's own with `--json`",
+            )
+        };
+        let note = format!("note: {hook} replaced the output: {shown}, {other}");
+        context.output.say(&note);
+    }
+    for words in &outcome.context {
+        for line in words.lines() {
+            context.output.say(&format!("hook: {line}"));
+        }
+    }
     if json {
         context.output.json(&outcome.raw)?;
         return Ok(());

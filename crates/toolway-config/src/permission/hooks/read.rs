@@ -83,8 +83,7 @@ impl Reader<'_> {
             Some(Value::String(text)) => match Matcher::parse(text) {
                 Ok(matcher) => matcher,
                 Err(error) => {
-                    let reason = format!("the matcher `{text}` is no regular expression: {error}");
-                    self.broken(event, Matcher::all(), &reason, MATCHER);
+                    self.broken(event, Matcher::all(), &error.to_string(), MATCHER);
                     return;
                 }
             },

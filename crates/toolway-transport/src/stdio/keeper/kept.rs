@@ -238,7 +238,7 @@ async fn try_start(
 }
 
 /// A server below its warden. Dropping it kills everything the server ever started.
-pub(in crate::stdio) struct Kept {
+pub(crate) struct Kept {
     line: UnixStream,
     shared: Arc<Shared>,
     /// A report may arrive in pieces, and whoever waits for it may go away meanwhile.

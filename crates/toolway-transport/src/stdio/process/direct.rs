@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The longest a killed process is waited for: one stuck in the kernel must not hold the host.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 
-pub(in crate::stdio) struct Direct {
+pub(crate) struct Direct {
     child: Child,
     group: Option<Pid>,
     #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! A scene for calls: one scripted line, and what it was sent.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -7,9 +8,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey};
+use toolway_config::permission::HookPlace;
+use toolway_transport::OpenOptions;
+use toolway_types::{ConnectionState, Origin, Scope, Secret, ServerName, ToolKey};
 use toolway_wire::view;
 
+use super::super::hooks::{LibraryHook, RunnerOwner};
 use super::super::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
 use super::super::*;
 use crate::call::Progress;
@@ -17,19 +21,19 @@ use crate::catalog::ServerOffer;
 
 /// What a line saw of one request.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sent {
-    pub(super) method: String,
-    pub(super) params: String,
-    pub(super) timeout: Duration,
-    pub(super) tool: Option<String>,
+pub(in super::super) struct Sent {
+    pub(in super::super) method: String,
+    pub(in super::super) params: String,
+    pub(in super::super) timeout: Duration,
+    pub(in super::super) tool: Option<String>,
 }
 
-type Script = Box<dyn Fn() -> Result<Box<RawValue>, SendError> + Send + Sync>;
+type Script = Box<dyn Fn(&str) -> Result<Box<RawValue>, SendError> + Send + Sync>;
 
 /// A line that answers by script and remembers what it was sent.
-pub(super) struct ScriptedLine {
+pub(in super::super) struct ScriptedLine {
     answer: Script,
-    pub(super) timeout: Option<Duration>,
+    pub(in super::super) timeout: Option<Duration>,
     sent: Mutex<Vec<Sent>>,
 }
 
@@ -53,7 +57,7 @@ impl Line for ScriptedLine {
                 message: None,
             });
         }
-        Box::pin(std::future::ready((self.answer)()))
+        Box::pin(std::future::ready((self.answer)(params.get())))
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -62,12 +66,13 @@ impl Line for ScriptedLine {
 }
 
 /// One connected server `s` and one that wants a login, `locked`.
-pub(super) struct Scene {
-    pub(super) line: Arc<ScriptedLine>,
+pub(in super::super) struct Scene {
+    pub(in super::super) line: Arc<ScriptedLine>,
     permissions: Permissions,
     hooks: Hooks,
-    pub(super) prompter: Option<Box<dyn Prompter>>,
-    pub(super) output: tempfile::TempDir,
+    owner: RunnerOwner,
+    pub(in super::super) prompter: Option<Box<dyn Prompter>>,
+    pub(in super::super) output: tempfile::TempDir,
 }
 
 struct OneLine(Arc<ScriptedLine>);
@@ -86,7 +91,16 @@ impl Lines for OneLine {
     }
 }
 
-pub(super) fn settings() -> Origin {
+fn runner(hooks: Vec<LibraryHook>) -> RunnerOwner {
+    RunnerOwner::new(
+        hooks,
+        OpenOptions::default(),
+        PathBuf::new(),
+        Arc::default(),
+    )
+}
+
+pub(in super::super) fn settings() -> Origin {
     Origin::File {
         path: PathBuf::from("/home/u/settings.json"),
         line: 4,
@@ -94,15 +108,27 @@ pub(super) fn settings() -> Origin {
 }
 
 impl Scene {
-    pub(super) fn answering(answer: Value) -> Self {
-        Self::with(move || Ok(to_raw_value(&answer).unwrap()))
+    pub(in super::super) fn answering(answer: Value) -> Self {
+        Self::with(move |_| Ok(to_raw_value(&answer).unwrap()))
     }
 
-    pub(super) fn failing(error: impl Fn() -> SendError + Send + Sync + 'static) -> Self {
-        Self::with(move || Err(error()))
+    pub(in super::super) fn failing(error: impl Fn() -> SendError + Send + Sync + 'static) -> Self {
+        Self::with(move |_| Err(error()))
     }
 
-    fn with(answer: impl Fn() -> Result<Box<RawValue>, SendError> + Send + Sync + 'static) -> Self {
+    /// Answers by the tool's own name.
+    pub(in super::super) fn by_tool(
+        answer: impl Fn(&str) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(move |params| {
+            let params: Value = serde_json::from_str(params).unwrap();
+            Ok(to_raw_value(&answer(params["name"].as_str().unwrap())).unwrap())
+        })
+    }
+
+    fn with(
+        answer: impl Fn(&str) -> Result<Box<RawValue>, SendError> + Send + Sync + 'static,
+    ) -> Self {
         let answer: Script = Box::new(answer);
         Self {
             line: Arc::new(ScriptedLine {
@@ -112,26 +138,56 @@ impl Scene {
             }),
             permissions: Permissions::empty(),
             hooks: Hooks::empty(),
+            owner: runner(Vec::new()),
             prompter: None,
             output: tempfile::tempdir().unwrap(),
         }
     }
 
-    pub(super) fn permissions(mut self, settings_value: &Value) -> Self {
+    pub(in super::super) fn permissions(mut self, settings_value: &Value) -> Self {
         let (permissions, found) = Permissions::parse(settings_value, &settings(), Scope::User);
         assert_eq!(found, []);
         self.permissions = permissions;
         self
     }
 
-    pub(super) fn hooks(mut self, settings_value: &Value) -> Self {
+    pub(in super::super) fn hooks(mut self, settings_value: &Value) -> Self {
         let (hooks, found) = Hooks::parse(settings_value, &settings(), Scope::User);
         assert_eq!(found, []);
         self.hooks = hooks;
         self
     }
 
-    pub(super) async fn call(
+    pub(in super::super) fn with_hooks(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Hooks run with this environment.
+    pub(in super::super) fn hooks_in(mut self, environment: &[(&str, &str)]) -> Self {
+        let mut all = BTreeMap::from([(
+            "PATH".to_owned(),
+            Secret::new("/usr/local/bin:/usr/bin:/bin"),
+        )]);
+        all.extend(
+            environment
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), Secret::new(*value))),
+        );
+        self.hooks = self.hooks.placed(HookPlace {
+            directory: self.output.path().to_owned(),
+            environment: Arc::new(all),
+        });
+        self
+    }
+
+    /// Hooks of the embedding program.
+    pub(in super::super) fn library(mut self, hooks: Vec<LibraryHook>) -> Self {
+        self.owner = runner(hooks);
+        self
+    }
+
+    pub(in super::super) async fn call(
         &self,
         tool: &str,
         options: CallOptions,
@@ -140,13 +196,14 @@ impl Scene {
         self.call_key(key, options).await
     }
 
-    pub(super) async fn call_key(
+    pub(in super::super) async fn call_key(
         &self,
         key: ToolKey,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let list = json!({"tools": [
             {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}}},
+            {"name": "guard", "inputSchema": {"type": "object"}},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
         ]});
         let tools = view::tools(&to_raw_value(&list).unwrap()).unwrap().items;
@@ -164,6 +221,7 @@ impl Scene {
             catalog,
             permissions: &self.permissions,
             hooks: &self.hooks,
+            runner: self.owner.runner(),
             lines: &lines,
             prompter: self.prompter.as_deref(),
             limits: GeneralLimits {
@@ -184,7 +242,7 @@ impl Scene {
             .await
     }
 
-    pub(super) fn sent(&self) -> Vec<Sent> {
+    pub(in super::super) fn sent(&self) -> Vec<Sent> {
         self.line.sent.lock().unwrap().clone()
     }
 }

@@ -1,0 +1,93 @@
+//! `audit`: which calls are written down, what is never in it, and what is shown of it.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use toolway_testkit::{Script, TempHome};
+
+use crate::support::{command, home_with, toolway};
+
+fn records(home: &TempHome, args: &[&str]) -> Vec<Value> {
+    let output = toolway(home, &[&["audit", "--json"], args].concat()).expect_code(0);
+    let lines = output.stdout.lines();
+    lines
+        .map(|line| {
+            let mut record: Value = serde_json::from_str(line).expect("one object per line");
+            record["time"] = json!("then");
+            record["process"] = json!(0);
+            record["milliseconds"] = json!(0);
+            record
+        })
+        .collect()
+}
+
+#[test]
+fn every_call_is_written_down_with_who_allowed_it_and_what_became_of_it() {
+    let home = home_with(Script::default());
+    toolway(&home, &["call", "chaos", "echo", "text=hunter2"]).expect_code(0);
+    toolway(&home, &["call", "chaos", "echo"]).expect_code(2);
+    toolway(&home, &["call", "chaos", "ehco", "text=x"]).expect_code(2);
+    let shown: Vec<String> = records(&home, &[])
+        .iter()
+        .map(|record| format!("{record}\n"))
+        .collect();
+    assert!(!shown.concat().contains("hunter2"));
+    assert_snapshot!(shown.concat(), @r#"
+    {"time":"then","process":0,"who":"cli","server":"chaos","tool":"echo","decision":"allowed","by":{"kind":"typed"},"milliseconds":0,"sent":18,"received":70,"outcome":"answered"}
+    {"time":"then","process":0,"who":"cli","server":"chaos","tool":"echo","milliseconds":0,"sent":2,"outcome":"invalid"}
+    {"time":"then","process":0,"who":"cli","server":"chaos","tool":"ehco","milliseconds":0,"sent":12,"outcome":"unknown"}
+    "#);
+    let answered = records(&home, &["--outcome", "answered", "--tool", "echo"]);
+    assert_eq!(answered.len(), 1);
+    assert!(records(&home, &["other"]).is_empty());
+    assert_eq!(
+        records(&home, &["chaos", "--since", "1h", "-n", "2"]).len(),
+        2
+    );
+}
+
+#[test]
+fn a_table_is_shown_to_people() {
+    let home = home_with(Script::default());
+    let nothing = toolway(&home, &["audit"]).expect_code(0);
+    assert_eq!(nothing.stderr, "nothing was called yet\n");
+    toolway(&home, &["call", "chaos", "echo", "text=hi"]).expect_code(0);
+    let output = toolway(&home, &["audit"]).expect_code(0);
+    let [head, line] = output.stdout.lines().collect::<Vec<_>>()[..] else {
+        panic!("{}", output.stdout)
+    };
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_snapshot!(words(head), @"TIME WHO SERVER TOOL OUTCOME TOOK SIZE DECIDED");
+    let cells: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(cells[1..5], ["cli", "chaos", "echo", "answered"]);
+    assert_eq!(cells[7], "typed");
+}
+
+#[test]
+fn arguments_and_results_are_kept_when_asked_for_and_nothing_when_switched_off() {
+    let home = home_with(Script::default());
+    let call = |value: &str| {
+        let args = ["call", "chaos", "echo", "text=hunter2"];
+        let mut command = command(&home, &args);
+        home.run(command.env("TOOLWAY_AUDIT", value)).expect_code(0);
+    };
+    call("off");
+    assert!(records(&home, &[]).is_empty());
+    call("arguments");
+    call("results");
+    let [arguments, results] = &records(&home, &[])[..] else {
+        panic!("two calls")
+    };
+    assert_eq!(arguments["arguments"]["text"], "hunter2");
+    assert_eq!(arguments.get("result"), None);
+    assert_eq!(results["result"]["content"][0]["text"], "hunter2");
+}
+
+#[test]
+fn a_time_that_is_none_is_a_usage_error() {
+    let home = TempHome::new();
+    let output = toolway(&home, &["audit", "--since", "yesterday"]).expect_code(2);
+    assert_snapshot!(output.stderr, @"
+    error: invalid value 'yesterday' for '--since <TIME>': `yesterday` is no time such as `90s`, `15m`, `2h` or `7d`
+    hint: see `toolway audit --help`
+    ");
+}

@@ -1,0 +1,236 @@
+//! One program, run to its end: input in, bounded output out.
+//!
+//! Owns the time and the room it is given, and that nothing of it stays. Starting and ending a
+//! process is the same for it as for a server (`stdio/process.rs`): an environment of its own, no
+//! inherited descriptors, ended with everything it started. What the output means is the caller's
+//! to say; it is never logged here, because it may hold a secret (SEC-15).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use toolway_types::{Secret, ShieldMode, StdioSpec};
+
+use crate::OpenOptions;
+use crate::error::OpenError;
+use crate::stdio::process::{Pipes, Process};
+
+/// How long output that was still in the pipe may take to be read after the program has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How much is read at once.
+const CHUNK: usize = 16 * 1024;
+
+/// The shell that reads command lines.
+const SHELL: &str = "/bin/sh";
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invocation {
+    /// A command line that a person wrote into settings of their own, for the shell to read.
+    Line(String),
+    /// A program and its arguments; no shell is involved.
+    Words {
+        /// The program, looked up in `PATH` when it has no slash.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+}
+
+/// One run of a program.
+pub struct Program {
+    /// What to run.
+    pub invocation: Invocation,
+    /// What it reads on its stdin, which then ends.
+    pub stdin: Vec<u8>,
+    /// What every child gets: the allow-list of the host's own environment.
+    pub inherited: Arc<BTreeMap<String, Secret>>,
+    /// What else it gets; it wins over what is inherited. There is nothing else.
+    pub env: BTreeMap<String, Secret>,
+    /// Its working directory; the host's own when absent.
+    pub cwd: Option<PathBuf>,
+    /// The caps.
+    pub limits: ProgramLimits,
+}
+
+/// How long a program may take, and how much of what it says is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramLimits {
+    /// The longest it may take from the start to its end.
+    pub time: Duration,
+    /// The most it may print, in bytes. One that prints more is ended: the rest of its output
+    /// would be missing from whatever was made of the beginning.
+    pub stdout: usize,
+    /// How much of its stderr is kept, in bytes. The rest is read and counted only.
+    pub stderr: usize,
+}
+
+/// A program that ended by itself.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// The beginning of what it complained about.
+    pub stderr: Vec<u8>,
+    /// How much that was in all, in bytes.
+    pub stderr_total: u64,
+}
+
+/// Why a program has no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It could not be started.
+    #[error(transparent)]
+    Start(#[from] OpenError),
+    /// It did not end in time, and was ended.
+    #[error("it did not end within {after:?} and was killed")]
+    TimedOut {
+        /// The time it had.
+        after: Duration,
+    },
+    /// It printed too much, and was ended.
+    #[error("it printed more than {limit} bytes and was killed")]
+    TooMuch {
+        /// The most it may print.
+        limit: usize,
+    },
+    /// It got out of sight, and was ended.
+    #[error("it was lost: {0}")]
+    Lost(io::Error),
+}
+
+/// Runs a program to its end. When this returns, nothing it started is left; when it is dropped,
+/// everything is killed.
+pub async fn run(program: Program, options: &OpenOptions) -> Result<Finished, ProgramError> {
+    let limits = program.limits;
+    let deadline = Instant::now() + limits.time;
+    let late = || ProgramError::TimedOut { after: limits.time };
+    let (spec, input) = spec(program);
+    let (mut process, pipes) = timeout_at(deadline, Process::spawn(&spec, options))
+        .await
+        .map_err(|_| late())??;
+    let ended = attend(&mut process, pipes, &input, limits, deadline).await;
+    process.stop().await;
+    ended.unwrap_or_else(|| Err(late()))
+}
+
+fn spec(program: Program) -> (StdioSpec, Vec<u8>) {
+    let (command, args) = match program.invocation {
+        Invocation::Line(line) => (SHELL.to_owned(), vec!["-c".to_owned(), line]),
+        Invocation::Words { program, args } => (program, args),
+    };
+    let spec = StdioSpec {
+        command,
+        args,
+        inherited: program.inherited,
+        env: program.env,
+        cwd: program.cwd,
+        // It is the person's own program, and may be one that changes settings.
+        shield: ShieldMode::Off,
+    };
+    (spec, program.stdin)
+}
+
+/// Talks to it until it has ended; nothing when its time is over first.
+async fn attend(
+    process: &mut Process,
+    pipes: Pipes,
+    input: &[u8],
+    limits: ProgramLimits,
+    deadline: Instant,
+) -> Option<Result<Finished, ProgramError>> {
+    let (mut stdout, mut stderr) = (Heard::default(), Heard::default());
+    let mut ended = None;
+    {
+        let mut talk = pin!(async {
+            tokio::try_join!(
+                feed(pipes.stdin, input),
+                stdout.listen(pipes.stdout, limits.stdout, Beyond::Stop),
+                stderr.listen(pipes.stderr, limits.stderr, Beyond::Count),
+            )
+        });
+        let mut talked = false;
+        let mut until = deadline;
+        while ended.is_none() || !talked {
+            tokio::select! {
+                outcome = &mut talk, if !talked => {
+                    if outcome.is_err() {
+                        return Some(Err(ProgramError::TooMuch { limit: limits.stdout }));
+                    }
+                    talked = true;
+                }
+                status = process.wait(), if ended.is_none() => {
+                    // What it leaves behind would hold its pipes open for ever.
+                    process.sweep();
+                    ended = Some(status);
+                    until = deadline.min(Instant::now() + LAST_WORDS);
+                }
+                () = sleep_until(until) => break,
+            }
+        }
+    }
+    // All it wrote before it ended was in the pipes by then, and has been read.
+    Some(match ended? {
+        Ok(status) => Ok(Finished {
+            status,
+            stdout: stdout.kept,
+            stderr: stderr.kept,
+            stderr_total: stderr.total,
+        }),
+        Err(error) => Err(ProgramError::Lost(error)),
+    })
+}
+
+/// It printed more than it may.
+struct TooMuch;
+
+/// Gives it its input. A program need not read what it does not want to know.
+async fn feed(mut stdin: pipe::Sender, input: &[u8]) -> Result<(), TooMuch> {
+    let _ = stdin.write_all(input).await;
+    Ok(())
+}
+
+/// What is done with output beyond the cap.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    Stop,
+    Count,
+}
+
+#[derive(Default)]
+struct Heard {
+    kept: Vec<u8>,
+    total: u64,
+}
+
+impl Heard {
+    async fn listen(
+        &mut self,
+        mut from: pipe::Receiver,
+        cap: usize,
+        beyond: Beyond,
+    ) -> Result<(), TooMuch> {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        // An error is an end too.
+        while let Ok(count @ 1..) = from.read_buf(&mut chunk).await {
+            let room = cap - self.kept.len();
+            self.kept.extend_from_slice(&chunk[..count.min(room)]);
+            self.total += count as u64;
+            if count > room && beyond == Beyond::Stop {
+                return Err(TooMuch);
+            }
+            chunk.clear();
+        }
+        Ok(())
+    }
+}

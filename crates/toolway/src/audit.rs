@@ -1,0 +1,280 @@
+//! The audit: one line for every call that was asked for, whatever became of it.
+//!
+//! Owns the file (`<directory>/calls.jsonl`, rotated), the thread that writes it, and that a call
+//! whose caller went away is written down too. What stands in a line is `audit/record.rs`, how
+//! lines are read `audit/read.rs`. Does not own who may call what.
+//!
+//! Invariants: no call is left out because many are made at once, the caller waits instead. No
+//! argument and no result stands in a line unless the embedding program asked for it. A disk that
+//! is full costs lines, which are counted and said in the file, and never a call.
+
+mod read;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::value::to_raw_value;
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use crate::call::{CallError, CallOptions, ToolOutcome, ToolRequest};
+use crate::catalog::CatalogTool;
+use crate::dispatch::permission::Grant;
+use crate::journal::{LogFile, timestamp};
+use crate::tasks;
+
+pub use read::{Follower, read_last};
+pub use record::{By, Decision, End, Line, Record};
+
+/// The name of the file in its directory.
+const FILE: &str = "calls.jsonl";
+
+/// A file that is larger becomes the old one: about a hundred thousand calls.
+const ROTATE_AT: u64 = 32 * 1024 * 1024;
+
+/// Larger arguments and results are not written down, though they were asked for.
+const MAX_KEPT: usize = 64 * 1024;
+
+/// How many lines may wait to be written before callers wait.
+const QUEUE_LINES: usize = 1024;
+
+/// How long a flush waits for a disk.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where calls are written down. A cheap handle.
+#[derive(Clone)]
+pub struct Audit {
+    shared: Arc<Shared>,
+    arguments: bool,
+    results: bool,
+}
+
+struct Shared {
+    directory: PathBuf,
+    /// The way to the thread, started by the first line; absent when it could not be.
+    queue: OnceLock<Option<SyncSender<Order>>>,
+    /// Calls whose callers went away while the queue was full.
+    lost: Arc<AtomicU64>,
+}
+
+enum Order {
+    Write(Box<Record>),
+    Flush(oneshot::Sender<()>),
+}
+
+impl Audit {
+    /// Writes below a directory, which is made with the first line.
+    pub fn in_directory(directory: PathBuf) -> Audit {
+        Audit {
+            shared: Arc::new(Shared {
+                directory,
+                queue: OnceLock::new(),
+                lost: Arc::default(),
+            }),
+            arguments: false,
+            results: false,
+        }
+    }
+
+    /// The same with the arguments of every call, as they were asked for; of more than 64 KiB
+    /// only the size is written down.
+    #[must_use]
+    pub fn with_arguments(mut self) -> Audit {
+        self.arguments = true;
+        self
+    }
+
+    /// The same with every result, as its server sent it, up to the same size.
+    #[must_use]
+    pub fn with_results(mut self) -> Audit {
+        self.results = true;
+        self
+    }
+
+    /// Where the file is.
+    pub fn directory(&self) -> &Path {
+        &self.shared.directory
+    }
+
+    /// Waits until every call that ended is written down, at most a second: a program that is
+    /// about to exit calls it. [`Host::shutdown`](crate::Host::shutdown) does.
+    pub async fn flush(&self) {
+        let Some(Some(queue)) = self.shared.queue.get() else {
+            return;
+        };
+        let (done, written) = oneshot::channel();
+        let asked = async {
+            put(queue, Order::Flush(done)).await;
+            // An error is a thread that is gone, and then nothing is left to wait for.
+            let _ = written.await;
+        };
+        if tokio::time::timeout(FLUSH_PATIENCE, asked).await.is_err() {
+            warn!("the audit could not be written in time");
+        }
+    }
+
+    /// Begins the line of a call. It is written when the entry is finished or dropped.
+    pub(crate) fn begin(&self, request: &ToolRequest, options: &CallOptions) -> Entry {
+        let mut record = Record::of(request, options.caller.as_deref());
+        if self.arguments && record.sent <= MAX_KEPT {
+            record.arguments = to_raw_value(&request.arguments).ok();
+        }
+        Entry(Some(Open {
+            audit: self.clone(),
+            begun: Instant::now(),
+            record: Box::new(record),
+        }))
+    }
+}
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Audit")
+            .field("directory", &self.shared.directory)
+            .field("arguments", &self.arguments)
+            .field("results", &self.results)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The line of one call under way. Dropped before it is finished, it says that the caller went
+/// away.
+pub(crate) struct Entry(Option<Open>);
+
+struct Open {
+    audit: Audit,
+    begun: Instant,
+    record: Box<Record>,
+}
+
+impl Entry {
+    /// A call that is not written down.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// The tool is known from here on.
+    pub(crate) fn resolved(&mut self, tool: &CatalogTool) {
+        if let Some(open) = &mut self.0 {
+            open.record.resolved(tool);
+        }
+    }
+
+    /// The call may run.
+    pub(crate) fn granted(&mut self, grant: &Grant) {
+        if let Some(open) = &mut self.0 {
+            open.record.granted(grant);
+        }
+    }
+
+    /// The call ended.
+    pub(crate) async fn finish(mut self, outcome: &Result<ToolOutcome, CallError>) {
+        let Some(mut open) = self.0.take() else {
+            return;
+        };
+        open.record.ended(outcome, open.begun.elapsed());
+        if let (true, Ok(outcome)) = (open.audit.results, outcome)
+            && outcome.raw.get().len() <= MAX_KEPT
+        {
+            open.record.result = Some(outcome.raw.clone());
+        }
+        if let Some(queue) = open.audit.shared.queue() {
+            put(queue, Order::Write(open.record)).await;
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let Some(mut open) = self.0.take() else {
+            return;
+        };
+        open.record.abandoned(open.begun.elapsed());
+        let shared = &open.audit.shared;
+        if let Some(queue) = shared.queue()
+            && queue.try_send(Order::Write(open.record)).is_err()
+        {
+            shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Hands an order to the thread, waiting where the queue is full.
+async fn put(queue: &SyncSender<Order>, order: Order) {
+    if let Err(TrySendError::Full(order)) = queue.try_send(order) {
+        let queue = queue.clone();
+        // An error is a thread that is gone: it warned when it went.
+        let _ = tasks::blocking("audit", move || queue.send(order)).await;
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> Option<&SyncSender<Order>> {
+        self.queue
+            .get_or_init(|| {
+                let (queue, orders) = sync_channel(QUEUE_LINES);
+                let clerk = Clerk {
+                    file: LogFile::new(self.directory.clone(), FILE.to_owned())
+                        .rotating_at(ROTATE_AT),
+                    lost: Arc::clone(&self.lost),
+                    warned: false,
+                };
+                // A thread, not a task: files block, and the last line is written when the
+                // runtime is gone already. It ends with the last handle.
+                std::thread::Builder::new()
+                    .name("audit".to_owned())
+                    .spawn(move || clerk.work(&orders))
+                    .inspect_err(|error| warn!(%error, "calls are not written down"))
+                    .ok()
+                    .map(|_| queue)
+            })
+            .as_ref()
+    }
+}
+
+/// The thread that writes.
+struct Clerk {
+    file: LogFile,
+    lost: Arc<AtomicU64>,
+    warned: bool,
+}
+
+impl Clerk {
+    fn work(mut self, orders: &Receiver<Order>) {
+        while let Ok(order) = orders.recv() {
+            match order {
+                Order::Write(record) => self.write(Line::Call(record)),
+                // Whoever asked may have stopped waiting.
+                Order::Flush(done) => drop(done.send(())),
+            }
+        }
+    }
+
+    fn write(&mut self, line: Line) {
+        let lost = self.lost.swap(0, Ordering::Relaxed) + self.file.take_lost();
+        if lost > 0 {
+            let time = timestamp(SystemTime::now());
+            self.append(&Line::Lost { time, lost });
+        }
+        self.append(&line);
+    }
+
+    fn append(&mut self, line: &Line) {
+        let written = serde_json::to_string(line)
+            .map_err(std::io::Error::from)
+            .and_then(|text| self.file.append(&(text + "\n")));
+        if let Err(error) = written
+            && !std::mem::replace(&mut self.warned, true)
+        {
+            warn!(%error, "calls cannot be written down");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The audit on disk: what is written, by many at once, on a bad disk, and read again.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Map, Value, json};
+use toolway_types::{ServerName, ToolKey};
+
+use super::*;
+use crate::call::{Consent, ToolTarget};
+
+fn request(tool: &str, arguments: &Value) -> ToolRequest {
+    ToolRequest {
+        target: ToolTarget::Key(ToolKey::new(ServerName::new("s").unwrap(), tool)),
+        arguments: arguments.as_object().cloned().unwrap_or_default(),
+    }
+}
+
+fn options() -> CallOptions {
+    CallOptions {
+        caller: Some("tests".into()),
+        ..CallOptions::new(Consent::Typed)
+    }
+}
+
+fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
+    Err(CallError::Unknown {
+        target: request(tool, &Value::Null).target,
+        suggestion: None,
+    })
+}
+
+async fn note(audit: &Audit, tool: &str) {
+    let entry = audit.begin(&request(tool, &json!({ "secret": "hunter2" })), &options());
+    entry.finish(&unknown(tool)).await;
+}
+
+fn lines(directory: &Path) -> Vec<Line> {
+    let read = read_last(directory, usize::MAX, |_| true).unwrap();
+    read.map(|(lines, _)| lines).unwrap_or_default()
+}
+
+fn calls(directory: &Path) -> Vec<Record> {
+    let lines = lines(directory).into_iter();
+    lines
+        .map(|line| match line {
+            Line::Call(record) => *record,
+            Line::Lost { .. } => panic!("{line:?}"),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_call_is_one_private_line_without_its_arguments() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("audit");
+    let audit = Audit::in_directory(directory.clone());
+    note(&audit, "delete\u{1b}[31m").await;
+    audit.flush().await;
+    let text = std::fs::read_to_string(directory.join(FILE)).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    assert!(!text.contains("hunter2"), "{text}");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    assert_eq!(mode(&directory.join(FILE)), 0o600);
+    let [record] = calls(&directory).try_into().unwrap();
+    assert_eq!(record.who.as_deref(), Some("tests"));
+    assert_eq!(record.server.as_deref(), Some("s"));
+    assert!(!record.tool.contains('\u{1b}'), "{}", record.tool);
+    assert_eq!(record.outcome, End::Unknown);
+    assert_eq!(record.sent, r#"{"secret":"hunter2"}"#.len());
+    assert!(record.decision.is_none());
+}
+
+#[tokio::test]
+async fn arguments_stand_in_it_when_asked_for() {
+    let place = tempfile::tempdir().unwrap();
+    let audit = Audit::in_directory(place.path().join("audit")).with_arguments();
+    note(&audit, "t").await;
+    audit.flush().await;
+    let [record] = calls(audit.directory()).try_into().unwrap();
+    assert_eq!(record.arguments.unwrap().get(), r#"{"secret":"hunter2"}"#);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_is_written_down() {
+    let place = tempfile::tempdir().unwrap();
+    let audit = Audit::in_directory(place.path().join("audit"));
+    drop(audit.begin(&request("t", &json!({})), &options()));
+    audit.flush().await;
+    let [record] = calls(audit.directory()).try_into().unwrap();
+    assert_eq!(record.outcome, End::Cancelled);
+}
+
+#[tokio::test]
+async fn many_calls_at_once_are_all_written_down() {
+    let place = tempfile::tempdir().unwrap();
+    let audit = Audit::in_directory(place.path().join("audit"));
+    let count = QUEUE_LINES * 3;
+    let all = (0..count).map(|_| note(&audit, "t"));
+    futures_util::future::join_all(all).await;
+    audit.flush().await;
+    assert_eq!(calls(audit.directory()).len(), count);
+}
+
+#[tokio::test]
+async fn a_directory_that_cannot_be_written_costs_no_call() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("audit");
+    std::fs::write(&directory, "a file in its place").unwrap();
+    let audit = Audit::in_directory(directory.clone());
+    note(&audit, "t").await;
+    audit.flush().await;
+    let text = std::fs::read_to_string(&directory).unwrap();
+    assert_eq!(text, "a file in its place");
+}
+
+#[test]
+fn lines_that_are_not_ours_are_passed_over() {
+    let place = tempfile::tempdir().unwrap();
+    let record = Record::of(&request("t", &Value::Object(Map::new())), None);
+    let ours = serde_json::to_string(&Line::Call(Box::new(record))).unwrap();
+    let lost = r#"{"time":"2026-01-01T00:00:00.000Z","lost":3}"#;
+    let text = format!("{ours}\nnonsense\n{{\"time\":\n{lost}\n{ours}");
+    std::fs::write(place.path().join(FILE), text).unwrap();
+    // The last line has no end: it is still being written.
+    let [first, second] = lines(place.path()).try_into().unwrap();
+    assert!(matches!(first, Line::Call(_)));
+    assert!(matches!(second, Line::Lost { lost: 3, .. }));
+}
+
+#[test]
+fn every_end_is_spelled_as_it_is_written() {
+    for end in End::ALL {
+        let written = serde_json::to_value(end).unwrap();
+        assert_eq!(written, end.as_str());
+    }
+}

@@ -1,0 +1,139 @@
+//! The hooks around a server's question: the first to be asked, and the last to see the answer.
+//!
+//! Owns what their words add up to. A hook that fails might have said no, so the server hears a
+//! no (REL-30); the log names the hook.
+
+use toolway_config::HookEvent;
+use toolway_types::ServerName;
+use tracing::warn;
+
+use super::runner::{Heard, Means, Runner};
+use super::{HookDecision, HookInput};
+use crate::dispatch::Dispatch;
+use crate::respondent::{Elicitation, ElicitationAnswer};
+use crate::snapshot::Settings;
+
+impl Runner {
+    /// Whether hooks may answer what this server asks.
+    pub(crate) fn answers(&self, server: &ServerName) -> bool {
+        let event = HookEvent::Elicitation;
+        let settings = self.settings();
+        !self
+            .concerned(&settings.hooks, event, &names(server))
+            .is_empty()
+    }
+
+    /// What hooks answer to a question; nothing when they leave it to a person.
+    pub(crate) async fn answer(
+        &self,
+        server: &ServerName,
+        request: &Elicitation,
+    ) -> Option<ElicitationAnswer> {
+        let event = HookEvent::Elicitation;
+        let settings = self.settings();
+        if settings.hooks.is_empty() && !self.has(event) {
+            return None;
+        }
+        let input = HookInput::question(event, server, request);
+        let heard = self.hear(server, event, input, &settings).await;
+        verdict(event, heard)
+    }
+
+    /// What becomes of a person's answer.
+    pub(crate) async fn review(
+        &self,
+        server: &ServerName,
+        request: &Elicitation,
+        answer: ElicitationAnswer,
+    ) -> ElicitationAnswer {
+        let event = HookEvent::ElicitationResult;
+        let settings = self.settings();
+        if settings.hooks.is_empty() && !self.has(event) {
+            return answer;
+        }
+        let input = HookInput::question(event, server, request).answered(&answer);
+        let heard = self.hear(server, event, input, &settings).await;
+        verdict(event, heard).unwrap_or(answer)
+    }
+
+    async fn hear(
+        &self,
+        server: &ServerName,
+        event: HookEvent,
+        input: HookInput,
+        settings: &Settings,
+    ) -> Vec<Heard> {
+        let concerned = self.concerned(&settings.hooks, event, &names(server));
+        if concerned.is_empty() {
+            return Vec::new();
+        }
+        let picture = self.picture();
+        // A server that asks while its own tool runs as a hook could have hooks call it for ever.
+        let dispatch = picture
+            .as_deref()
+            .filter(|_| !self.is_busy(server))
+            .map(|picture| Dispatch {
+                catalog: std::sync::Arc::clone(&picture.catalog),
+                permissions: &settings.permissions,
+                hooks: &settings.hooks,
+                runner: self,
+                lines: picture,
+                prompter: None,
+                limits: picture.general_limits(),
+                output_dir: self.output_dir(),
+            });
+        let means = Means {
+            place: settings.hooks.place(),
+            calls: dispatch.as_ref(),
+        };
+        self.run(concerned, event, input, means).await
+    }
+}
+
+/// A matcher of these events is tried against the server's name, as configured or normalised.
+fn names(server: &ServerName) -> Vec<String> {
+    vec![server.as_str().to_owned(), server.normalized()]
+}
+
+/// A no beats a question put away, which beats a yes; of several of a kind the last counts.
+fn verdict(event: HookEvent, heard: Vec<Heard>) -> Option<ElicitationAnswer> {
+    let event = event.as_str();
+    let mut verdict: Option<ElicitationAnswer> = None;
+    for Heard { hook, said } in heard {
+        let answer = match said {
+            Err(failure) => {
+                warn!("{event}: {hook} failed, so the server hears a no: {failure}");
+                ElicitationAnswer::Decline
+            }
+            Ok(said) if said.decision == Some(HookDecision::Deny) => {
+                let reason = said.why().unwrap_or_default();
+                warn!("{event}: {hook} says no: {reason}");
+                ElicitationAnswer::Decline
+            }
+            Ok(said) => match said.answer {
+                Some(answer) => answer,
+                None => continue,
+            },
+        };
+        if let (Some(ElicitationAnswer::Accept(_)), ElicitationAnswer::Accept(_)) =
+            (&verdict, &answer)
+        {
+            warn!("{event}: more than one hook answers; {hook} is the last of them and counts");
+        }
+        if verdict
+            .as_ref()
+            .is_none_or(|known| rank(&answer) >= rank(known))
+        {
+            verdict = Some(answer);
+        }
+    }
+    verdict
+}
+
+fn rank(answer: &ElicitationAnswer) -> u8 {
+    match answer {
+        ElicitationAnswer::Accept(_) => 0,
+        ElicitationAnswer::Cancel => 1,
+        ElicitationAnswer::Decline => 2,
+    }
+}

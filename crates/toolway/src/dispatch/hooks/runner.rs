@@ -1,0 +1,340 @@
+//! Running hooks: programs, tools and functions, side by side, each within its time.
+//!
+//! Owns what a hook is started with and what counts as its failure. What is made of the answers
+//! is decided where they are asked for: before a call, after it, or around a server's question.
+//!
+//! Invariants: the answers come in the order of the configuration, whoever is ready first; a
+//! failure names what failed; dropping the future ends every hook with all it started.
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::UNIX_EPOCH;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use toolway_config::permission::HookPlace;
+use toolway_config::{Hook, HookAction, HookEvent, Hooks};
+use toolway_transport::OpenOptions;
+use toolway_transport::program::{self, Invocation, Program, ProgramLimits};
+use toolway_types::{Origin, ServerName};
+
+use super::{HookInput, HookReply, LibraryHook, reply, tool};
+use crate::dispatch::Dispatch;
+use crate::snapshot::{HostSnapshot, Settings};
+
+/// The most a hook may print. Output in the place of a large result needs room.
+const MAX_STDOUT: usize = 1024 * 1024;
+/// How much of its complaints is kept.
+const MAX_STDERR: usize = 16 * 1024;
+/// The longest title of a hook, in characters.
+const MAX_TITLE: usize = 100;
+
+/// Runs the hooks of one host.
+#[derive(Debug, Default)]
+pub struct Runner {
+    library: Vec<LibraryHook>,
+    session: String,
+    output_dir: PathBuf,
+    /// How processes are started; gone when the host is.
+    open: Mutex<Option<OpenOptions>>,
+    /// The settings the host started with, until there are pictures.
+    first: Arc<Settings>,
+    /// Held weakly: a picture holds sessions, and a session holds this.
+    pictures: OnceLock<Weak<Pictures>>,
+    /// The servers whose tools run as hooks at this moment.
+    busy: Mutex<Vec<ServerName>>,
+}
+
+type Pictures = watch::Receiver<Arc<HostSnapshot>>;
+
+/// The host's hold on its runner. When it goes, no hook starts any more: a session that somebody
+/// still holds must not keep the keeper of processes alive.
+pub(crate) struct RunnerOwner {
+    runner: Arc<Runner>,
+    pictures: Option<Arc<Pictures>>,
+}
+
+impl RunnerOwner {
+    pub(crate) fn new(
+        library: Vec<LibraryHook>,
+        open: OpenOptions,
+        output_dir: PathBuf,
+        first: Arc<Settings>,
+    ) -> Self {
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        let runner = Arc::new(Runner {
+            library,
+            session: format!("{:x}-{now:x}", std::process::id()),
+            output_dir,
+            open: Mutex::new(Some(open)),
+            first,
+            ..Runner::default()
+        });
+        Self {
+            runner,
+            pictures: None,
+        }
+    }
+
+    /// From now on the newest picture counts.
+    pub(crate) fn follow(&mut self, pictures: Pictures) {
+        let pictures = Arc::new(pictures);
+        // Set once: a host has one supervisor.
+        let _ = self.runner.pictures.set(Arc::downgrade(&pictures));
+        self.pictures = Some(pictures);
+    }
+
+    pub(crate) fn runner(&self) -> &Arc<Runner> {
+        &self.runner
+    }
+}
+
+impl Drop for RunnerOwner {
+    fn drop(&mut self) {
+        self.runner.with_open(Option::take);
+    }
+}
+
+/// A hook that has a say.
+#[derive(Clone, Copy)]
+pub(super) enum Concerned<'a> {
+    Configured(&'a Hook),
+    Library(&'a LibraryHook),
+}
+
+/// Which hook it was, for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HookName {
+    pub(super) title: String,
+    pub(super) origin: Origin,
+}
+
+impl std::fmt::Display for HookName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "the hook `{}` in {}", self.title, self.origin)
+    }
+}
+
+impl Concerned<'_> {
+    fn name(&self) -> HookName {
+        let (title, origin) = match self {
+            Self::Configured(hook) => (hook.title(), hook.origin.clone()),
+            Self::Library(hook) => (hook.name.clone(), Origin::Program),
+        };
+        let title = toolway_types::text::cut(&reply::one_line(&title), MAX_TITLE).into_owned();
+        HookName { title, origin }
+    }
+}
+
+/// What one hook said, or what went wrong with it.
+pub(super) struct Heard {
+    pub(super) hook: HookName,
+    pub(super) said: Result<HookReply, String>,
+}
+
+/// What hooks run with.
+#[derive(Clone, Copy)]
+pub(super) struct Means<'a> {
+    pub(super) place: &'a HookPlace,
+    /// How hooks that are tools are called; absent where there is no host.
+    pub(super) calls: Option<&'a Dispatch<'a>>,
+}
+
+impl Runner {
+    /// No hooks of the embedding program, and no way to start any.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The hooks for an event on whatever goes by these names, in order.
+    pub(super) fn concerned<'a>(
+        &'a self,
+        hooks: &'a Hooks,
+        event: HookEvent,
+        names: &[String],
+    ) -> Vec<Concerned<'a>> {
+        let configured = hooks.matching_any(event, names);
+        let library = self
+            .library
+            .iter()
+            .filter(|hook| hook.event == event && hook.matcher.matches_any(names));
+        configured
+            .into_iter()
+            .map(Concerned::Configured)
+            .chain(library.map(Concerned::Library))
+            .collect()
+    }
+
+    /// Whether there is no hook of the embedding program.
+    pub(super) fn is_empty(&self) -> bool {
+        self.library.is_empty()
+    }
+
+    /// Whether the embedding program has a hook for this event.
+    pub(super) fn has(&self, event: HookEvent) -> bool {
+        self.library.iter().any(|hook| hook.event == event)
+    }
+
+    /// The picture of this moment; none without a host.
+    pub(super) fn picture(&self) -> Option<Arc<HostSnapshot>> {
+        let pictures = self.pictures.get()?.upgrade()?;
+        let picture = Arc::clone(&pictures.borrow());
+        Some(picture)
+    }
+
+    /// What the plan of this moment says.
+    pub(super) fn settings(&self) -> Arc<Settings> {
+        match self.picture() {
+            Some(picture) => Arc::clone(&picture.settings),
+            None => Arc::clone(&self.first),
+        }
+    }
+
+    pub(super) fn output_dir(&self) -> &std::path::Path {
+        &self.output_dir
+    }
+
+    /// Runs all of them side by side.
+    pub(super) async fn run(
+        &self,
+        hooks: Vec<Concerned<'_>>,
+        event: HookEvent,
+        mut input: HookInput,
+        means: Means<'_>,
+    ) -> Vec<Heard> {
+        input.session_id.clone_from(&self.session);
+        input.cwd = means.place.directory.display().to_string();
+        let input = &input;
+        join_all(hooks.into_iter().map(|hook| async move {
+            let said = match hook {
+                Concerned::Configured(hook) => self.configured(hook, event, input, means).await,
+                Concerned::Library(hook) => function(hook, input.clone()).await,
+            };
+            Heard {
+                hook: hook.name(),
+                said,
+            }
+        }))
+        .await
+    }
+
+    async fn configured(
+        &self,
+        hook: &Hook,
+        event: HookEvent,
+        input: &HookInput,
+        means: Means<'_>,
+    ) -> Result<HookReply, String> {
+        match &hook.action {
+            HookAction::Broken { reason } => Err(reason.clone()),
+            HookAction::Command { command, args } => {
+                let invocation = match args {
+                    None => Invocation::Line(command.clone()),
+                    Some(args) => Invocation::Words {
+                        program: command.clone(),
+                        args: args.clone(),
+                    },
+                };
+                let open = self.with_open(|open| open.clone());
+                let open = open.ok_or_else(|| "no process is started here".to_owned())?;
+                let program = self::program(invocation, hook, input, means.place)?;
+                let ended = program::run(program, &open).await;
+                HookReply::of_program(event, &ended.map_err(|error| error.to_string())?)
+            }
+            HookAction::McpTool {
+                server,
+                tool,
+                input: arguments,
+            } => {
+                let target = tool::Target::new(server, tool, arguments, input)?;
+                let _busy = Busy::with(&self.busy, target.server());
+                let calls = means.calls.ok_or("there is no host to call its tool")?;
+                match timeout(hook.timeout, target.call(calls, event, hook.timeout)).await {
+                    Ok(said) => said,
+                    Err(_) => Err(late(hook.timeout)),
+                }
+            }
+        }
+    }
+
+    /// Whether a tool of this server runs as a hook right now.
+    pub(super) fn is_busy(&self, server: &ServerName) -> bool {
+        lock(&self.busy).contains(server)
+    }
+
+    fn with_open<T>(&self, work: impl FnOnce(&mut Option<OpenOptions>) -> T) -> T {
+        work(&mut lock(&self.open))
+    }
+}
+
+/// A panic elsewhere cannot have left it half done.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn late(after: std::time::Duration) -> String {
+    format!("it did not end within {after:?}")
+}
+
+fn program(
+    invocation: Invocation,
+    hook: &Hook,
+    input: &HookInput,
+    place: &HookPlace,
+) -> Result<Program, String> {
+    let mut stdin = serde_json::to_vec(input).map_err(|error| error.to_string())?;
+    stdin.push(b'\n');
+    let project = place.environment.get("TOOLWAY_PROJECT_DIR").cloned();
+    // Hooks that were written for another host find their files by its name for it.
+    let env = project.map(|project| ("CLAUDE_PROJECT_DIR".to_owned(), project));
+    Ok(Program {
+        invocation,
+        stdin,
+        inherited: Arc::clone(&place.environment),
+        env: env.into_iter().collect(),
+        cwd: Some(place.directory.clone()).filter(|path| !path.as_os_str().is_empty()),
+        limits: ProgramLimits {
+            time: hook.timeout,
+            stdout: MAX_STDOUT,
+            stderr: MAX_STDERR,
+        },
+    })
+}
+
+async fn function(hook: &LibraryHook, input: HookInput) -> Result<HookReply, String> {
+    // Called inside, so that its own panic is caught too.
+    let work = AssertUnwindSafe(async move { (hook.function)(input).await }).catch_unwind();
+    match timeout(hook.timeout, work).await {
+        Ok(Ok(said)) => said.map_err(|error| reply::one_line(&error)),
+        Ok(Err(_)) => Err("it panicked".to_owned()),
+        Err(_) => Err(late(hook.timeout)),
+    }
+}
+
+/// A server whose tool runs as a hook, as long as it does.
+struct Busy<'a> {
+    servers: &'a Mutex<Vec<ServerName>>,
+    server: ServerName,
+}
+
+impl<'a> Busy<'a> {
+    fn with(servers: &'a Mutex<Vec<ServerName>>, server: &ServerName) -> Self {
+        lock(servers).push(server.clone());
+        Self {
+            servers,
+            server: server.clone(),
+        }
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let mut servers = lock(self.servers);
+        if let Some(at) = servers.iter().position(|server| *server == self.server) {
+            servers.swap_remove(at);
+        }
+    }
+}

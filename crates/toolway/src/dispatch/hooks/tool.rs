@@ -1,0 +1,158 @@
+//! A hook that is a tool of a server.
+//!
+//! Owns how its arguments are filled in and how its result is read as a hook's output. Its call
+//! passes the rules like any other, but no hooks: a hook on a hook's own tool would never end. A
+//! person wrote this very call into their settings, which is that person's yes.
+
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use toolway_config::{HookEvent, Hooks};
+use toolway_types::{ServerName, ToolKey};
+use toolway_wire::view::{Content, ResourceBody};
+
+use super::{HookInput, HookReply, Runner, reply};
+use crate::call::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use crate::dispatch::Dispatch;
+
+/// A tool to call.
+pub(super) struct Target {
+    key: ToolKey,
+    arguments: Map<String, Value>,
+}
+
+impl Target {
+    /// The tool, with `${path}` in its arguments filled in from what the hook is told.
+    pub(super) fn new(
+        server: &str,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        input: &HookInput,
+    ) -> Result<Self, String> {
+        let server = ServerName::new(server).map_err(|error| error.to_string())?;
+        let told = serde_json::to_value(input).map_err(|error| error.to_string())?;
+        let mut arguments = arguments.clone();
+        for argument in arguments.values_mut() {
+            fill(argument, &told)?;
+        }
+        Ok(Self {
+            key: ToolKey::new(server, tool),
+            arguments,
+        })
+    }
+
+    pub(super) fn server(&self) -> &ServerName {
+        &self.key.server
+    }
+
+    /// Calls it. Boxed, because a hook is part of a call, and this is one.
+    pub(super) fn call<'a>(
+        self,
+        calls: &'a Dispatch<'a>,
+        event: HookEvent,
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<HookReply, String>> {
+        async move {
+            let (no_hooks, nobody) = (Hooks::empty(), Runner::none());
+            let dispatch = Dispatch {
+                hooks: &no_hooks,
+                runner: &nobody,
+                ..calls.clone()
+            };
+            let request = ToolRequest {
+                target: ToolTarget::Key(self.key),
+                arguments: self.arguments,
+            };
+            let options = CallOptions {
+                timeout: Some(timeout),
+                ..CallOptions::new(Consent::Typed)
+            };
+            match dispatch.call(request, options).await {
+                Ok(outcome) => read(event, &outcome),
+                Err(error) => Err(reply::one_line(&error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}
+
+fn read(event: HookEvent, outcome: &ToolOutcome) -> Result<HookReply, String> {
+    let mut said = String::new();
+    for block in &outcome.result.content {
+        if let Content::Text { text }
+        | Content::Resource {
+            body: ResourceBody::Text(text),
+            ..
+        } = block
+        {
+            said.push_str(text);
+            said.push('\n');
+        }
+    }
+    if outcome.is_error {
+        return Err(format!("it answered an error: {}", reply::one_line(&said)));
+    }
+    if said.trim().is_empty()
+        && let Some(structured) = &outcome.result.structured
+    {
+        structured.get().clone_into(&mut said);
+    }
+    HookReply::parse(event, &said)
+}
+
+/// Fills in every `${path}` of every string. One that is the whole string keeps its type.
+fn fill(value: &mut Value, told: &Value) -> Result<(), String> {
+    match value {
+        Value::String(text) => {
+            if let Some(filled) = filled(text, told)? {
+                *value = filled;
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                fill(item, told)?;
+            }
+        }
+        Value::Object(members) => {
+            for member in members.values_mut() {
+                fill(member, told)?;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    Ok(())
+}
+
+fn filled(text: &str, told: &Value) -> Result<Option<Value>, String> {
+    let mut whole = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let Some(length) = rest[start..].find('}') else {
+            break;
+        };
+        let path = &rest[start + 2..start + length];
+        let found = path
+            .split('.')
+            .try_fold(told, |at, step| match at {
+                Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+                _ => at.get(step),
+            })
+            .ok_or_else(|| format!("there is no `{path}` for its `input`"))?;
+        if start == 0 && length + 1 == text.len() {
+            return Ok(Some(found.clone()));
+        }
+        whole.push_str(&rest[..start]);
+        match found {
+            Value::String(found) => whole.push_str(found),
+            other => whole.push_str(&other.to_string()),
+        }
+        rest = &rest[start + length + 1..];
+    }
+    if rest.len() == text.len() {
+        return Ok(None);
+    }
+    whole.push_str(rest);
+    Ok(Some(Value::String(whole)))
+}

@@ -1,0 +1,234 @@
+//! Hooks of a whole host: functions of the embedding program, tools, and servers that ask.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use toolway::config::HookEvent;
+use toolway::{
+    CallError, CallOptions, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
+    InProcessServer, LibraryHook, RefusedBy, Respondent,
+};
+
+use crate::asking::Person;
+use crate::support::*;
+
+/// A legacy server whose tool `ask` asks for a name, and answers with what it heard.
+fn asking_server() -> InProcessServer {
+    let waiting: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let asked = AtomicUsize::new(0);
+    scripted(move |message, speaker| {
+        if message["method"] == "tools/list" {
+            return Reply::Result(json!({ "tools": [tool("ask"), tool("echo")] }));
+        }
+        if message["method"] == "tools/call" && message["params"]["name"] == "ask" {
+            waiting
+                .lock()
+                .expect("no panic")
+                .push(message["id"].clone());
+            let number = asked.fetch_add(1, Ordering::Relaxed);
+            let schema =
+                json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+            speaker.say(&json!({
+                "jsonrpc": "2.0", "id": format!("q{number}"), "method": "elicitation/create",
+                "params": { "message": "who are you?", "requestedSchema": schema },
+            }));
+            return Reply::Silence;
+        }
+        if message["id"].as_str().is_some_and(|id| id.starts_with('q')) {
+            // The question that was asked last is the one that is answered first.
+            let id = waiting.lock().expect("no panic").pop();
+            let heard = message["result"].to_string();
+            let result = json!({ "content": [{ "type": "text", "text": heard }] });
+            speaker.say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+            return Reply::Silence;
+        }
+        legacy(message)
+    })
+}
+
+fn hook(event: HookEvent, reply: Result<HookReply, String>) -> LibraryHook {
+    LibraryHook::new("h", event, "asks", move |_| {
+        std::future::ready(reply.clone())
+    })
+    .expect("a matcher")
+}
+
+fn accepts(name: &str) -> HookReply {
+    HookReply {
+        answer: Some(ElicitationAnswer::Accept(
+            json!({ "name": name }).as_object().cloned(),
+        )),
+        ..HookReply::default()
+    }
+}
+
+/// What the server hears, and what the person heard.
+async fn heard(hooks: Vec<LibraryHook>, person: Option<&Arc<Person>>) -> Value {
+    let home = Home::new();
+    let options = HostOptions {
+        in_process: vec![(name("asks"), asking_server())],
+        hooks,
+        respondent: person.map(|person| Arc::clone(person) as Arc<dyn Respondent>),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    let outcome = host
+        .call(request("asks", "ask", ""), CallOptions::new(Consent::Typed))
+        .await
+        .expect("an answer");
+    host.shutdown().await;
+    serde_json::from_str(&text_of(&outcome)).expect("JSON")
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_are_asked_before_the_person_and_see_the_persons_answer() {
+    let first = HookEvent::Elicitation;
+    let last = HookEvent::ElicitationResult;
+    let person = Person::named("octocat");
+    let is = |name: &str| json!({ "action": "accept", "content": { "name": name } });
+    // A hook that answers leaves nothing to the person.
+    let answered = heard(vec![hook(first, Ok(accepts("robot")))], Some(&person)).await;
+    assert_eq!(answered, is("robot"));
+    assert!(person.heard.lock().expect("no panic").is_empty());
+    // One without an opinion does.
+    let answered = heard(vec![hook(first, Ok(HookReply::default()))], Some(&person)).await;
+    assert_eq!(answered, is("octocat"));
+    assert_eq!(person.heard.lock().expect("no panic").len(), 1);
+    // The last word is a hook's.
+    let answered = heard(vec![hook(last, Ok(accepts("masked")))], Some(&person)).await;
+    assert_eq!(answered, is("masked"));
+    let decline = json!({ "action": "decline" });
+    for no in [Ok(HookReply::deny("not that")), Err("broken".to_owned())] {
+        for event in [first, last] {
+            let answered = heard(vec![hook(event, no.clone())], Some(&person)).await;
+            assert_eq!(answered, decline, "{event:?}");
+        }
+    }
+    // A no beats a yes, whoever says it first.
+    let both = vec![
+        hook(first, Ok(HookReply::deny("x"))),
+        hook(first, Ok(accepts("robot"))),
+    ];
+    assert_eq!(heard(both, Some(&person)).await, decline);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_without_a_person_offers_questions_only_where_a_hook_may_answer() {
+    let first = HookEvent::Elicitation;
+    let answered = heard(vec![hook(first, Ok(accepts("robot")))], None).await;
+    assert_eq!(answered["content"]["name"], "robot");
+    // Nobody has an opinion: the question is put away.
+    let answered = heard(vec![hook(first, Ok(HookReply::default()))], None).await;
+    assert_eq!(answered, json!({ "action": "cancel" }));
+    // A field that does not fit the form is not sent.
+    let wrong = HookReply {
+        answer: Some(ElicitationAnswer::Accept(
+            json!({ "name": 7 }).as_object().cloned(),
+        )),
+        ..HookReply::default()
+    };
+    let answered = heard(vec![hook(first, Ok(wrong))], None).await;
+    assert_eq!(answered, json!({ "action": "cancel" }));
+    // Without a hook for it the server was never told that it may ask.
+    let answered = heard(Vec::new(), None).await;
+    assert!(answered.is_null(), "{answered}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_of_the_program_guards_every_call() {
+    let home = Home::new();
+    let guard = LibraryHook::new(
+        "guard",
+        HookEvent::PreToolUse,
+        "mcp__.*",
+        |input| async move {
+            let text = input
+                .tool_input
+                .and_then(|input| input.get("text").cloned());
+            Ok(match text.as_ref().and_then(Value::as_str) {
+                Some("no") => HookReply::deny("it says no"),
+                _ => HookReply::default(),
+            })
+        },
+    );
+    let options = HostOptions {
+        in_process: vec![(name("one"), legacy_server())],
+        hooks: vec![guard.expect("a matcher")],
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    assert_eq!(
+        text_of(&echo(&host, "one", "yes").await.expect("it runs")),
+        "yes"
+    );
+    match echo(&host, "one", "no").await {
+        Err(CallError::Refused {
+            by: RefusedBy::Hook { title, reason, .. },
+            ..
+        }) => assert_eq!((&*title, &*reason), ("guard", "it says no")),
+        other => panic!("{other:?}"),
+    }
+    host.shutdown().await;
+}
+
+/// Settings of the user's with these hooks.
+fn write_hooks(home: &Home, hooks: &Value) {
+    let directory = home.path().join("home/.config/toolway");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let settings = json!({ "hooks": hooks }).to_string();
+    std::fs::write(directory.join("settings.json"), settings).expect("a file");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_asks_while_it_is_asked_ends_with_a_no() {
+    let home = Home::new();
+    write_hooks(
+        &home,
+        &json!({ "Elicitation": [{ "hooks": [
+            { "type": "mcp_tool", "server": "asks", "tool": "ask", "input": { "text": "x" } },
+        ] }] }),
+    );
+    let options = HostOptions {
+        in_process: vec![(name("asks"), asking_server())],
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    let call = host.call(request("asks", "ask", ""), CallOptions::new(Consent::Typed));
+    let outcome = call.await.expect("an answer");
+    assert_eq!(text_of(&outcome), r#"{"action":"decline"}"#);
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_answers_what_another_server_asks_and_a_reload_changes_who_does() {
+    let home = Home::new();
+    let answer = |word: &str| {
+        let text = json!({ "action": "accept", "content": { "name": word } }).to_string();
+        json!({ "Elicitation": [{ "matcher": "asks", "hooks": [
+            { "type": "mcp_tool", "server": "one", "tool": "echo", "input": { "text": text } },
+        ] }] })
+    };
+    write_hooks(&home, &answer("first"));
+    let options = HostOptions {
+        in_process: vec![
+            (name("asks"), asking_server()),
+            (name("one"), legacy_server()),
+        ],
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    for word in ["first", "second"] {
+        write_hooks(&home, &answer(word));
+        host.apply(home.plan(&json!({}))).await;
+        let call = host.call(request("asks", "ask", ""), CallOptions::new(Consent::Typed));
+        let heard = text_of(&call.await.expect("an answer"));
+        let heard: Value = serde_json::from_str(&heard).expect("JSON");
+        assert_eq!(heard["content"]["name"], word);
+    }
+    host.shutdown().await;
+}

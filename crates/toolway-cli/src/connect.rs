@@ -16,7 +16,7 @@ use toolway_types::{ConnectionState, FailureKind, Scope, ServerName};
 use crate::commands::add::is_url;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Report;
+use crate::report::{Report, network_hint};
 use crate::signals::Signals;
 
 /// Which servers a command needs.
@@ -161,14 +161,18 @@ fn client_options(context: &Context) -> toolway::ClientOptions {
 /// Waits until no server is pending any more, with a live view where there is a terminal.
 pub(crate) async fn settle(context: &Context, host: &Host) {
     if context.output.can_animate() {
-        let options = toolway_tui::Options {
-            screen: Screen::of(io::stderr()),
-            theme: theme(context),
-        };
         // A terminal that cannot be drawn on is no reason to fail.
-        let _ = toolway_tui::show(host.watch(), io::stderr(), options).await;
+        let _ = toolway_tui::show(host.watch(), io::stderr(), view(context)).await;
     }
     host.settled().await;
+}
+
+/// How live views are drawn on stderr.
+pub(crate) fn view(context: &Context) -> toolway_tui::Options {
+    toolway_tui::Options {
+        screen: Screen::of(io::stderr()),
+        theme: theme(context),
+    }
 }
 
 /// Whether live views are coloured.
@@ -219,8 +223,11 @@ impl Typed {
                 _ => None,
             };
         };
+        if let Some(hint) = network_hint(failure) {
+            return Some(hint.to_owned());
+        }
         let hint = match (&self.what, failure.kind) {
-            (_, FailureKind::TimedOut) => return None,
+            (_, FailureKind::TimedOut | FailureKind::Certificate(_)) => return None,
             // A secret may stand in it.
             (What::Url(url), _) if url.contains(['@', '?']) => {
                 "check that an MCP server answers at that address".to_owned()

@@ -11,6 +11,9 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::{Report, render_diagnosis};
 
+/// Findings about servers' entries that are printed in full before the others are counted.
+const ENTRIES_AT_ONCE: usize = 4;
+
 /// One run of the program.
 pub(crate) struct Context {
     pub(crate) environment: Environment,
@@ -43,9 +46,36 @@ impl Context {
         toolway_config::plan(&self.environment, flags)
     }
 
-    /// Prints what is wrong with the configuration, each finding once.
+    /// Prints what is wrong with the configuration, each finding once. What is wrong with many
+    /// servers' entries is counted: they stand between a person and the answer.
     pub(crate) fn say_diagnoses(&self, plan: &Plan) {
-        for diagnosis in diagnoses(plan) {
+        self.say_unreadable(plan);
+        let entries: Vec<&Diagnosis> = plan
+            .servers
+            .iter()
+            .flat_map(|server| &server.diagnoses)
+            .collect();
+        let shown = if entries.len() > ENTRIES_AT_ONCE {
+            ENTRIES_AT_ONCE - 1
+        } else {
+            entries.len()
+        };
+        let (shown, counted) = entries.split_at(shown);
+        for diagnosis in shown {
+            self.output.say(&render_diagnosis(diagnosis));
+        }
+        if !counted.is_empty() {
+            self.output.say(&format!(
+                "and {} more findings like these\nhint: see all of them with `toolway doctor`",
+                counted.len()
+            ));
+        }
+    }
+
+    /// Prints what is wrong with whole files: a server that is not known may stand in one. Other
+    /// servers' entries have nothing to do with it.
+    pub(crate) fn say_unreadable(&self, plan: &Plan) {
+        for diagnosis in &plan.diagnoses {
             self.output.say(&render_diagnosis(diagnosis));
         }
     }

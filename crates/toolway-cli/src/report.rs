@@ -4,11 +4,13 @@
 //! [`Report`]; nothing else prints an error.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity};
+use toolway_types::{CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity};
 
 use crate::exit::Exit;
 
@@ -143,7 +145,7 @@ impl Report {
                         .iter()
                         .map(|line| format!("| {}", line.line())),
                 )
-                .hint(failure_hint(server, failure.kind))
+                .hint(failure_hint(server, failure))
             }
             ConnectionState::NeedsAuth { .. } => Report::needs_login(server),
             ConnectionState::Disabled { reason } => Report::new(
@@ -172,13 +174,53 @@ impl Report {
     }
 }
 
-fn failure_hint(server: &str, kind: FailureKind) -> String {
+/// What helps whichever server it is: the fault lies between this machine and the server.
+pub(crate) fn network_hint(failure: &Failure) -> Option<&'static str> {
+    // The reason is a sentence by now; these are the ones whose cure is a variable.
+    [
+        (
+            "proxy",
+            "check `HTTPS_PROXY` and `HTTP_PROXY`; hosts in `NO_PROXY` are reached without one",
+        ),
+        (
+            "cannot read certificates",
+            "mend that file, or the variable that names it",
+        ),
+    ]
+    .into_iter()
+    .find(|(words, _)| failure.kind == FailureKind::Unreachable && failure.message.contains(words))
+    .map(|(_, hint)| hint)
+}
+
+fn failure_hint(server: &str, failure: &Failure) -> String {
+    if let Some(hint) = network_hint(failure) {
+        return hint.to_owned();
+    }
     let server = as_word(server);
-    match kind {
+    match failure.kind {
         FailureKind::Spawn => {
             format!("check the program with `toolway get {server}` and `toolway doctor`")
         }
-        FailureKind::Unreachable => format!("check the address with `toolway get {server}`"),
+        FailureKind::Unreachable => {
+            format!("is it up? check its address with `toolway get {server}`")
+        }
+        FailureKind::Certificate(fault) => match fault {
+            CertificateFault::Untrusted => {
+                "if you trust it, name a PEM file of its authority in the variable `NODE_EXTRA_CA_CERTS`".to_owned()
+            }
+            CertificateFault::Expired => {
+                "it has to be renewed at the server; check this machine's date as well".to_owned()
+            }
+            CertificateFault::NotYet => "check this machine's date".to_owned(),
+            CertificateFault::OtherName => {
+                format!("use the name that the certificate is for: `toolway get {server}`")
+            }
+            CertificateFault::Unusable => "it has to be replaced at the server".to_owned(),
+            CertificateFault::Ours => {
+                "name a PEM file with your certificate in the variable `TOOLWAY_CLIENT_CERT`"
+                    .to_owned()
+            }
+        },
         FailureKind::TimedOut => {
             "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned()
         }
@@ -262,7 +304,7 @@ impl From<CallError> for Report {
             }
             CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
                 Report::new(Exit::Connection, message).hint(format!(
-                    "see whether it still connects with `toolway tools {}`",
+                    "see what happened with `toolway logs {}`",
                     as_word(server.as_str())
                 ))
             }
@@ -292,6 +334,21 @@ fn refused_hint(by: &RefusedBy) -> String {
     }
 }
 
+/// What helps when a file cannot be read or written.
+fn unwritable(path: &Path, why: ErrorKind) -> String {
+    let path = path.display();
+    match why {
+        ErrorKind::StorageFull => format!("make room on the disk that holds `{path}`"),
+        ErrorKind::QuotaExceeded => {
+            format!("make room: you may not store more on the disk that holds `{path}`")
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("the file system is read-only: make the one that holds `{path}` writable")
+        }
+        _ => format!("check the rights on `{path}`"),
+    }
+}
+
 impl From<EditError> for Report {
     fn from(error: EditError) -> Self {
         let message = error.to_string();
@@ -307,10 +364,14 @@ impl From<EditError> for Report {
             EditError::Exists { .. } => {
                 (Exit::Configuration, "replace it with `--force`".to_owned())
             }
-            EditError::Io { path, .. } => (
+            EditError::Io { path, source } => (
+                Exit::Unexpected,
+                format!("{}; nothing was written", unwritable(&path, source.kind())),
+            ),
+            EditError::Unconfirmed { path, .. } => (
                 Exit::Unexpected,
                 format!(
-                    "check the rights on `{}`; nothing was written",
+                    "check the disk, then see that `{}` is still as it should be",
                     path.display()
                 ),
             ),

@@ -19,8 +19,10 @@ use crate::load::read::read_text;
 use crate::plan::PlannedServer;
 use crate::raw::{self, FileKind, Settings, Source};
 
+mod began;
 mod decide;
 
+pub(crate) use began::Began;
 pub(crate) use decide::{Standing, decide};
 
 /// What `approvals.json` holds.

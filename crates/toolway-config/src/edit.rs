@@ -71,6 +71,14 @@ pub enum EditError {
         /// What the system said.
         source: io::Error,
     },
+    /// The file was written, but the disk would not say that it will stay so.
+    #[error("`{}` was written, but the disk did not confirm it: {source}", path.display())]
+    Unconfirmed {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Another process holds the file and does not let go.
     #[error("`{}` is being edited by another process, which holds its directory", path.display())]
     Locked {

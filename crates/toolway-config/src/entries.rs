@@ -231,11 +231,18 @@ fn ignore_by_git(directory: &Path) -> Result<(), EditError> {
         source,
     };
     fs::create_dir_all(directory).map_err(failed)?;
+    let path = directory.join(".gitignore");
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .open(directory.join(".gitignore"))
-        .and_then(|mut file| file.write_all(b"# Private to the person who works here.\n*\n"));
+        .open(&path)
+        .and_then(|mut file| {
+            let text = b"# Private to the person who works here.\n*\n";
+            file.write_all(text).inspect_err(|_| {
+                // Half a file would be taken for a whole one the next time, and hide nothing.
+                let _ = fs::remove_file(&path);
+            })
+        });
     match written {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
         _ => Ok(()),

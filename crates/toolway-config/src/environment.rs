@@ -365,7 +365,10 @@ fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {
 }
 
 /// The directories above, and including, this one that look like a project's, nearest first.
-fn projects<'a>(cwd: &'a Path, home: Option<&'a Path>) -> impl Iterator<Item = &'a Path> {
+pub(crate) fn projects<'a>(
+    cwd: &'a Path,
+    home: Option<&'a Path>,
+) -> impl Iterator<Item = &'a Path> {
     cwd.ancestors()
         .take_while(move |directory| Some(*directory) != home)
         .filter(|directory| {

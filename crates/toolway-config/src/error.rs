@@ -26,6 +26,12 @@ pub enum ReadError {
         /// The line of the first bad byte, counted from 1.
         line: u32,
     },
+    /// A repository's link, which may lead anywhere.
+    #[error("is or lies behind a symbolic link, and links of a repository are not followed")]
+    Link,
+    /// A relative path that leaves the repository.
+    #[error("lies outside of the repository")]
+    Outside,
     /// A policy file that somebody else could have written.
     #[error("cannot be trusted: {0}")]
     Untrusted(Distrust),

@@ -7,18 +7,19 @@
 //! Does not own: connecting. Nothing here opens a socket.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 use serde::Deserialize;
 use toolway_types::{Diagnosis, Origin, Secret, TransportKind, Untrusted};
 
 use crate::Environment;
 use crate::error::{Distrust, ReadError};
-use crate::load::read::{open, text_of};
+use crate::load::read::{LIMIT, open_no_link, text_of};
 use crate::raw::remote::header_value;
 
 /// The header an editor's token goes in.
@@ -138,6 +139,20 @@ impl Editors {
             })
             .take(ENOUGH)
             .collect();
+        // Whoever may rename a lock file chooses the port that its token is sent to.
+        if let Some(why) = fs::metadata(directory).ok().as_ref().and_then(distrust)
+            && !locks.is_empty()
+        {
+            let message = format!("the editors' lock files here are not believed: {why}");
+            let origin = Origin::File {
+                path: directory.to_owned(),
+                line: 1,
+            };
+            let hint = format!("run `chmod 700 {}`", directory.display());
+            self.diagnoses
+                .push(Diagnosis::warning(message).at(origin).hint(hint));
+            return;
+        }
         locks.sort();
         for (port, path) in locks {
             match read(&path) {
@@ -229,24 +244,18 @@ fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {
 /// stands in it, which may be a token.
 fn read(path: &Path) -> Result<Option<Lock>, String> {
     // Checked on the opened file itself, so that nobody can swap it in between.
-    let (file, facts) = match open(path) {
+    let (file, facts) = match open_no_link(path) {
         Ok(opened) => opened,
+        Err(ReadError::Io(error)) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+            return Err("is not believed: it is a symbolic link".to_owned());
+        }
         Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
-    let (owner, expected) = (facts.uid(), geteuid().as_raw());
-    let mode = facts.mode() & 0o7777;
-    let distrust = if owner != expected {
-        Some(Distrust::Owner { owner, expected })
-    } else if mode & 0o022 != 0 {
-        Some(Distrust::Writable { mode })
-    } else {
-        None
-    };
-    if let Some(why) = distrust {
+    if let Some(why) = distrust(&facts) {
         return Err(format!("is not believed: {why}"));
     }
-    let text = text_of(file, &facts).map_err(|error| error.to_string())?;
+    let text = text_of(file, &facts, LIMIT).map_err(|error| error.to_string())?;
     let lock: Lock = serde_json::from_str(&text).map_err(|error| {
         format!(
             "is not understood (line {}): it needs `pid`, `workspaceFolders` and, if any, \
@@ -260,11 +269,24 @@ fn read(path: &Path) -> Result<Option<Lock>, String> {
     }
 }
 
+/// Why something that lies on the disk may be somebody else's.
+fn distrust(facts: &Metadata) -> Option<Distrust> {
+    let (owner, expected) = (facts.uid(), geteuid().as_raw());
+    let mode = facts.mode() & 0o7777;
+    if owner != expected {
+        Some(Distrust::Owner { owner, expected })
+    } else if mode & 0o022 != 0 {
+        Some(Distrust::Writable { mode })
+    } else {
+        None
+    }
+}
+
 /// Whether a process runs, whoever it belongs to.
 fn is_alive(pid: i32) -> bool {
     // Numbers below one stand for groups of processes.
     let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {
         return false;
     };
-    !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+    !matches!(test_kill_process(pid), Err(Errno::SRCH))
 }

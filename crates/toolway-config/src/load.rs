@@ -11,12 +11,13 @@ use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals};
+use crate::approval::{self, Approvals, Began};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::ide::Editors;
 use crate::planner::LastGood;
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
 
+pub(crate) mod beneath;
 mod editor;
 mod flags;
 mod plugins;
@@ -59,6 +60,8 @@ pub struct ConnectorEntry {
 pub struct Layers {
     pub(crate) environment: Environment,
     pub(crate) consent: Consent,
+    /// How the repository stood when the run began, if that was earlier.
+    pub(crate) began: Option<Began>,
     pub(crate) files: Vec<Layer>,
     pub(crate) approvals: Approvals,
     pub(crate) editors: Editors,
@@ -135,6 +138,7 @@ pub(crate) fn load_with(
     Layers {
         environment: environment.clone(),
         consent,
+        began: None,
         files: loader.layers,
         approvals,
         editors,

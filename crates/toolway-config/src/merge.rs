@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals, needs_approval};
+use crate::approval::{self, Approvals, Began, needs_approval};
 use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
@@ -41,6 +41,8 @@ pub struct Config {
 pub(crate) struct Basis {
     pub(crate) environment: Environment,
     pub(crate) consent: Consent,
+    /// Nothing while a run begins.
+    pub(crate) began: Option<Began>,
     /// Lowest precedence first.
     pub(crate) settings: Vec<(Scope, Settings)>,
     pub(crate) approvals: Approvals,
@@ -133,6 +135,7 @@ pub fn merge(layers: Layers) -> Config {
     let basis = Basis {
         environment: layers.environment,
         consent: layers.consent,
+        began: layers.began,
         settings,
         approvals: layers.approvals,
         editors: layers.editors,

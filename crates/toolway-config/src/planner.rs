@@ -1,7 +1,8 @@
 //! Planning again and again, for a host that runs while files change.
 //!
-//! Owns which files matter ([`watched_paths`]) and what is remembered between two plans: the last
-//! good reading of each file. While a file cannot be read or parsed, for instance because an
+//! Owns which files matter ([`watched_paths`]) and what is remembered between two plans: how the
+//! repository stood at the first, because a word for all of it covers no more than that, and the
+//! last good reading of each file. While a file cannot be read or parsed, for instance because an
 //! editor is half-way through saving it, its servers stay as they were and the fault is diagnosed
 //! as ever. Everything that says *no* is not remembered but read anew each time and fails closed,
 //! as at the first start: the organisation's files, `approvals.json`, and the permission rules of
@@ -15,6 +16,7 @@ use std::time::Duration;
 use toolway_types::Scope;
 
 use crate::Environment;
+use crate::approval::Began;
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER};
 use crate::ide::lock_files;
 use crate::load::{self, Flags, plugin_files, system_files};
@@ -28,7 +30,14 @@ use crate::raw::RawFile;
 pub struct Planner {
     environment: Environment,
     flags: Flags,
-    last_good: Mutex<LastGood>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    last_good: LastGood,
+    /// Nothing before the first plan.
+    began: Option<Began>,
 }
 
 /// How often, and after which pause, a file that cannot be read is read again before it counts as
@@ -74,7 +83,7 @@ impl Planner {
         Self {
             environment,
             flags,
-            last_good: Mutex::default(),
+            memory: Mutex::default(),
         }
     }
 
@@ -82,15 +91,16 @@ impl Planner {
     /// longer when a file cannot be read any more, in case it is being written.
     pub fn plan(&self) -> Plan {
         // A panic elsewhere leaves at worst an older reading.
-        let mut last_good = self
-            .last_good
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let Memory { last_good, began } = &mut *memory;
         let mut readings = 1;
         loop {
-            let layers = load::load_with(&self.environment, &self.flags, Some(&mut last_good));
+            let mut layers = load::load_with(&self.environment, &self.flags, Some(last_good));
             if !std::mem::take(&mut last_good.recalled) || readings == READINGS {
-                return admit(merge(layers));
+                layers.began.clone_from(began);
+                let config = merge(layers);
+                began.get_or_insert_with(|| Began::with(&config.servers));
+                return admit(config);
             }
             readings += 1;
             std::thread::sleep(PAUSE);

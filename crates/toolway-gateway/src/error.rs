@@ -45,6 +45,8 @@ pub(crate) enum Refusal {
     TooSlow,
     #[error("the body could not be read")]
     Cut,
+    #[error("too many large messages are under way; try again when some are answered")]
+    Crowded,
     #[error("`_meta` has no `io.modelcontextprotocol/protocolVersion`")]
     NoMeta,
     #[error("protocol version `{requested}` is not supported")]
@@ -77,6 +79,7 @@ impl Refusal {
             }
             Self::TooLarge { .. } => (code::INVALID_REQUEST, StatusCode::PAYLOAD_TOO_LARGE),
             Self::TooSlow => (code::INVALID_REQUEST, StatusCode::REQUEST_TIMEOUT),
+            Self::Crowded => (code::INTERNAL_ERROR, StatusCode::SERVICE_UNAVAILABLE),
             Self::NoMeta => (code::INVALID_PARAMS, StatusCode::BAD_REQUEST),
             Self::Version { .. } => (code::UNSUPPORTED_PROTOCOL_VERSION, StatusCode::BAD_REQUEST),
             Self::HeaderMissing { .. } | Self::HeaderMismatch { .. } => {

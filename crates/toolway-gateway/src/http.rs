@@ -1,10 +1,11 @@
 //! MCP over Streamable HTTP on a loopback address: one endpoint, stateless, JSON answers.
 //!
 //! Owns the socket, the connections and the one route. What may come in at all is decided before
-//! it in [`guard`]; whether modern headers match the body in [`headers`]; who keeps a connection
+//! it in [`guard`]; how a body is read in [`body`]; whether modern headers match the body in [`headers`]; who keeps a connection
 //! when all are taken in [`seat`], and how long a client may leave its answer unread in [`stall`].
 //! There are no sessions and no streams: GET and DELETE answer 405, as both eras allow.
 
+mod body;
 pub mod guard;
 mod headers;
 mod seat;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -35,6 +36,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolway_wire::Id;
 use toolway_wire::envelope::{self, Message};
 
+use self::body::Room;
 use self::seat::{Seat, Seats};
 use self::stall::Socket;
 use crate::error::{Refusal, ServeError, status_of};
@@ -44,6 +46,10 @@ use crate::serve::Service;
 pub const ENDPOINT: &str = "/mcp";
 /// The largest request body.
 pub const MAX_BODY: usize = 4 * 1024 * 1024;
+/// A body up to this size is always taken.
+pub const SMALL_BODY: usize = 64 * 1024;
+/// How much all larger bodies may hold together, until they are answered.
+pub const MAX_BODIES: usize = 64 * 1024 * 1024;
 /// The largest request head.
 pub const MAX_HEAD: usize = 16 * 1024;
 /// How long a request's head may take to arrive; also how long an idle connection is kept.
@@ -127,12 +133,22 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::from_std(listener)
 }
 
+/// What every request needs.
+#[derive(Clone)]
+struct Desk {
+    service: Arc<dyn Service>,
+    room: Arc<Room>,
+}
+
 /// The routes, with the guard in front of every one of them and of what is not found (SEC-23).
 fn router(service: Arc<dyn Service>, port: u16) -> Router {
     Router::new()
         .route(ENDPOINT, post(receive))
         .fallback(async || StatusCode::NOT_FOUND)
-        .with_state(service)
+        .with_state(Desk {
+            service,
+            room: Room::new(),
+        })
         .layer(axum::middleware::from_fn_with_state(
             guard::Guard::new(port),
             guard::check,
@@ -215,17 +231,14 @@ async fn converse(
     seat
 }
 
-async fn receive(
-    State(service): State<Arc<dyn Service>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let message = match read(body).await {
-        Ok(message) => message,
+async fn receive(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+    // The part is held until the answer is there: the message is, too.
+    let (message, _part) = match body::read(body, &desk.room).await {
+        Ok(read) => read,
         Err(refusal) => return refuse(&refusal, None),
     };
-    let era = match envelope::parse(&message) {
-        Err(error) => return refuse(&error.into(), None),
+    let era = match envelope::parse_unambiguous(&message) {
+        Err((error, id)) => return refuse(&error.into(), id.as_ref()),
         Ok(Message::Request { id, method, params }) => {
             match headers::check(&headers, &method, params) {
                 Ok(era) => Some((id, era)),
@@ -234,25 +247,11 @@ async fn receive(
         }
         Ok(Message::Notification { .. } | Message::Response { .. }) => None,
     };
-    let answer = service.handle(message).await;
+    let answer = desk.service.handle(message).await;
     match (era, answer) {
         (None, _) => StatusCode::ACCEPTED.into_response(),
         (Some((id, _)), None) => refuse(&Refusal::NoAnswer, Some(&id)),
         (Some((_, era)), Some(answer)) => json(status_of(era, &answer), answer),
-    }
-}
-
-async fn read(body: Body) -> Result<Bytes, Refusal> {
-    // What announces too much is not waited for.
-    if body.size_hint().lower() > MAX_BODY as u64 {
-        return Err(Refusal::TooLarge { limit: MAX_BODY });
-    }
-    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await {
-        Err(_) => Err(Refusal::TooSlow),
-        Ok(Ok(bytes)) => Ok(bytes),
-        // axum tells a body over the limit from a broken one only by the source's type.
-        Ok(Err(error)) if guard::is_too_large(&error) => Err(Refusal::TooLarge { limit: MAX_BODY }),
-        Ok(Err(_)) => Err(Refusal::Cut),
     }
 }
 

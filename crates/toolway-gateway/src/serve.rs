@@ -92,8 +92,8 @@ impl Conversation {
 
     /// Gives an answer only where the message is refused without being served.
     fn begin(&mut self, message: &Bytes) -> Option<Bytes> {
-        let id = match envelope::parse(message) {
-            Err(error) => return Some(Refusal::from(error).answer(None)),
+        let id = match envelope::parse_unambiguous(message) {
+            Err((error, id)) => return Some(Refusal::from(error).answer(id.as_ref())),
             Ok(Message::Request { id, .. }) if self.cancels.contains_key(&id) => {
                 // Two answers with one id cannot be told apart (SEC-25).
                 return Some(Refusal::DuplicateId.answer(Some(&id)));

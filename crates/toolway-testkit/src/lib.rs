@@ -32,5 +32,5 @@ pub use outcomes::{Outcomes, Ticket};
 pub use output::CommandOutput;
 pub use patience::{eventually, eventually_blocking};
 pub use proxy::{Cut, Direction, End, FaultProxy, Hold, Toxics};
-pub use script::{Escape, Exit, Script, Speaks};
+pub use script::{Escape, Exit, Script, SkillFlaw, Skills, Speaks};
 pub use scripted::ScriptedServer;

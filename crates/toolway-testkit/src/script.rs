@@ -43,6 +43,49 @@ pub enum Escape {
     Orphan,
 }
 
+/// Skills that a server offers, as the extension `io.modelcontextprotocol/skills` has them.
+/// Each has a main file and a second one, `notes.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct Skills {
+    /// How many it lists: `skill-0`, `skill-1`… One more, `hidden`, is served and not listed.
+    pub count: usize,
+    /// How many stand on a page; 0 for one page.
+    pub page_size: usize,
+    /// What is wrong with all of them.
+    pub flaw: Option<SkillFlaw>,
+}
+
+/// What can be wrong with skills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkillFlaw {
+    /// The main file has another letter than the one that was digested.
+    Digest,
+    /// The main file is longer than listed.
+    Size,
+    /// The main file describes itself in other words than the list; digest and size fit.
+    Frontmatter,
+    /// The second file is not the one that was digested.
+    Notes,
+    /// More bytes are listed than a host has to take.
+    Heavy,
+    /// More files are listed than a host has to take.
+    Crowded,
+    /// The main file is 20 MiB of text that was never listed.
+    Flood,
+    /// Nothing is listed about the files.
+    Dynamic,
+    /// Every second entry cannot be used.
+    Malformed,
+    /// Every skill is served twice, under another folder.
+    Twins,
+    /// There is always one more page.
+    Endless,
+    /// `skills/get` is not known.
+    NoGet,
+}
+
 /// A server's whole behaviour. The default is a well-behaved server of both eras.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -82,7 +125,7 @@ pub struct Script {
     /// Offers tools that write files and run programs with the server's rights.
     pub tampers: bool,
     /// Offers tools that break the protocol or use all of it: `late`, `progress`, `twice`,
-    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`.
+    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`.
     pub drama: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
@@ -122,6 +165,10 @@ pub struct Script {
     pub resumable: bool,
     /// Over HTTP, the connection ends after so many bytes of the body that answers a call.
     pub cut_call_at: Option<usize>,
-    /// How often a call's answer is cut; always when 0.
+    /// The same for the answers to these methods instead; for calls when empty.
+    pub cut_for: Vec<String>,
+    /// How often such an answer is cut; always when 0.
     pub cut_times: u32,
+    /// The skills it offers, with a tool `asked` that says which requests they led to.
+    pub skills: Option<Skills>,
 }

@@ -6,7 +6,7 @@
 //! are made in [`dial`], by the same rules.
 
 pub(crate) mod dial;
-mod tls;
+pub(crate) mod tls;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -133,6 +133,18 @@ impl Client {
         built.clone().map_err(OpenError::Client)
     }
 
+    /// The proxy on the way to a URL, as host and port.
+    pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
+        let uri = url.as_str().parse().ok()?;
+        let proxy = self.0.proxies().intercept(&uri)?;
+        // Without who logs in there.
+        let host = proxy.uri().host()?;
+        Some(match proxy.uri().port_u16() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        })
+    }
+
     /// What makes connections that leave HTTP behind, such as a WebSocket.
     pub(crate) fn dialer(&self, url: &Url) -> Result<dial::Dialer, OpenError> {
         let proxy = self.0.options.http_proxy.as_deref().unwrap_or_default();
@@ -169,6 +181,15 @@ impl Inner {
             Arc::new(matcher)
         };
         Arc::clone(self.proxies.get_or_init(make))
+    }
+}
+
+/// Where a URL leads, without who logs in there and without what follows.
+pub(crate) fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port_or_known_default() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
     }
 }
 

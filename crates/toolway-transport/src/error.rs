@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolway_types::Untrusted;
+use toolway_types::{CertificateFault, Untrusted};
 
 /// Why a channel could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,13 @@ pub enum CloseReason {
         /// What the system said.
         message: String,
     },
+    /// A certificate stands between us and the server (`sse`, `ws`).
+    Certificate {
+        /// What is wrong with it.
+        fault: CertificateFault,
+        /// The details; they may quote the certificate.
+        message: String,
+    },
     /// The server answered the opening of the connection with an HTTP error (`sse`, `ws`).
     Refused {
         /// The status.
@@ -80,6 +87,8 @@ pub enum CloseReason {
         www_authenticate: Option<String>,
         /// The body, bounded.
         body: bytes::Bytes,
+        /// How long the server asks to be left alone (`Retry-After`).
+        retry_after: Option<Duration>,
     },
 }
 
@@ -101,6 +110,13 @@ pub enum SendFailure {
         /// Whether nothing listens there at all (connection refused, host unreachable).
         refused: bool,
         /// What the system said.
+        message: String,
+    },
+    /// A certificate stands between us and the peer.
+    Certificate {
+        /// What is wrong with it.
+        fault: CertificateFault,
+        /// The details; they may quote the certificate.
         message: String,
     },
     /// No answer within the request's time.

@@ -46,7 +46,7 @@ async fn drive(
     let reason = tokio::select! {
         biased;
         reason = carry_up(from_server, &events) => reason,
-        reason = carry_down(commands, to_server) => reason,
+        reason = carry_down(commands, to_server, &events) => reason,
     };
     report_end(&events, reason).await;
 }
@@ -54,11 +54,19 @@ async fn drive(
 async fn carry_down(
     mut commands: mpsc::Receiver<Command>,
     to_server: mpsc::Sender<Bytes>,
+    events: &mpsc::Sender<Event>,
 ) -> CloseReason {
     while let Some(command) = commands.recv().await {
-        if let Command::Send(outgoing) = command
-            && to_server.send(outgoing.bytes).await.is_err()
-        {
+        let Command::Send(outgoing) = command else {
+            continue;
+        };
+        // A server that does not read must not keep whoever has stopped listening.
+        let sent = tokio::select! {
+            biased;
+            sent = to_server.send(outgoing.bytes) => sent,
+            () = events.closed() => return CloseReason::Asked,
+        };
+        if sent.is_err() {
             return CloseReason::EndOfStream { stderr: Vec::new() };
         }
     }

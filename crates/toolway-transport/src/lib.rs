@@ -13,6 +13,7 @@ pub mod program;
 pub mod sse;
 pub mod stdio;
 pub mod websocket;
+mod words;
 
 use std::time::Duration;
 

@@ -271,17 +271,20 @@ fn refusal(failure: SendFailure) -> CloseReason {
         SendFailure::Unreachable { refused, message } => {
             CloseReason::Unreachable { refused, message }
         }
+        SendFailure::Certificate { fault, message } => CloseReason::Certificate { fault, message },
         SendFailure::Cut(message) => CloseReason::lost(message),
         SendFailure::TimedOut => CloseReason::lost("no answer in time"),
         SendFailure::Status {
             status,
             www_authenticate,
             body,
+            retry_after,
             ..
         } => CloseReason::Refused {
             status,
             www_authenticate,
             body,
+            retry_after,
         },
         SendFailure::NotMcp { content_type } => CloseReason::Broken(format!(
             "the server answered `{}`, which is not an event stream",

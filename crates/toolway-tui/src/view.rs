@@ -31,7 +31,7 @@ impl Theme {
         }
     }
 
-    fn faint(self) -> Style {
+    pub(crate) fn faint(self) -> Style {
         match self {
             Theme::Colour => Style::new().add_modifier(Modifier::DIM),
             Theme::Plain => Style::new(),

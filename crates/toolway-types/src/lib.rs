@@ -26,5 +26,5 @@ pub use server::{
     HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind, TransportSpec,
 };
 pub use shield::ShieldMode;
-pub use state::{ConnectionState, Failure, FailureKind, ServerFacts};
+pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};
 pub use text::Untrusted;

@@ -3,6 +3,8 @@
 //! Owns the states, what each carries for the eye, and which may follow which; when they do is
 //! the affair of the connections in `toolway`.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::{Era, Untrusted};
@@ -94,12 +96,46 @@ pub enum FailureKind {
     Spawn,
     /// The peer could not be reached.
     Unreachable,
+    /// The peer was reached, and a certificate stands between us.
+    Certificate(CertificateFault),
     /// The handshake took too long.
     TimedOut,
     /// The process ended, or the connection closed, before it was done.
     Closed,
     /// The peer answered something that is not the protocol.
     Protocol,
+}
+
+/// What is wrong with a certificate. Each is mended in another way, and none by waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CertificateFault {
+    /// No authority that we trust has signed it.
+    Untrusted,
+    /// Its time is over.
+    Expired,
+    /// Its time has not come, or our clock is wrong.
+    NotYet,
+    /// It was issued for another name than the one we asked for.
+    OtherName,
+    /// It is revoked, malformed, or made for another purpose.
+    Unusable,
+    /// It is ours: the server wants one, or another one.
+    Ours,
+}
+
+impl fmt::Display for CertificateFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Untrusted => {
+                "the server's certificate is not signed by an authority that this system trusts"
+            }
+            Self::Expired => "the server's certificate has expired",
+            Self::NotYet => "the server's certificate is not valid yet",
+            Self::OtherName => "the server's certificate is for another name",
+            Self::Unusable => "the server's certificate cannot be used",
+            Self::Ours => "the server asks for a client certificate, or refuses the one it got",
+        })
+    }
 }
 
 #[cfg(test)]

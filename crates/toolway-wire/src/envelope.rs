@@ -90,6 +90,22 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, EnvelopeError> {
     members.classify()
 }
 
+/// Reads one message on whose every member we decide and another acts, so that both must see the
+/// same: a member that stands twice refuses it at any depth (SEC-22). With the refusal comes the
+/// id of a request that can still be told about it.
+pub fn parse_unambiguous(bytes: &[u8]) -> Result<Message<'_>, (EnvelopeError, Option<Id>)> {
+    let message = parse(bytes).map_err(|error| (error, None))?;
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    let Some(name) = scan::doubled_key(text) else {
+        return Ok(message);
+    };
+    let id = match message {
+        Message::Request { id, .. } => Some(id),
+        Message::Notification { .. } | Message::Response { .. } => None,
+    };
+    Err((EnvelopeError::Doubled(name), id))
+}
+
 /// The messages of a batch (2025-03-26 only), or `None` when the bytes are not a JSON array.
 pub fn split_batch(bytes: &[u8]) -> Option<Vec<&RawValue>> {
     let text = std::str::from_utf8(bytes).ok()?;

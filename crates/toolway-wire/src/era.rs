@@ -62,6 +62,10 @@ pub mod method {
     pub const PROMPTS_LIST: &str = "prompts/list";
     /// Render a prompt.
     pub const PROMPTS_GET: &str = "prompts/get";
+    /// Skills extension: the skills.
+    pub const SKILLS_LIST: &str = "skills/list";
+    /// Skills extension: one skill, listed or not.
+    pub const SKILLS_GET: &str = "skills/get";
     /// Modern: one long request that carries notifications.
     pub const SUBSCRIPTIONS_LISTEN: &str = "subscriptions/listen";
     /// Legacy: the server asks which roots there are; modern: it asks in a round of input.
@@ -78,6 +82,8 @@ pub mod method {
     pub const TASKS_CANCEL: &str = "tasks/cancel";
     /// Tasks extension: a task is further than before.
     pub const TASK_CHANGED: &str = "notifications/tasks";
+    /// A page that a person was sent to is dealt with (legacy).
+    pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
     /// Legacy: the client's roots changed.
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     /// Modern: the first message of a subscription.

@@ -7,9 +7,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde::de::{Deserializer as _, Visitor};
 
 /// The deepest nesting of objects and arrays that is accepted (SEC-30).
 pub const MAX_DEPTH: usize = 64;
@@ -51,85 +50,76 @@ fn string_end(json: &[u8], mut at: usize) -> usize {
     json.len()
 }
 
-/// The first key that stands twice in one object, at any depth.
-pub fn doubled_key(raw: &RawValue) -> Option<String> {
-    let mut found = None;
-    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    // An error here is the doubled key: the text itself is known to be JSON.
-    let _ = Unique { found: &mut found }.deserialize(&mut deserializer);
-    found
+/// The first key that stands twice in one object, at any depth. The text is known to be JSON.
+///
+/// A walk over the text and not a parser: what a parser refuses (a number out of range, half a
+/// surrogate pair) would end its search, and what doubles behind it would go unseen.
+pub fn doubled_key(json: &str) -> Option<String> {
+    let bytes = json.as_bytes();
+    // The keys of every object that is open; an array has none.
+    let mut open: Vec<Option<HashSet<Cow<'_, [u8]>>>> = Vec::new();
+    let mut is_key = false;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let end = string_end(bytes, at + 1);
+                if std::mem::take(&mut is_key)
+                    && let Some(Some(keys)) = open.last_mut()
+                {
+                    let key = spelled_out(json.get(at..=end).unwrap_or_default());
+                    if !keys.insert(key.clone()) {
+                        return Some(String::from_utf8_lossy(&key).into_owned());
+                    }
+                }
+                at = end;
+            }
+            b'{' => {
+                open.push(Some(HashSet::new()));
+                is_key = true;
+            }
+            b'[' => {
+                open.push(None);
+                is_key = false;
+            }
+            b'}' | b']' => {
+                open.pop();
+                is_key = false;
+            }
+            b',' => is_key = matches!(open.last(), Some(Some(_))),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// A string's content without escapes. Half a surrogate pair stays what it is.
+fn spelled_out(string: &str) -> Cow<'_, [u8]> {
+    struct Content;
+
+    impl Visitor<'_> for Content {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a string")
+        }
+
+        fn visit_bytes<E>(self, content: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(content.to_owned())
+        }
+    }
+
+    let raw = string.as_bytes();
+    if memchr::memchr(b'\\', raw).is_none() {
+        return Cow::Borrowed(raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default());
+    }
+    serde_json::Deserializer::from_str(string)
+        .deserialize_bytes(Content)
+        .map_or(Cow::Borrowed(raw), Cow::Owned)
 }
 
 /// A string key, borrowed where it has no escapes.
 #[derive(Deserialize, PartialEq, Eq, Hash)]
 #[serde(transparent)]
 pub(crate) struct Key<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
-
-struct Unique<'f> {
-    found: &'f mut Option<String>,
-}
-
-impl<'de> DeserializeSeed<'de> for Unique<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Unique<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("JSON without doubled keys")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items
-            .next_element_seed(Unique {
-                found: &mut *self.found,
-            })?
-            .is_some()
-        {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
-        while let Some(Key(key)) = members.next_key::<Key<'de>>()? {
-            if seen.contains(&key) {
-                *self.found = Some(key.into_owned());
-                return Err(de::Error::custom("doubled key"));
-            }
-            seen.insert(key);
-            members.next_value_seed(Unique {
-                found: &mut *self.found,
-            })?;
-        }
-        Ok(())
-    }
-}

@@ -8,6 +8,7 @@ pub mod elicit;
 pub(crate) mod lenient;
 pub mod prompt;
 pub mod resource;
+pub mod skill;
 pub mod task;
 pub mod tool;
 
@@ -21,6 +22,7 @@ pub use resource::{
     ReadResult, Resource, ResourceContents, ResourceTemplate, read_result, resource_templates,
     resources,
 };
+pub use skill::{Skill, SkillFile, SkillFiles, skill_result, skills};
 pub use tool::{Annotations, Tool, tools};
 
 /// Why a result cannot be viewed at all.

@@ -16,8 +16,7 @@ use toolway_wire::view;
 
 mod error;
 
-use error::brief;
-
+pub(crate) use error::brief;
 pub use error::{CallError, Oversize, Problem, RefusedBy, TimeLimit};
 
 /// A wish to run a tool.

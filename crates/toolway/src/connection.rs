@@ -127,6 +127,8 @@ pub(crate) enum News {
     Connected(Box<Connected>),
     /// The server offers something else than before.
     Offers(Box<Lists>),
+    /// The server says that this resource changed.
+    Updated(Untrusted),
     /// It does not stand, and will be tried.
     Retrying {
         /// The number of the attempt to come.
@@ -244,7 +246,7 @@ impl Connection {
                 .await;
             // Whatever was open is gone before anything else is tried.
             if !matches!(next, Some(Phase::Standing(_)))
-                && let Some(live) = live.take()
+                && let Some(mut live) = live.take()
             {
                 live.end(&self.context.panics).await;
             }

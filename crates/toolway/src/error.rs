@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toolway_auth::challenge;
 use toolway_transport::{CloseReason, OpenError, SendFailure};
-use toolway_types::{Failure, FailureKind, Untrusted};
+use toolway_types::{CertificateFault, Failure, FailureKind, Untrusted};
 use toolway_wire::RpcError;
 
 /// Why one request has no result.
@@ -82,7 +82,7 @@ pub enum ConnectError {
         status: u16,
     },
     /// A step of the handshake got no usable answer.
-    #[error("`{method}`: {source}")]
+    #[error("{}", describe_step(method, source))]
     Request {
         /// The method.
         method: &'static str,
@@ -170,9 +170,17 @@ impl ConnectError {
                 | RequestError::Idle { .. }
                 | RequestError::Send(SendFailure::TimedOut) => FailureKind::TimedOut,
                 RequestError::Closed(reason) => kind_of(reason),
-                RequestError::Send(SendFailure::Unreachable { .. } | SendFailure::Cut(_)) => {
-                    FailureKind::Unreachable
+                RequestError::Send(SendFailure::Certificate { fault, .. }) => {
+                    FailureKind::Certificate(*fault)
                 }
+                RequestError::Send(
+                    SendFailure::Unreachable { .. }
+                    | SendFailure::Cut(_)
+                    | SendFailure::Status {
+                        status: 429 | 500..,
+                        ..
+                    },
+                ) => FailureKind::Unreachable,
                 RequestError::Send(_)
                 | RequestError::Rpc(_)
                 | RequestError::Malformed(_)
@@ -209,7 +217,12 @@ pub(crate) fn lost(reason: &CloseReason) -> Failure {
 
 fn kind_of(reason: &CloseReason) -> FailureKind {
     match reason {
-        CloseReason::Unreachable { .. } => FailureKind::Unreachable,
+        CloseReason::Unreachable { .. }
+        | CloseReason::Refused {
+            status: 429 | 500..,
+            ..
+        } => FailureKind::Unreachable,
+        CloseReason::Certificate { fault, .. } => FailureKind::Certificate(*fault),
         CloseReason::Refused { .. } => FailureKind::Protocol,
         CloseReason::Asked
         | CloseReason::Exited { .. }
@@ -224,6 +237,7 @@ fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
         CloseReason::Asked
         | CloseReason::Broken(_)
         | CloseReason::Unreachable { .. }
+        | CloseReason::Certificate { .. }
         | CloseReason::Refused { .. } => Vec::new(),
     }
 }
@@ -235,15 +249,52 @@ fn describe_close(reason: &CloseReason) -> String {
         CloseReason::EndOfStream { .. } => "the server closed the connection".to_owned(),
         CloseReason::Broken(message) => format!("the connection broke: {message}"),
         CloseReason::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
-        CloseReason::Refused { status, .. } => format!("the server answered HTTP {status}"),
+        CloseReason::Certificate { fault, message } => about_certificate(*fault, message),
+        CloseReason::Refused { status, .. } => describe_refusal(*status),
     }
+}
+
+/// The opening of an event stream or a WebSocket that was answered with an error.
+fn describe_refusal(status: u16) -> String {
+    match status {
+        400 | 404..=406 | 426 => format!(
+            "the server answers HTTP {status} and opens no stream: its URL is wrong, or its entry needs `\"type\": \"http\"`"
+        ),
+        status => describe_status(status),
+    }
+}
+
+fn describe_status(status: u16) -> String {
+    let meaning = match status {
+        403 => " (forbidden)",
+        404 => " (nothing is there)",
+        429 => " (too many requests)",
+        502 | 504 => " (what it stands for cannot be reached)",
+        503 => " (busy or down)",
+        _ => "",
+    };
+    format!("the server answered HTTP {status}{meaning}")
+}
+
+/// Where the channel failed, the step does not matter to anybody.
+fn describe_step(method: &str, source: &RequestError) -> String {
+    match source {
+        RequestError::Closed(_) | RequestError::Send(_) => source.to_string(),
+        _ => format!("`{method}`: {source}"),
+    }
+}
+
+/// What is wrong with a certificate; the details may quote it, and anybody can write one.
+pub(crate) fn about_certificate(fault: CertificateFault, details: &str) -> String {
+    format!("{fault} ({})", Untrusted::new(details).line())
 }
 
 fn describe_failure(failure: &SendFailure) -> String {
     match failure {
         SendFailure::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
+        SendFailure::Certificate { fault, message } => about_certificate(*fault, message),
         SendFailure::TimedOut => "no answer in time".to_owned(),
-        SendFailure::Status { status, .. } => format!("the server answered HTTP {status}"),
+        SendFailure::Status { status, .. } => describe_status(*status),
         SendFailure::TooLarge { limit } => {
             format!("the answer is larger than {limit} bytes")
         }

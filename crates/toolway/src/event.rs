@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use toolway_config::Plan;
-use toolway_types::{ConnectionState, ServerName};
+use toolway_types::{ConnectionState, ServerName, Untrusted};
 
 /// How many events wait for a slow reader before the oldest are dropped.
 pub(crate) const EVENTS_LEN: usize = 1024;
@@ -30,6 +30,13 @@ pub enum HostEvent {
         revision: u64,
         /// The server.
         server: ServerName,
+    },
+    /// A server says that the content of one of its resources changed.
+    ResourceUpdated {
+        /// The server.
+        server: ServerName,
+        /// The resource, as the server names it.
+        uri: Untrusted,
     },
     /// A new plan took the place of the old one.
     Reloaded(Changes),

@@ -2,7 +2,7 @@
 //!
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
-//! decides), `offers.rs` (resources and prompts).
+//! decides), `offers.rs` (resources and prompts). What a host does with skills is `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with
@@ -228,7 +228,7 @@ impl Host {
     }
 
     /// Waits for the server that a call names, if it is on its way.
-    async fn await_server(
+    pub(crate) async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,

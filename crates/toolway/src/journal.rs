@@ -24,7 +24,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::oneshot;
@@ -35,7 +35,9 @@ use file::LogFile;
 use message::Piece;
 use redact::Redactor;
 
-pub(crate) use file::{file_stem, open_directory as open_private_directory};
+pub(crate) use file::{
+    file_stem, open_directory as open_private_directory, open_file as open_private_file, open_own,
+};
 pub use line::{Kind, Line, timestamp};
 pub use read::{Follower, logged_servers, read_last};
 pub use secrets::secrets_of;
@@ -107,17 +109,14 @@ impl Journal {
 
     /// The journal of one server. None of `secrets` will stand in it; [`secrets_of`] says which
     /// values of a definition these are.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the journal keeps what it is given to keep back"
-    )]
     pub fn open(&self, server: &ServerName, secrets: Vec<Secret>) -> JournalWriter {
         JournalWriter {
             shared: Arc::clone(&self.shared),
             trace: self.trace,
             sink: Arc::new(Sink {
                 server: server.clone(),
-                redactor: Redactor::new(&secrets),
+                redactor: RwLock::new(Arc::new(Redactor::new(&secrets))),
+                secrets: Mutex::new(secrets),
                 dropped: AtomicU64::new(0),
                 page: Mutex::new(Page {
                     file: LogFile::new(self.shared.directory.clone(), server),
@@ -173,6 +172,12 @@ impl JournalWriter {
         self.put(Body::Note(attempt, text.to_owned()));
     }
 
+    /// Takes note of headers that are about to be sent and stand in no definition, such as a
+    /// helper's: from here on their values are kept back like those of [`secrets_of`].
+    pub fn keep_back(&self, headers: &[(String, Secret)]) {
+        self.sink.learn(secrets::of_headers(headers));
+    }
+
     /// A line the server logged.
     pub fn stderr(&self, line: &Untrusted) {
         let text = line.as_received();
@@ -194,7 +199,7 @@ impl JournalWriter {
 
     fn message(&self, kind: Kind, message: &[u8]) {
         if self.trace == Trace::On {
-            let piece = Piece::of(message, self.sink.redactor.longest());
+            let piece = Piece::of(message, self.sink.redactor().longest());
             self.put(Body::Message(kind, piece));
         }
     }
@@ -253,11 +258,38 @@ impl Shared {
 /// Where one server's lines go.
 struct Sink {
     server: ServerName,
-    redactor: Redactor,
+    redactor: RwLock<Arc<Redactor>>,
+    /// What the redactor knows, and learns from.
+    secrets: Mutex<Vec<Secret>>,
     /// Lines that did not fit into the queue since this was last said.
     dropped: AtomicU64,
     /// Only the thread looks at it; it closes with the last handle.
     page: Mutex<Page>,
+}
+
+impl Sink {
+    fn redactor(&self) -> Arc<Redactor> {
+        // It is replaced as a whole, so a panic elsewhere leaves none half done.
+        let redactor = self.redactor.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&redactor)
+    }
+
+    fn learn(&self, found: Vec<Secret>) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = secrets.len();
+        for secret in found {
+            if !secrets.contains(&secret) {
+                secrets.push(secret);
+            }
+        }
+        if secrets.len() > known {
+            let redactor = Arc::new(Redactor::new(&secrets));
+            *self
+                .redactor
+                .write()
+                .unwrap_or_else(PoisonError::into_inner) = redactor;
+        }
+    }
 }
 
 struct Page {
@@ -321,7 +353,7 @@ impl Clerk {
             .page
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let (kind, text) = compose(&entry.body, &entry.sink.redactor, &mut page.continued);
+        let (kind, text) = compose(&entry.body, &entry.sink.redactor(), &mut page.continued);
         let dropped = entry.sink.dropped.swap(0, Ordering::Relaxed);
         let lost = dropped + page.file.take_lost();
         if lost > 0 {

@@ -39,6 +39,7 @@ pub mod host;
 pub mod journal;
 pub mod respondent;
 mod session;
+pub mod skills;
 pub mod snapshot;
 mod supervisor;
 mod tasks;
@@ -57,6 +58,7 @@ pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
 pub use journal::{Journal, JournalWriter};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
+pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;

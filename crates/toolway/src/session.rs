@@ -3,7 +3,7 @@
 //! Owns the handle that callers send requests through, once era, version and capabilities are
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests that are not
-//! answered at once), `inbound.rs` (what the server says on its own), `question.rs` and
+//! answered at once), `errand.rs` (legacy ones), `inbound.rs` (what the server says on its own), `question.rs` and
 //! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `progress.rs`,
 //! `patience.rs` (how long silence proves nothing), `subscription.rs` (what a modern server
 //! announces), `freshness.rs` (which answers may be used again).
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use toolway_transport::{Channel, CloseReason, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
 use toolway_wire::meta::Meta;
@@ -31,6 +31,7 @@ use crate::respondent::Counterpart;
 
 mod correlator;
 mod declared;
+mod errand;
 pub(crate) mod freshness;
 mod inbound;
 mod legacy;
@@ -202,10 +203,7 @@ impl Session {
         } = options;
         let deadline = Deadline::new(timeout, idle);
         match self.0.facts.era {
-            Era::Legacy => self
-                .legacy_request(method, params, deadline, progress)
-                .await
-                .map_err(refine),
+            Era::Legacy => errand::drive(self, method, &params, deadline, progress).await,
             Era::Modern => {
                 let request = modern::Request {
                     method,
@@ -222,7 +220,7 @@ impl Session {
     async fn legacy_request(
         &self,
         method: &str,
-        params: Box<RawValue>,
+        params: &RawValue,
         deadline: Deadline,
         progress: Option<ProgressSink>,
     ) -> Result<Box<RawValue>, RequestError> {
@@ -232,21 +230,21 @@ impl Session {
             ..
         } = &*self.0;
         let id = correlator.reserve();
-        let params = if progress.is_some() || deadline.wants_signs_of_life() {
-            Meta::new()
-                .with_progress_token(id)
-                .splice(Some(&params))
-                .map_err(|error| RequestError::Malformed(error.to_string()))?
+        let with_token = if progress.is_some() || deadline.wants_signs_of_life() {
+            let spliced = Meta::new().with_progress_token(id).splice(Some(params));
+            Some(spliced.map_err(|error| RequestError::Malformed(error.to_string()))?)
         } else {
-            params
+            None
         };
+        let params = with_token.as_deref().unwrap_or(params);
         let exchange = correlator::Exchange {
             id,
-            bytes: envelope::request(id, method, &params),
+            bytes: envelope::request(id, method, params),
             headers: version_header.clone(),
             deadline,
             progress,
             farewell: correlator::Farewell::Notify(version_header.clone()),
+            late: None,
         };
         correlator.exchange(exchange).await
     }
@@ -291,9 +289,28 @@ impl Session {
         self.0.correlator.changes()
     }
 
+    /// Which resources the server says have changed, from now on.
+    pub(crate) fn updates(&self) -> broadcast::Receiver<Untrusted> {
+        self.0.correlator.updates()
+    }
+
     /// Waits until the channel has ended, and says why.
     pub(crate) async fn closed(&self) -> CloseReason {
         self.0.correlator.closed().await
+    }
+
+    /// Does something between two messages of one request. The server owes nothing meanwhile, so
+    /// nobody would hear that it is gone: the end of the channel is watched for here.
+    async fn between<T>(
+        &self,
+        deadline: Deadline,
+        work: impl Future<Output = T>,
+    ) -> Result<T, RequestError> {
+        tokio::select! {
+            biased;
+            done = deadline.unless_over(work) => done,
+            reason = self.closed() => Err(RequestError::Closed(reason)),
+        }
     }
 
     /// What the server sent that had no place to go.

@@ -6,6 +6,7 @@
 //! Does not own any connection's inner life (`connection.rs`).
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -64,6 +65,9 @@ pub(crate) struct Running {
 /// Owns every server of a host.
 pub(crate) struct Supervisor {
     members: BTreeMap<ServerName, Member>,
+    /// The newest epoch of any server. Epochs are never used twice, not even for another server
+    /// of the same name, so nothing need be remembered of servers that are gone.
+    epoch: u64,
     /// Connections that others took over from, on their way out.
     leaving: Vec<Task<()>>,
     settings: Arc<Settings>,
@@ -99,6 +103,7 @@ impl Supervisor {
         let (requests_to, requests) = mpsc::channel(REQUESTS_LEN);
         let mut supervisor = Self {
             members,
+            epoch: 0,
             leaving: Vec::new(),
             settings,
             context,
@@ -128,9 +133,10 @@ impl Supervisor {
     }
 
     /// Takes reports and requests until it is stopped, then waits until every connection is gone.
+    /// A bug in one step costs that step and nothing else.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::new();
-        let mut watch = clock::Watch::new(Arc::clone(&self.clock));
+        let mut watch = None;
         let mut look = tokio::time::interval(clock::LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -140,16 +146,23 @@ impl Supervisor {
                 // servers must not build hundreds of catalogues in a row.
                 _ = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
                     let mut changed = Vec::new();
+                    // A resource's content is no part of the picture.
+                    let seen = batch.iter().any(|report| !matches!(report.news, News::Updated(_)));
                     for report in batch.drain(..) {
-                        self.take(report, &mut changed);
+                        self.contained(|this| this.take(report, &mut changed));
                     }
-                    self.publish(&changed);
+                    if seen {
+                        self.contained(|this| this.publish(&changed));
+                    }
                 }
-                _ = look.tick() => if watch.slept() {
-                    self.resume();
-                },
+                _ = look.tick() => self.contained(|this| {
+                    let clock = || clock::Watch::new(Arc::clone(&this.clock));
+                    if watch.get_or_insert_with(clock).slept() {
+                        this.resume();
+                    }
+                }),
                 request = self.requests.recv() => match request {
-                    Some(request) => self.serve(request),
+                    Some(request) => self.contained(|this| this.serve(request)),
                     // The host is gone without a word; its drop aborts this task as well.
                     None => break,
                 },
@@ -164,6 +177,15 @@ impl Supervisor {
             if let Err(failure) = connection.join().await {
                 tracing::warn!(%failure, "a connection did not end by itself");
             }
+        }
+    }
+
+    /// Takes one step. Everything a step changes is complete in itself, so after a bug the rest
+    /// goes on; whoever asked for the step hears that it has no answer.
+    fn contained(&mut self, step: impl FnOnce(&mut Self)) {
+        if catch_unwind(AssertUnwindSafe(|| step(self))).is_err() {
+            let count = self.context.panics.fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::error!(count, "a bug ended a step of the supervisor");
         }
     }
 
@@ -206,7 +228,8 @@ impl Supervisor {
         };
         let name = name.clone();
         if member.running.is_some() {
-            member.begin_anew(Tries::AsFirst, &self.events);
+            self.epoch += 1;
+            member.begin_anew(self.epoch, Tries::AsFirst, &self.events);
             self.publish(&[name]);
         }
         Ok(())
@@ -226,7 +249,8 @@ impl Supervisor {
             .is_some_and(|at| at.elapsed() >= FAILURE_STANDS);
         if rested && member.running.is_some() {
             let name = name.clone();
-            member.begin_anew(Tries::Once, &self.events);
+            self.epoch += 1;
+            member.begin_anew(self.epoch, Tries::Once, &self.events);
             self.publish(&[name]);
         }
     }
@@ -254,6 +278,12 @@ impl Supervisor {
             News::Offers(lists) => {
                 member.lists = *lists;
                 changed.push(report.server);
+            }
+            News::Updated(uri) => {
+                let _ = self.events.send(HostEvent::ResourceUpdated {
+                    server: report.server,
+                    uri,
+                });
             }
             News::Retrying { attempt, failure } => {
                 member.clear();
@@ -399,12 +429,12 @@ impl Member {
     }
 
     /// Orders a new connection from the task that runs; its older reports do not count any more.
-    fn begin_anew(&mut self, tries: Tries, events: &broadcast::Sender<HostEvent>) {
+    fn begin_anew(&mut self, epoch: u64, tries: Tries, events: &broadcast::Sender<HostEvent>) {
         self.clear();
         self.trouble = None;
         self.stood = false;
         self.set_state(ConnectionState::Pending { attempt: 1 }, events);
-        self.epoch += 1;
+        self.epoch = epoch;
         if let Some(running) = &self.running {
             running.orders.send_modify(|orders| {
                 orders.epoch = self.epoch;
@@ -413,3 +443,6 @@ impl Member {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

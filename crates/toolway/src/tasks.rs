@@ -5,9 +5,13 @@
 //! of it. What a task does, and how it ends in an orderly way, is its owner's affair.
 
 use std::future::Future;
+use std::time::Duration;
 
 use tokio::task::{JoinError, JoinHandle};
 use tracing::{Instrument, Span, debug_span};
+
+/// How long a task that was aborted is waited for: only one that never yields takes any time.
+const ABORTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A running task that ends, at the latest, when this is dropped.
 #[derive(Debug)]
@@ -18,10 +22,20 @@ pub(crate) struct Task<T> {
 
 /// Why a task has no result.
 #[derive(Debug, thiserror::Error)]
-#[error("the task `{name}` ended early: {source}")]
-pub(crate) struct TaskFailure {
-    name: String,
-    source: JoinError,
+pub(crate) enum TaskFailure {
+    /// It panicked, or somebody aborted it.
+    #[error("the task `{name}` ended early: {source}")]
+    Early { name: String, source: JoinError },
+    /// It was given its time to end, and did not use it.
+    #[error("the task `{name}` did not end within {} s and was aborted", .after.as_secs_f32())]
+    Late { name: String, after: Duration },
+}
+
+impl TaskFailure {
+    /// Whether a bug ended the task.
+    pub(crate) fn is_panic(&self) -> bool {
+        matches!(self, Self::Early { source, .. } if source.is_panic())
+    }
 }
 
 /// Starts a task under the current span, which its own span does not replace: the task's is
@@ -50,7 +64,7 @@ where
 {
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|source| TaskFailure {
+        .map_err(|source| TaskFailure::Early {
             name: name.to_owned(),
             source,
         })
@@ -65,10 +79,26 @@ impl<T> Task<T> {
     /// Waits until the task has ended. A caller that goes away while it waits aborts the task.
     pub(crate) async fn join(mut self) -> Result<T, TaskFailure> {
         let outcome = (&mut self.handle).await;
-        outcome.map_err(|source| TaskFailure {
+        outcome.map_err(|source| TaskFailure::Early {
             name: std::mem::take(&mut self.name),
             source,
         })
+    }
+
+    /// Waits until the task has ended, and aborts it when that takes too long. A caller that goes
+    /// away while it waits may wait again; one that has an outcome must not.
+    pub(crate) async fn end_within(&mut self, after: Duration) -> Result<T, TaskFailure> {
+        let name = self.name.clone();
+        if let Ok(outcome) = tokio::time::timeout(after, &mut self.handle).await {
+            return outcome.map_err(|source| TaskFailure::Early { name, source });
+        }
+        self.handle.abort();
+        // What it owned is gone when it is; a task that never yields is left behind.
+        match tokio::time::timeout(ABORTED_WITHIN, &mut self.handle).await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(source)) if source.is_panic() => Err(TaskFailure::Early { name, source }),
+            Ok(Err(_)) | Err(_) => Err(TaskFailure::Late { name, after }),
+        }
     }
 }
 
@@ -100,5 +130,20 @@ mod tests {
         let task = spawn("clumsy", async { panic!("on purpose") });
         let failure = task.join().await.unwrap_err();
         assert!(failure.to_string().contains("`clumsy`"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_does_not_end_is_aborted_and_what_it_owns_is_gone() {
+        let (held, mut gone) = oneshot::channel::<()>();
+        let mut task = spawn("stubborn", async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        });
+        let failure = task.end_within(Duration::from_secs(5)).await.unwrap_err();
+        assert!(!failure.is_panic());
+        assert!(failure.to_string().contains("`stubborn`"), "{failure}");
+        assert!(failure.to_string().contains("5 s"), "{failure}");
+        gone.try_recv()
+            .expect_err("the sender was dropped with the task");
     }
 }

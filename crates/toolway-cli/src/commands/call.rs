@@ -8,11 +8,16 @@ mod arguments;
 mod target;
 mod usage;
 
+use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::Value;
-use toolway::{CallError, CallOptions, Consent, Host, TimeLimit, ToolRequest, ToolTarget};
+use tokio::sync::watch;
+use toolway::{
+    CallError, CallOptions, Consent, Host, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+};
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
@@ -76,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         .inspect_err(|report| {
             // A server that is not known may stand in a file that could not be read.
             if report.exit == Exit::Configuration {
-                context.say_diagnoses(&plan);
+                context.say_unreadable(&plan);
             }
         })?;
     if typed.is_none() {
@@ -156,46 +161,50 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             .map(|limit| limit.saturating_sub(start.elapsed())),
         ..CallOptions::new(Consent::Typed)
     };
-    let outcome = host.call(request, options).await.map_err(|error| {
-        let better = match &error {
-            CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
-            // Suggested the way it was typed.
-            CallError::Unknown {
-                target: ToolTarget::Key(_),
-                suggestion: Some(near),
-            } => snapshot
-                .catalog
-                .tools
-                .iter()
-                .find(|tool| tool.name == *near)
-                .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
-                .map(|line| format!("did you mean `{line}`?")),
-            CallError::Unavailable { state, .. } => wish.typed.and_then(|typed| typed.hint(state)),
-            _ => None,
-        };
-        let report = Report::from(match (error, wish.timeout) {
-            // The whole time counts, not what was left of it.
-            (
-                CallError::TimedOut {
+    let outcome = watched(context, host, request, options)
+        .await
+        .map_err(|error| {
+            let better = match &error {
+                CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
+                // Suggested the way it was typed.
+                CallError::Unknown {
+                    target: ToolTarget::Key(_),
+                    suggestion: Some(near),
+                } => snapshot
+                    .catalog
+                    .tools
+                    .iter()
+                    .find(|tool| tool.name == *near)
+                    .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
+                    .map(|line| format!("did you mean `{line}`?")),
+                CallError::Unavailable { state, .. } => {
+                    wish.typed.and_then(|typed| typed.hint(state))
+                }
+                _ => None,
+            };
+            let report = Report::from(match (error, wish.timeout) {
+                // The whole time counts, not what was left of it.
+                (
+                    CallError::TimedOut {
+                        server,
+                        tool,
+                        limit: TimeLimit::Whole,
+                        ..
+                    },
+                    Some(after),
+                ) => CallError::TimedOut {
                     server,
                     tool,
+                    after,
                     limit: TimeLimit::Whole,
-                    ..
                 },
-                Some(after),
-            ) => CallError::TimedOut {
-                server,
-                tool,
-                after,
-                limit: TimeLimit::Whole,
-            },
-            (error, _) => error,
-        });
-        match better {
-            Some(hint) => report.hint(hint),
-            None => report,
-        }
-    })?;
+                (error, _) => error,
+            });
+            match better {
+                Some(hint) => report.hint(hint),
+                None => report,
+            }
+        })?;
     let takes_some = schema["properties"]
         .as_object()
         .is_some_and(|known| !known.is_empty());
@@ -208,6 +217,35 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     })
 }
 
+/// Makes the call; where there is a terminal, one that takes long says what is waited for.
+async fn watched(
+    context: &Context,
+    host: &Host,
+    request: ToolRequest,
+    mut options: CallOptions,
+) -> Result<ToolOutcome, CallError> {
+    if !context.output.can_animate() {
+        return host.call(request, options).await;
+    }
+    let what = match &request.target {
+        ToolTarget::Key(key) => format!("`{}` of server `{}`", key.tool, key.server),
+        ToolTarget::Exposed(name) => format!("`{name}`"),
+    };
+    let (newest, news) = watch::channel(None);
+    options.progress = Some(Arc::new(move |progress| {
+        newest.send_replace(Some(progress));
+    }));
+    let view = async {
+        // A terminal that cannot be drawn on is no reason to fail.
+        let _ = toolway_tui::wait(&what, news, io::stderr(), connect::view(context)).await;
+        std::future::pending().await
+    };
+    tokio::select! {
+        outcome = host.call(request, options) => outcome,
+        never = view => never,
+    }
+}
+
 /// The server by its name, if the plan lets it connect; otherwise why not.
 pub(crate) fn require_admitted(
     context: &Context,
@@ -216,7 +254,7 @@ pub(crate) fn require_admitted(
 ) -> Result<ServerName, Report> {
     let Some(server) = plan.winner(name) else {
         require_known_scheme(name)?;
-        context.say_diagnoses(plan);
+        context.say_unreadable(plan);
         return Err(crate::context::unknown_server(plan, name));
     };
     let word = as_word(name);
@@ -237,7 +275,7 @@ pub(crate) fn require_admitted(
         Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
         Verdict::Invalid { .. } => (
             Exit::Configuration,
-            format!("mend the entry at {}", server.origin),
+            "mend it there, then check with `toolway doctor`".to_owned(),
         ),
         Verdict::Shadowed { by, .. } => (
             Exit::Configuration,
@@ -254,7 +292,21 @@ pub(crate) fn require_admitted(
         .verdict
         .reason()
         .unwrap_or_else(|| server.verdict.word());
-    Err(Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint))
+    let report = Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint);
+    Err(match &server.verdict {
+        // Where to mend it; other reasons name their own place.
+        Verdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
+        _ => report,
+    })
+}
+
+/// Where an entry is wrong: at the key that is, or where it begins.
+fn fault(server: &toolway_config::PlannedServer) -> &Origin {
+    server
+        .diagnoses
+        .iter()
+        .find_map(|found| found.origin.as_ref())
+        .unwrap_or(&server.origin)
 }
 
 fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
@@ -290,7 +342,7 @@ fn find_by_exposed(context: &Context, plan: &Plan, exposed: &str) -> Result<Serv
     if let Some(name) = names.first() {
         require_admitted(context, plan, name.as_str())
     } else {
-        context.say_diagnoses(plan);
+        context.say_unreadable(plan);
         let name = rest.split("__").next().unwrap_or(rest);
         Err(crate::context::unknown_server(plan, name))
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
         .filter(|server| server.name.as_str() == args.name)
         .collect();
     if entries.is_empty() {
-        context.say_diagnoses(plan);
+        context.say_unreadable(plan);
         return Err(unknown_server(plan, &args.name));
     }
     if args.json {

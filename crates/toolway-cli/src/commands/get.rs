@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
     let server = match context.server(&args.name) {
         Ok(server) => server,
         Err(report) => {
-            context.say_diagnoses(context.plan());
+            context.say_unreadable(context.plan());
             return Err(report);
         }
     };

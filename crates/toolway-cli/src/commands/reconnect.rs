@@ -57,7 +57,10 @@ pub(crate) fn run(context: &Context, args: &ReconnectArgs) -> Outcome {
         [(server, state), rest @ ..] => {
             let mut report = Report::unavailable(server.as_str(), state);
             if !rest.is_empty() {
-                report.message = format!("{}; so are {} more", report.message, rest.len());
+                report.message = match rest.len() {
+                    1 => format!("{}; one more is not connected", report.message),
+                    more => format!("{}; {more} more are not connected", report.message),
+                };
             }
             Err(report)
         }

@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
         .map(|server| server.scope)
         .collect();
     if holders.is_empty() {
-        context.say_diagnoses(plan);
+        context.say_unreadable(plan);
         return Err(unknown_server(plan, &args.name));
     }
     let writable: Vec<Scope> = WritableScope::ALL

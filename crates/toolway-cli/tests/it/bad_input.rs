@@ -57,6 +57,7 @@ fn tools_of_one_server_says_why_it_cannot_be_used() {
     ----- stdout
     ----- stderr
     error: server `slip` cannot be used: neither `command` nor `url` is given
+      at [PROJECT]/.mcp.json:12
     hint: rename `comand` to `command`
     ");
     let doctor = toolway(&home, &["doctor"]).expect_code(3);
@@ -77,6 +78,7 @@ fn tools_of_one_server_says_why_it_cannot_be_used() {
     ----- stdout
     ----- stderr
     error: server `wrong` cannot be used: `type` is `http`, but `url` is missing
+      at [PROJECT]/.mcp.json:7
     hint: add `"url": "https://…"`
     "#);
 }
@@ -172,20 +174,43 @@ fn each_faulty_entry_is_diagnosed_and_the_good_one_works() {
     hint: write it as `hidden`
     error: [HOME]/.config/toolway/settings.json:13: server `key-space`: the key `command ` has hidden characters
     hint: write it as `command`
+    and 8 more findings like these
+    hint: see all of them with `toolway doctor`
+    "#);
+    // `doctor` leaves nothing out.
+    let checked = toolway(&home, &["doctor"]).expect_code(3).stdout;
+    let (_, found) = checked.split_once("\n\n").unwrap();
+    assert_snapshot!(found, @r#"
+    error: [HOME]/.config/toolway/settings.json:10: server `bad-url`: `url` must begin with `http://` or `https://`
+    hint: write e.g. `"url": "https://example.com/mcp"`
+
+    error: [HOME]/.config/toolway/settings.json:12: server `hidden`: the server name `hidden ` has white space at its edge
+    hint: write it as `hidden`
+
+    error: [HOME]/.config/toolway/settings.json:13: server `key-space`: the key `command ` has hidden characters
+    hint: write it as `command`
+
     error: [HOME]/.config/toolway/settings.json:6: server `no-command`: neither `command` nor `url` is given
     hint: add `"command": "…"`, or `"type": "http"` and `"url": "https://…"`
+
     error: [HOME]/.config/toolway/settings.json:7: server `no-url`: `type` is `http`, but `url` is missing
     hint: add `"url": "https://…"`
+
     error: [HOME]/.config/toolway/settings.json:14: server `short`: `timeout` is 5 ms; the least is 1000
     hint: it counts milliseconds: for 5 seconds write 5000
+
     error: [HOME]/.config/toolway/settings.json:15: server `string`: a server must be an object, not a string
     hint: write `{"command": "…", "args": []}` or `{"type": "http", "url": "https://…"}`
+
     error: [HOME]/.config/toolway/settings.json:11: server `undefined`: the variable `NOWHERE_DEFINED` is not set
     hint: set it, or give it a default: `${NOWHERE_DEFINED:-value}`
+
     error: [HOME]/.config/toolway/settings.json:5: server `unknown-type`: unknown `type` `htpp`
     hint: did you mean `http`? The types are `stdio`, `http`, `sse`, `ws`, `sdk`, `sse-ide`, `ws-ide`, `connector`
+
     error: [HOME]/.config/toolway/settings.json:8: server `wrong-args`: `args` must be an array of strings, not a string
     hint: write e.g. `"args": ["-y", "a-server"]`
+
     error: [HOME]/.config/toolway/settings.json:9: server `wrong-env`: `env.PORT` must be a string, not a number
     hint: write it in quotes: `"80"`
     "#);

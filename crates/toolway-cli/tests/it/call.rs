@@ -258,8 +258,8 @@ fn a_server_that_cannot_start_or_be_reached() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `nobody` failed: `server/discover`: cannot reach the server: Connection refused (os error 111)
-    hint: check the address with `toolway get nobody`
+    error: server `nobody` failed: cannot reach the server: 127.0.0.1:9: Connection refused
+    hint: is it up? check its address with `toolway get nobody`
     ");
 }
 
@@ -297,7 +297,7 @@ fn a_typed_server_that_fails_leads_to_no_entry() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `sh` failed: `initialize`: the server process ended (exit status: 3)
+    error: server `sh` failed: the server process ended (exit status: 3)
       | no key
     hint: run it by hand to see what it does: `sh -c 'echo no key >&2; exit 3'`
     ");
@@ -305,14 +305,14 @@ fn a_typed_server_that_fails_leads_to_no_entry() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `false` failed: `initialize`: the server process ended (exit status: 1)
+    error: server `false` failed: the server process ended (exit status: 1)
     hint: run it by hand to see what it does: `false`
     ");
     assert_snapshot!(toolway(&home, &["tools", "http://127.0.0.1:9/mcp"]), @"
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `127-0-0-1` failed: `server/discover`: cannot reach the server: Connection refused (os error 111)
+    error: server `127-0-0-1` failed: cannot reach the server: 127.0.0.1:9: Connection refused
     hint: check that an MCP server answers at `http://127.0.0.1:9/mcp`
     ");
     let locked = ScriptedServer::new(Script {

@@ -10,6 +10,7 @@
 mod bad_input;
 mod call;
 mod completions;
+mod daily;
 mod demo;
 mod hooks;
 mod hostile;
@@ -22,8 +23,10 @@ mod network;
 mod peers;
 mod processes;
 mod reliability;
+mod scale;
 mod security;
 mod shield;
+mod storage;
 mod support;
 mod usage;
 mod watching;

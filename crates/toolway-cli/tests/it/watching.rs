@@ -1,7 +1,7 @@
 //! `list --watch` and `reconnect`: servers that are killed, files that change, signals.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(home: &TempHome, words: &[&str]) -> Self {
-        let mut child = command(home, words)
+        Self::of(&mut command(home, words))
+    }
+
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -58,6 +62,10 @@ impl Running {
                 return line;
             }
         }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

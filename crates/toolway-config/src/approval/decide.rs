@@ -80,7 +80,10 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
                 .iter()
                 .any(|(_, settings)| settings.enable_all_project.is_some()));
     if enabled_by_name || basis.consent == Consent::ThisRun {
-        return approved();
+        return match &basis.began {
+            Some(began) => began.standing(candidate),
+            None => approved(),
+        };
     }
     let from = if is_project {
         "the project's `.mcp.json`"
@@ -104,7 +107,7 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
 }
 
 /// A unified diff of two definitions.
-fn difference(approved: &Value, now: &Map<String, Value>) -> String {
+pub(super) fn difference(approved: &Value, now: &Map<String, Value>) -> String {
     let pretty = |value: &Value| {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
         // What a person cannot see, they would approve unseen.

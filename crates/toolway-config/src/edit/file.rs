@@ -84,9 +84,13 @@ impl Held {
         }
         persist(temporary, &self.path)?;
         let directory = parent(&self.path);
+        // The file has its new content for everybody who reads it, so this is no failed write.
         File::open(directory)
             .and_then(|handle| handle.sync_all())
-            .map_err(io_at(directory))?;
+            .map_err(|source| EditError::Unconfirmed {
+                path: self.path.clone(),
+                source,
+            })?;
         Ok(backup)
     }
 
@@ -101,7 +105,7 @@ impl Held {
             .prefix(".toolway-")
             .tempfile_in(directory)
             .map_err(&fail)?;
-        temporary.write_all(content).map_err(&fail)?;
+        temporary.as_file_mut().write_all(content).map_err(&fail)?;
         if let Some(old) = &self.old {
             let file = temporary.as_file();
             let mut mode = old.mode;

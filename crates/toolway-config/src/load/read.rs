@@ -8,6 +8,8 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 use crate::error::ReadError;
 
 /// The most that is read of one file.
@@ -15,8 +17,16 @@ pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Reads a file; `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
-    match open(path) {
-        Ok((file, facts)) => text_of(file, &facts).map(Some),
+    read_opened(open(path), LIMIT)
+}
+
+/// The text of what was opened, up to this many bytes; `None` when there was nothing to open.
+pub(crate) fn read_opened(
+    opened: Result<(File, Metadata), ReadError>,
+    limit: u64,
+) -> Result<Option<String>, ReadError> {
+    match opened {
+        Ok((file, facts)) => text_of(file, &facts, limit).map(Some),
         Err(ReadError::Io(error))
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
         {
@@ -28,7 +38,16 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
 
 /// Opens a regular file; the facts are those of what was opened, whatever the name means later.
 pub(crate) fn open(path: &Path) -> Result<(File, Metadata), ReadError> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    open_with(path, OFlags::empty())
+}
+
+/// As [`open`], unless the path is a link.
+pub(crate) fn open_no_link(path: &Path) -> Result<(File, Metadata), ReadError> {
+    open_with(path, OFlags::NOFOLLOW)
+}
+
+fn open_with(path: &Path, flags: OFlags) -> Result<(File, Metadata), ReadError> {
+    let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags)
@@ -40,15 +59,15 @@ pub(crate) fn open(path: &Path) -> Result<(File, Metadata), ReadError> {
     Ok((file, facts))
 }
 
-/// The whole content as text.
-pub(crate) fn text_of(file: File, facts: &Metadata) -> Result<String, ReadError> {
-    if facts.len() > LIMIT {
-        return Err(ReadError::TooLarge { limit: LIMIT });
+/// The whole content as text, if it is no longer than that.
+pub(crate) fn text_of(file: File, facts: &Metadata, limit: u64) -> Result<String, ReadError> {
+    if facts.len() > limit {
+        return Err(ReadError::TooLarge { limit });
     }
     let mut bytes = Vec::with_capacity(usize::try_from(facts.len()).unwrap_or_default() + 1);
-    file.take(LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(ReadError::TooLarge { limit: LIMIT });
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(ReadError::TooLarge { limit });
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use toolway_types::{Diagnosis, Scope};
 
-use super::read::{open, text_of};
+use super::read::{LIMIT, open, text_of};
 use super::{Loader, Place};
 use crate::Environment;
 use crate::environment::SystemDirectory;
@@ -126,7 +126,7 @@ fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadErr
         vet(directory.uid(), directory.mode(), system.owner)
             .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
     }
-    text_of(file, &facts)
+    text_of(file, &facts, LIMIT)
 }
 
 /// Whether only the expected owner (or root) can have written something.

@@ -30,6 +30,7 @@ fn merged(files: Vec<Layer>) -> Config {
         editors: crate::ide::Editors::default(),
         environment: Environment::new(BTreeMap::new(), "/".into()),
         consent: Consent::ThisRun,
+        began: None,
         files,
         approvals: Approvals::Read(BTreeMap::new()),
         diagnoses: Vec::new(),

@@ -3,14 +3,23 @@
 //! Owns: the URL, headers and login settings once expanded, what an editor's lock file adds, and
 //! the token in a file. No message repeats an expanded value: it may be a secret.
 
+use std::path::Path;
+
 use serde_json::Value;
 use toolway_types::{HeadersHelper, OauthSpec, RemoteSpec, Secret, TransportKind};
 use url::Url;
 
 use super::Work;
+use crate::approval::needs_approval;
+use crate::environment::projects;
+use crate::error::ReadError;
 use crate::ide::TOKEN_HEADER;
-use crate::load::read::read_text;
+use crate::load::beneath::open_beneath;
+use crate::load::read::{open, read_opened};
 use crate::raw::remote::{header_value, parse_url, schemes};
+
+/// More than any server takes as a header.
+const LONGEST_TOKEN: u64 = 64 * 1024;
 
 impl Work<'_> {
     pub(super) fn remote(&mut self) -> Option<RemoteSpec> {
@@ -88,7 +97,7 @@ impl Work<'_> {
             );
             return;
         }
-        let token = match read_text(&self.builder.place.directory.join(path)) {
+        let token = match self.token_text(Path::new(&path)) {
             Ok(Some(token)) => token.trim().to_owned(),
             Ok(None) => return self.fault(KEY, format!("the file of `{KEY}` does not exist")),
             Err(why) => return self.fault(KEY, format!("the file of `{KEY}` {why}")),
@@ -101,6 +110,18 @@ impl Work<'_> {
             let value = Secret::new(format!("Bearer {token}"));
             headers.push(("Authorization".to_owned(), value));
         }
+    }
+
+    fn token_text(&self, path: &Path) -> Result<Option<String>, ReadError> {
+        let directory = &self.builder.place.directory;
+        let opened = if needs_approval(self.builder.scope) {
+            // The outermost: what lies between two projects is a repository's too.
+            let repository = projects(directory, self.builder.environment.home()).last();
+            open_beneath(repository.unwrap_or(directory), directory, path)
+        } else {
+            open(&directory.join(path))
+        };
+        read_opened(opened, LONGEST_TOKEN)
     }
 
     fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {

@@ -304,3 +304,38 @@ fn policy_holds_for_editors_too() {
     stage.managed(r#"{"deniedMcpServers": [{"serverUrl": "ws://127.0.0.1:*/*"}]}"#);
     assert_eq!(word(&stage.plan_with(&with_ide()), "ide"), "refused");
 }
+
+#[test]
+fn sec_29_a_folder_that_others_may_write_is_not_believed() {
+    let stage = Stage::new();
+    stage.user(WS);
+    stage.lock("home/.claude/ide/40123.lock", |_| ());
+    let folder = stage.root.join("home/.claude/ide");
+    // Whoever may rename a lock file chooses the port that its token is sent to.
+    for mode in [0o770, 0o1777] {
+        fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        let plan = stage.plan();
+        assert_eq!(word(&plan, "editor"), "invalid");
+        let found = findings(&stage, &plan);
+        let expected = format!(
+            "home/.claude/ide:1 the editors' lock files here are not believed: its group or \
+             everybody may write to it (mode {mode:04o})"
+        );
+        assert!(found.contains(&expected), "{found}");
+    }
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(word(&stage.plan(), "editor"), "admitted");
+}
+
+#[test]
+fn sec_29_a_lock_file_that_is_a_link_is_not_believed() {
+    let stage = Stage::new();
+    stage.user(WS);
+    stage.lock("home/40123.lock", |_| ());
+    fs::create_dir_all(stage.root.join("home/.claude/ide")).unwrap();
+    let link = stage.root.join("home/.claude/ide/40124.lock");
+    std::os::unix::fs::symlink(stage.root.join("home/40123.lock"), link).unwrap();
+    let plan = stage.plan();
+    assert_eq!(word(&plan, "editor"), "invalid");
+    assert!(findings(&stage, &plan).contains("is a symbolic link"));
+}

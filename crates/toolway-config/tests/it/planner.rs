@@ -4,7 +4,7 @@ use std::fs;
 
 use toolway_config::{Flags, Planner, Verdict, watched_paths};
 
-use crate::Stage;
+use crate::{Stage, server};
 
 const GOOD: &str = r#"{"mcpServers": {"one": {"command": "true"}}}"#;
 
@@ -141,4 +141,80 @@ fn a_settings_file_that_is_a_link_is_watched_at_both_ends() {
     let watched = watched_paths(&stage.environment(), &Flags::default());
     assert!(watched.contains(&real));
     assert!(watched.contains(&folder.join("settings.json")));
+}
+
+fn run_command(name: &str, command: &str) -> String {
+    format!(r#"{{"mcpServers": {{"{name}": {{"command": "{command}"}}}}}}"#)
+}
+
+/// What a run that vouches for whole repositories makes of one that changes under it.
+fn assert_vouched_as_it_began(stage: &Stage, flags: Flags) {
+    let path = stage.project(&run_command("tool", "true"));
+    let planner = Planner::new(stage.environment(), flags);
+    assert_eq!(admitted(&planner), ["tool"]);
+
+    fs::write(&path, run_command("tool", "evil")).unwrap();
+    let plan = planner.plan();
+    match &server(&plan, "tool").verdict {
+        Verdict::PendingApproval { reason, changed } => {
+            assert_eq!(reason, "`tool` has changed since this run began");
+            let changed = changed.as_deref().unwrap();
+            assert!(changed.contains("-  \"command\": \"true\""), "{changed}");
+            assert!(changed.contains("+  \"command\": \"evil\""), "{changed}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // Nor does a server that was not there, under whatever name or in whatever file.
+    fs::write(&path, run_command("other", "true")).unwrap();
+    let plan = planner.plan();
+    assert_eq!(
+        server(&plan, "other").verdict.reason(),
+        Some("`other` was not there when this run began, and is not approved")
+    );
+    let nearer = stage.write("home/repo/deep/.mcp.json", &run_command("tool", "true"));
+    stage.local(&run_command("mine", "true"));
+    assert_eq!(admitted(&planner), [""; 0]);
+    fs::remove_file(nearer).unwrap();
+
+    // What it was is what was vouched for, and a person can approve anything at any time.
+    fs::write(&path, run_command("tool", "true")).unwrap();
+    assert_eq!(admitted(&planner), ["tool"]);
+    fs::write(&path, run_command("tool", "evil")).unwrap();
+    let plan = planner.plan();
+    toolway_config::approve(&stage.environment(), server(&plan, "tool"), &[]).unwrap();
+    assert_eq!(admitted(&planner), ["tool"]);
+}
+
+#[test]
+fn sec_05_a_run_vouches_for_a_repository_as_it_stood_when_it_began() {
+    let flags = Flags {
+        approve_project_servers: true,
+        ..Flags::default()
+    };
+    let mut stage = Stage::new();
+    stage.cwd.push("deep");
+    assert_vouched_as_it_began(&stage, flags);
+}
+
+#[test]
+fn sec_05_so_do_settings_that_name_its_servers_or_all_of_them() {
+    for settings in [
+        r#"{"enableAllProjectMcpServers": true}"#,
+        r#"{"enabledMcpjsonServers": ["tool", "other"]}"#,
+    ] {
+        let mut stage = Stage::new();
+        stage.cwd.push("deep");
+        stage.user(settings);
+        assert_vouched_as_it_began(&stage, Flags::default());
+    }
+}
+
+#[test]
+fn a_person_who_enables_what_stood_there_all_along_need_not_start_again() {
+    let stage = Stage::new();
+    stage.project(&run_command("tool", "true"));
+    let planner = Planner::new(stage.environment(), Flags::default());
+    assert_eq!(admitted(&planner), [""; 0]);
+    stage.user(r#"{"enableAllProjectMcpServers": true}"#);
+    assert_eq!(admitted(&planner), ["tool"]);
 }

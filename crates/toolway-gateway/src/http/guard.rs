@@ -129,15 +129,3 @@ fn is_json(headers: &HeaderMap) -> bool {
     !headers.contains_key(CONTENT_ENCODING)
         && essence.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
-
-/// Whether reading a body failed at the size limit.
-pub(super) fn is_too_large(error: &axum::Error) -> bool {
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        if cause.is::<http_body_util::LengthLimitError>() {
-            return true;
-        }
-        source = cause.source();
-    }
-    false
-}

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use toolway_gateway::http::{BODY_TIMEOUT, HEAD_TIMEOUT, MAX_BODY, MAX_CONNECTIONS};
+use toolway_gateway::http::{
+    BODY_TIMEOUT, HEAD_TIMEOUT, MAX_BODIES, MAX_BODY, MAX_CONNECTIONS, SMALL_BODY,
+};
+use toolway_testkit::Usage;
 
 use crate::{Echo, exchange, post, request, with_server};
 
@@ -158,6 +161,113 @@ async fn sec_30_bottomless_nesting_and_countless_headers_are_refused() {
             431
         );
         assert_eq!(service.seen(), 1);
+    })
+    .await;
+}
+
+/// As much of a request with a large body as a connection takes, and never its end.
+async fn fill(address: std::net::SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+         content-length: {MAX_BODY}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // Refused before the end, most of them.
+    drop(stream.write_all(bytes).await);
+    stream
+}
+
+/// A request as large as may be. Blanks, because they are read fastest.
+fn large(address: std::net::SocketAddr, method: &str) -> String {
+    let mut body = request(1, method, &json!({}));
+    body.push_str(&" ".repeat(MAX_BODY - body.len()));
+    post(address, &[], &body)
+}
+
+/// Sends it until it is answered like this: what a connection has taken shows a little later.
+async fn until_answered(address: std::net::SocketAddr, raw: &str, status: u16) {
+    let started = std::time::Instant::now();
+    loop {
+        let answer = exchange(address, raw).await;
+        if answer.status == status {
+            return;
+        }
+        assert!(started.elapsed().as_secs() < 20, "still {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn sec_30_memory_stays_bounded_while_every_connection_sends_a_large_body() {
+    let service = Echo::shared();
+    with_server(Arc::clone(&service) as _, async |address| {
+        let before = Usage::take().resident;
+        let almost = vec![b' '; MAX_BODY - 1];
+        let filling = (0..MAX_CONNECTIONS - 1).map(|_| fill(address, &almost));
+        let streams = futures_util::future::join_all(filling).await;
+        let grown = (Usage::take().resident - before) * 1024;
+        // Twice the room, because a buffer that grows is copied; without a bound: a gigabyte.
+        let cap = 2 * MAX_BODIES as u64 + almost.len() as u64 + (32 << 20);
+        assert!(grown < cap, "{grown} bytes more");
+
+        // Whoever wants little is served; whoever wants much hears why not.
+        let small = json!({ "fill": "x".repeat(SMALL_BODY - 200) });
+        let answer = exchange(address, &post(address, &[], &request(1, "echo", &small))).await;
+        assert_eq!(answer.status, 200);
+        let large = large(address, "echo");
+        until_answered(address, &large, 503).await;
+
+        // The room is given back with the connections.
+        drop(streams);
+        until_answered(address, &large, 200).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sec_30_calls_that_take_long_keep_their_part_of_the_room_until_they_end() {
+    let service = Echo::shared();
+    with_server(Arc::clone(&service) as _, async |address| {
+        let large = |method: &str| large(address, method);
+        let mut working = Vec::new();
+        for _ in 0..MAX_BODIES / MAX_BODY {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(large("hang").as_bytes()).await.unwrap();
+            working.push(stream);
+        }
+        while service.seen() < working.len() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(exchange(address, &large("echo")).await.status, 503);
+        drop(working.pop());
+        while service.cancelled.load(std::sync::atomic::Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        until_answered(address, &large("echo"), 200).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sec_30_a_compressed_body_is_not_inflated() {
+    // The beginning of a file that grows a thousandfold; nobody looks at it.
+    let bomb: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xed, 0xc1, 1, 1];
+    let service = Echo::shared();
+    with_server(Arc::clone(&service) as _, async |address| {
+        for encoding in ["gzip", "deflate", "br", "zstd"] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let head = format!(
+                "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+                 content-encoding: {encoding}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+                bomb.len()
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(bomb).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 415 "), "{encoding}: {answer}");
+        }
+        assert_eq!(service.seen(), 0);
     })
     .await;
 }

@@ -1,4 +1,5 @@
-//! The edge that browsers can reach: SEC-10, SEC-23, SEC-24.
+//! What must not get past the edge: other machines, browsers (SEC-10, SEC-23, SEC-24), and
+//! messages that two readers would read differently (SEC-22).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use serde_json::json;
 use toolway_gateway::ServeError;
 use toolway_gateway::http::{self, Server};
 
+use crate::stdio::converse;
 use crate::{Echo, exchange, post, request, with_server};
 
 #[tokio::test]
@@ -138,6 +140,91 @@ async fn sec_24_a_preflight_gets_no_permission() {
         assert!(!answer.head.contains("access-control"), "{answer:?}");
     })
     .await;
+}
+
+/// Messages with a doubled member, and the id that can still be read of each.
+const DOUBLED: [(&str, Option<u64>); 12] = [
+    (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"echo"}"#, None),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"echo","meth\u006fd":"hang"}"#,
+        None,
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{},"params":{"x":1}}"#,
+        None,
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","name":"danger"}}"#,
+        Some(1),
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","n\u0061me":"danger"}}"#,
+        Some(1),
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{"a":[[{"path":"/a","path":"/b"}]]}}}"#,
+        Some(1),
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{"_meta":{"v":1,"v":1}}}"#,
+        Some(1),
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{},"unknown":{"a":1,"a":1}}"#,
+        Some(1),
+    ),
+    // What a strict reader cannot take must not end its search for doubled members.
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":1e999,"name":"safe","name":"danger"}}"#,
+        Some(1),
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":"\ud800","name":"safe","name":"danger"}}"#,
+        Some(1),
+    ),
+    (
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}"#,
+        None,
+    ),
+    (
+        r#"{"jsonrpc":"2.0","id":1,"result":{"action":"decline","action":"accept"}}"#,
+        None,
+    ),
+];
+
+#[tokio::test]
+async fn sec_22_a_doubled_member_is_refused_at_any_depth_over_http() {
+    let service = Echo::shared();
+    with_server(Arc::clone(&service) as _, async |address| {
+        for (body, id) in DOUBLED {
+            let answer = exchange(address, &post(address, &[], body)).await;
+            assert_eq!(answer.status, 400, "{body}: {answer:?}");
+            let answer = answer.json();
+            assert_eq!(answer["error"]["code"], -32700, "{body}");
+            assert_eq!(answer["id"].as_u64(), id, "{body}");
+        }
+        assert_eq!(service.seen(), 0);
+        // The same name in two objects is nothing doubled.
+        let twins = json!({ "a": { "name": "x" }, "b": [{ "name": "x" }, { "name": "x" }] });
+        let answer = exchange(address, &post(address, &[], &request(1, "echo", &twins))).await;
+        assert_eq!(answer.json()["result"], twins);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sec_22_the_same_over_stdio() {
+    let service = Echo::shared();
+    converse(&service, async |client| {
+        for (body, id) in DOUBLED {
+            client.send(body).await;
+            let answer = client.receive().await;
+            assert_eq!(answer["error"]["code"], -32700, "{body}");
+            assert_eq!(answer["id"].as_u64(), id, "{body}");
+        }
+    })
+    .await;
+    assert_eq!(service.seen(), 0);
 }
 
 /// A change of one of these is a decision, never the side effect of a new dependency.

@@ -10,25 +10,25 @@ use toolway_gateway::stdio::{MAX_LINE, serve_on};
 
 use crate::{Echo, request};
 
-struct Client {
+pub(crate) struct Client {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     input: WriteHalf<DuplexStream>,
 }
 
 impl Client {
-    async fn send(&mut self, line: &str) {
+    pub(crate) async fn send(&mut self, line: &str) {
         self.input.write_all(line.as_bytes()).await.unwrap();
         self.input.write_all(b"\n").await.unwrap();
     }
 
-    async fn receive(&mut self) -> Value {
+    pub(crate) async fn receive(&mut self) -> Value {
         let line = self.lines.next_line().await.unwrap().unwrap();
         serde_json::from_str(&line).unwrap()
     }
 }
 
 /// Serves `service` while `talk` runs; the input ends when `talk` returns.
-async fn converse(service: &Arc<Echo>, talk: impl AsyncFnOnce(&mut Client)) {
+pub(crate) async fn converse(service: &Arc<Echo>, talk: impl AsyncFnOnce(&mut Client)) {
     let (ours, theirs) = duplex(64 * 1024);
     let (input, output) = split(theirs);
     let (reader, writer) = split(ours);

@@ -11,6 +11,7 @@
 )]
 
 mod person;
+mod skills;
 mod specimen;
 mod walk;
 

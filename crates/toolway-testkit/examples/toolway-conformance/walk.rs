@@ -14,11 +14,13 @@ use toolway::catalog::CatalogPrompt;
 use toolway::config::{Environment, Flags, plan};
 use toolway::types::ConnectionState;
 use toolway::{
-    CallError, CallOptions, CatalogTool, Consent, Host, HostOptions, ToolRequest, ToolTarget,
+    CallError, CallOptions, CatalogTool, Consent, Host, HostOptions, SkillError, ToolRequest,
+    ToolTarget,
 };
 use toolway_testkit::TempHome;
 
 use crate::person::Person;
+use crate::skills;
 use crate::specimen::{self, Fields};
 
 /// The name the mock server is configured under.
@@ -45,6 +47,12 @@ pub(crate) enum Failure {
     },
     #[error("`{tool}` says that it failed: {answer}")]
     ToolError { tool: String, answer: String },
+    #[error(transparent)]
+    Skill(#[from] SkillError),
+    #[error("the mock server lists no skill: {0:?}")]
+    NoSkill(Vec<String>),
+    #[error("the skill `{0}` was loaded although it is not what was listed")]
+    Deceived(String),
     #[error("not done after {} s", .0.as_secs())]
     TooSlow(Duration),
 }
@@ -156,6 +164,9 @@ async fn use_everything(task: &Task, host: &Host) -> Result<(), Failure> {
         // Its canary watches what listing alone fetches.
         "json-schema-ref-no-deref" => return Ok(()),
         "json-schema-2020-12-preservation" => return echo_the_schema(host, tools).await,
+        scenario if scenario.starts_with("sep-2640-client-") => {
+            return skills::walk(scenario, host, SERVER).await;
+        }
         _ => {}
     }
     if task.context.tool_calls.is_empty() {

@@ -83,6 +83,12 @@ pub(super) fn all() -> Vec<Value> {
         tool("sample", "Asks a model for a word", &rounds, &[]),
         tool("roots", "Asks for the roots", &rounds, &[]),
         tool("task", "Answers with a task", &task, &[]),
+        tool(
+            "picture",
+            "A word, and an image of that many times three bytes",
+            &json!({ "triples": { "type": "integer", "minimum": 1 } }),
+            &["triples"],
+        ),
     ]
 }
 
@@ -103,6 +109,15 @@ pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>
                     asked.client.say(&answer(asked, "tools/call", text(word)));
                 }
                 Outcome::Said
+            }
+            "picture" => {
+                let triples = usize::try_from(number("triples", 1)).unwrap_or(1);
+                // Four letters of base64 are three bytes.
+                let data = "iVBO".repeat(triples);
+                Outcome::Result(json!({ "content": [
+                    { "type": "text", "text": "a picture" },
+                    { "type": "image", "mimeType": "image/png", "data": data },
+                ] }))
             }
             "mistyped" => mistyped(asked, arguments["as"].as_str().unwrap_or_default()),
             "mangled" => {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Value, json};
 
 use super::outlet::Client;
-use super::{drama, tools};
+use super::{drama, skills, tools};
 use crate::{Script, Speaks};
 
 const MODERN: &str = "2026-07-28";
@@ -63,6 +63,8 @@ pub(super) struct Memory {
     pub(super) cuts: u32,
     pub(super) posts: u64,
     pub(super) connections: u64,
+    /// What was asked about skills, in order.
+    pub(super) skills: Vec<String>,
     next: u64,
     /// Requests that were cancelled, by client and id.
     pub(super) cancelled: HashSet<String>,
@@ -303,10 +305,20 @@ impl Server {
                     memory.calls += 1;
                     memory.calls
                 };
+                if script.skills.is_some() && params["name"] == skills::ASKED {
+                    let asked = self.memory().skills.join("\n");
+                    return Ok(Outcome::Result(tools::text(&asked)));
+                }
                 match drama::call(self, asked)? {
                     Some(outcome) => Ok(outcome),
                     None => tools::call(script, params, calls),
                 }
+            }
+            _ if let Some(offered) = script.skills
+                && let Some(answer) = skills::answer(offered, method, params) =>
+            {
+                self.memory().skills.push(skills::request(method, params));
+                answer.map(Outcome::Result)
             }
             _ if modern && method.starts_with("tasks/") => drama::task(self, method, params),
             _ => Err(unknown()),
@@ -342,16 +354,16 @@ fn greeting(script: &Script, params: &Value) -> Value {
     };
     json!({
         "protocolVersion": version,
-        "capabilities": { "tools": tools_capability(script) },
+        "capabilities": capabilities(script),
         "serverInfo": info(script),
         "instructions": tools::prose(script, "Does what its script says."),
     })
 }
 
 fn discovery(script: &Script) -> Value {
-    let mut capabilities = json!({ "tools": tools_capability(script) });
+    let mut capabilities = capabilities(script);
     if script.drama {
-        capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
+        capabilities["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
     }
     json!({
         "supportedVersions": [MODERN],
@@ -359,6 +371,15 @@ fn discovery(script: &Script) -> Value {
         "instructions": tools::prose(script, "Does what its script says."),
         "_meta": { "io.modelcontextprotocol/serverInfo": info(script) },
     })
+}
+
+fn capabilities(script: &Script) -> Value {
+    let mut capabilities = json!({ "tools": tools_capability(script) });
+    if script.skills.is_some() {
+        capabilities["resources"] = json!({});
+        capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": {} });
+    }
+    capabilities
 }
 
 /// A client may hold a stream open for changes; only a server that changes asks it to.

@@ -129,9 +129,11 @@ fn stranger(server: &Server, session: Option<&str>, message: &Value) -> Option<R
 /// Where this answer is cut off.
 fn cut(server: &Server, method: Option<&str>) -> Option<usize> {
     let script = server.script();
-    let place = script
-        .cut_call_at
-        .filter(|_| method == Some("tools/call"))?;
+    let meant = match script.cut_for.as_slice() {
+        [] => method == Some("tools/call"),
+        methods => methods.iter().any(|meant| method == Some(meant)),
+    };
+    let place = script.cut_call_at.filter(|_| meant)?;
     let mut memory = server.memory();
     if script.cut_times > 0 && memory.cuts >= script.cut_times {
         return None;

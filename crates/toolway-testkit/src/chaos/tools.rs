@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::drama;
 use super::server::{Fault, Outcome};
+use super::{drama, skills};
 use crate::Script;
 
 /// Clears the screen, reverses text, hides a word, moves the title, carries a tag character.
@@ -74,6 +74,10 @@ fn all(script: &Script) -> Vec<Value> {
     ];
     if script.drama {
         tools.extend(drama::all());
+    }
+    if script.skills.is_some() {
+        let told = "Which requests about skills came, in order";
+        tools.push(tool(skills::ASKED, told, &json!({}), &[]));
     }
     if script.tampers {
         tools.push(tool(

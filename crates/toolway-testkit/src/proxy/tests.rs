@@ -1,3 +1,6 @@
+//! The fault proxy by itself: that each toxic does what it says to real connections. Nothing of
+//! the product is involved.
+
 use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
 

@@ -3,6 +3,7 @@
 //! Owns reaching a host directly or through a proxy's tunnel, TLS on top, and the one exchange
 //! after which the connection is ours. Trust, proxies and names are the HTTP client's.
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,8 +26,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use super::{MAX_HEADER_LIST, MAX_HEADERS};
+use super::{MAX_HEADER_LIST, MAX_HEADERS, place, tls};
 use crate::error::CloseReason;
+use crate::words;
 
 /// How long one address of a host may keep the next from being tried.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -88,7 +90,11 @@ impl Dialer {
             .ok()
             .and_then(|uri| self.proxies.intercept(&uri));
         let socket: Socket = match proxy {
-            None => Box::new(connect(host, port).await.map_err(|error| lost(&error))?),
+            None => Box::new(
+                connect(host, port)
+                    .await
+                    .map_err(|error| lost(url, &error))?,
+            ),
             Some(proxy) => self.tunnel(&proxy, host, port).await?,
         };
         if url.scheme() == "https" {
@@ -113,12 +119,22 @@ impl Dialer {
             Some("https") => (443, true),
             Some(_) => return Err(failed("must be an `http:` or `https:` one".to_owned())),
         };
-        let stream = connect(own_host, uri.port_u16().unwrap_or(default))
-            .await
-            .map_err(|error| failed(format!("cannot be reached: {error}")))?;
+        let own_port = uri.port_u16().unwrap_or(default);
+        let stream = connect(own_host, own_port).await.map_err(|error| {
+            let why = words::of(&error);
+            failed(format!("{own_host}:{own_port} cannot be reached: {why}"))
+        })?;
         let mut socket: Socket = Box::new(stream);
         if encrypted {
-            socket = self.encrypt(socket, own_host).await?;
+            socket = self
+                .encrypt(socket, own_host)
+                .await
+                .map_err(|reason| match reason {
+                    CloseReason::Certificate { message, .. } => {
+                        failed(format!("has a certificate that cannot be used: {message}"))
+                    }
+                    other => other,
+                })?;
         }
         let authority = format!("{host}:{port}");
         let mut request = Request::builder()
@@ -146,7 +162,7 @@ impl Dialer {
         let stream = TlsConnector::from(Arc::clone(&self.tls))
             .connect(name, socket)
             .await
-            .map_err(|error| CloseReason::lost(error.to_string()))?;
+            .map_err(|error| broken(&error))?;
         Ok(Box::new(stream))
     }
 }
@@ -157,7 +173,7 @@ pub(crate) async fn take_over(
     request: Request<Empty<Bytes>>,
 ) -> Result<Taken, CloseReason> {
     let is_tunnel = request.method() == Method::CONNECT;
-    let broken = |error: hyper::Error| CloseReason::lost(error.to_string());
+    let broken = |error: hyper::Error| broken(&error);
     let (mut sender, connection) = http1::Builder::new()
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEADER_LIST as usize)
@@ -230,10 +246,18 @@ async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(first.unwrap_or_else(|| io::Error::other("the name has no address")))
 }
 
-fn lost(error: &io::Error) -> CloseReason {
+/// A connection that was made and then broke, or whose encryption failed.
+fn broken(error: &(dyn Error + 'static)) -> CloseReason {
+    match tls::fault(error) {
+        Some((fault, message)) => CloseReason::Certificate { fault, message },
+        None => CloseReason::lost(words::of(error)),
+    }
+}
+
+fn lost(url: &Url, error: &io::Error) -> CloseReason {
     CloseReason::Unreachable {
         refused: is_refusal(error),
-        message: error.to_string(),
+        message: format!("{}: {}", place(url), words::of(error)),
     }
 }
 

@@ -1,14 +1,18 @@
 //! Whom we trust over TLS, and who we say we are.
 //!
-//! Owns certificates and keys, read from the files the options name. The system's own authorities
-//! are always trusted; files add to them.
+//! Owns certificates and keys, read from the files the options name, and what a failure says
+//! about a certificate. The system's own authorities are always trusted; files add to them.
 
+use std::error::Error;
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{AlertDescription, CertificateError};
+use toolway_types::CertificateFault;
 
 use super::ClientOptions;
 
@@ -71,4 +75,54 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
         return Err(unreadable(&"it holds none"));
     }
     Ok(certificates)
+}
+
+/// What an error says about a certificate, and its words for it; `None` when it is about something
+/// else.
+pub(crate) fn fault(error: &(dyn Error + 'static)) -> Option<(CertificateFault, String)> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            return classify(error).map(|fault| (fault, error.to_string()));
+        }
+        // Its `source` is what comes after the error it wraps, not that error.
+        cause = match error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+fn classify(error: &rustls::Error) -> Option<CertificateFault> {
+    use AlertDescription as Alert;
+    use CertificateError as Bad;
+    match error {
+        rustls::Error::InvalidCertificate(bad) => Some(match bad {
+            // The second is what an authority of a trusted one's name, but not its key, leaves.
+            Bad::UnknownIssuer | Bad::BadSignature => CertificateFault::Untrusted,
+            Bad::Expired | Bad::ExpiredContext { .. } => CertificateFault::Expired,
+            Bad::NotValidYet | Bad::NotValidYetContext { .. } => CertificateFault::NotYet,
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. } => {
+                CertificateFault::OtherName
+            }
+            _ => CertificateFault::Unusable,
+        }),
+        rustls::Error::NoCertificatesPresented => Some(CertificateFault::Unusable),
+        // Only who asked us for a certificate complains of one.
+        rustls::Error::AlertReceived(
+            Alert::CertificateRequired
+            | Alert::NoCertificate
+            | Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA,
+        ) => Some(CertificateFault::Ours),
+        _ => None,
+    }
 }

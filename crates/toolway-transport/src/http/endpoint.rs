@@ -42,6 +42,8 @@ const PROTECTED: [&str; 15] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
     client: reqwest::Client,
+    /// What stands between, if anything: a failure may be its fault.
+    proxy: Option<String>,
     url: Url,
     configured: HeaderMap,
     pub(crate) limits: Limits,
@@ -61,6 +63,7 @@ impl Endpoint {
     pub(crate) fn new(spec: &RemoteSpec, options: &OpenOptions) -> Result<Self, OpenError> {
         Ok(Self {
             client: options.client.for_url(&spec.url)?,
+            proxy: options.client.proxy_for(&spec.url),
             url: spec.url.clone(),
             configured: configured(spec)?,
             limits: options.limits.clone(),
@@ -154,7 +157,10 @@ impl Endpoint {
             if let Some(body) = body {
                 request = request.body(body.clone());
             }
-            let response = request.send().await.map_err(|error| unsent(&error))?;
+            let response = request
+                .send()
+                .await
+                .map_err(|error| unsent(&error, self.proxy.as_deref()))?;
             if !response.status().is_redirection() {
                 return Ok(response);
             }

@@ -34,8 +34,15 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The longest wait between two attempts, whatever the server says.
 const MAX_RETRY: Duration = Duration::from_secs(30);
 
-/// How often one request's stream is resumed.
+/// The longest wait that a server can ask for where it refuses a stream (`Retry-After`).
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
+
+/// How often in a row one request's stream is resumed without hearing anything new. Servers may
+/// end it after every event and say when to come back, so there is no limit to all of them.
 const MAX_RESUMES: u32 = 5;
+
+/// The shortest wait once a stream was resumed that often, whatever the server says.
+const MIN_RETRY: Duration = Duration::from_millis(100);
 
 /// How long a stream is read on after its answer, so that the connection can be used again.
 const AFTER_ANSWER: Duration = Duration::from_millis(250);
@@ -172,8 +179,9 @@ impl Context {
         awaited: Option<&Awaited>,
     ) -> Result<(), SendFailure> {
         let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
-        let mut resumes = 0;
+        let (mut resumes, mut in_vain) = (0_u32, 0);
         loop {
+            let known = decoder.last_id().map(ToOwned::to_owned);
             let reading = awaited.map_or(Reading::ToItsEnd, Reading::UntilAnswer);
             let cut = match self.read(response, &mut decoder, reading).await {
                 StreamEnd::Answered => return Ok(()),
@@ -186,22 +194,30 @@ impl Context {
                 StreamEnd::Ended => "the stream ended before the answer".to_owned(),
                 StreamEnd::Cut(message) => message,
             };
+            if decoder.last_id() != known.as_deref() {
+                in_vain = 0;
+            }
+            let mut asked = Duration::ZERO;
             response = loop {
                 let Some(last_id) = decoder.last_id().filter(|_| rules == Rules::Legacy) else {
                     return Err(SendFailure::Cut(cut));
                 };
-                if resumes == MAX_RESUMES {
+                if in_vain == MAX_RESUMES {
                     return Err(SendFailure::Cut(cut));
                 }
-                resumes += 1;
-                sleep(decoder.retry().unwrap_or(RETRY).min(MAX_RETRY)).await;
+                let shortest = match resumes {
+                    0..MAX_RESUMES => Duration::ZERO,
+                    _ => MIN_RETRY,
+                };
+                resumes = resumes.saturating_add(1);
+                in_vain += 1;
+                let pause = decoder.retry().unwrap_or(RETRY).clamp(shortest, MAX_RETRY);
+                sleep(pause.max(asked)).await;
                 match self.get(Some(last_id)).await {
                     Ok(response) => break response,
                     // A status is the server's word; anything else may pass.
-                    Err(SendFailure::Status { status, .. }) if status < 500 => {
-                        return Err(SendFailure::Cut(cut));
-                    }
-                    Err(_) => {}
+                    Err(failure) if is_final(&failure) => return Err(SendFailure::Cut(cut)),
+                    Err(failure) => asked = asked_for(&failure),
                 }
             };
             decoder.restart();
@@ -215,28 +231,31 @@ impl Context {
         loop {
             let before = decoder.last_id().map(ToOwned::to_owned);
             let begun = Instant::now();
-            let asked = timeout(
+            let opening = timeout(
                 self.endpoint.limits.stream_idle,
                 self.get(before.as_deref()),
             );
-            match asked.await.unwrap_or(Err(SendFailure::TimedOut)) {
+            let asked = match opening.await.unwrap_or(Err(SendFailure::TimedOut)) {
                 Ok(response) => {
                     decoder.restart();
                     self.read(response, &mut decoder, Reading::Unasked).await;
+                    Duration::ZERO
                 }
                 // 405 says that there is no such stream; other refusals are as final.
-                Err(SendFailure::Status { status, .. }) if status < 500 => return,
+                Err(failure) if is_final(&failure) => return,
                 Err(SendFailure::NotMcp { .. } | SendFailure::Redirected { .. }) => return,
-                Err(_) => {}
-            }
+                Err(failure) => asked_for(&failure),
+            };
             // A server that closes its stream at once must not be asked again at once for ever,
             // whatever it says about waiting.
             let was_useful = decoder.last_id() != before.as_deref() || begun.elapsed() > MAX_RETRY;
             if was_useful {
                 pause = RETRY;
-                sleep(decoder.retry().unwrap_or(pause).min(MAX_RETRY)).await;
+                let wait = decoder.retry().unwrap_or(pause).min(MAX_RETRY);
+                sleep(wait.max(asked)).await;
             } else {
-                sleep(decoder.retry().unwrap_or(pause).max(pause).min(MAX_RETRY)).await;
+                let wait = decoder.retry().unwrap_or(pause).max(pause).min(MAX_RETRY);
+                sleep(wait.max(asked)).await;
                 pause = (pause * 2).min(MAX_RETRY);
             }
         }
@@ -313,6 +332,22 @@ impl Context {
             }
         }
     }
+}
+
+/// Whether asking for a stream again would end the same way. Too slow, too early, too many: all
+/// of them pass.
+fn is_final(failure: &SendFailure) -> bool {
+    matches!(failure, SendFailure::Status { status, .. }
+        if *status < 500 && !matches!(status, 408 | 425 | 429))
+}
+
+/// The wait that the server asked for.
+fn asked_for(failure: &SendFailure) -> Duration {
+    match failure {
+        SendFailure::Status { retry_after, .. } => retry_after.unwrap_or_default(),
+        _ => Duration::ZERO,
+    }
+    .min(MAX_RETRY_AFTER)
 }
 
 /// How long a stream is read.

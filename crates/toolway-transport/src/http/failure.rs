@@ -14,7 +14,9 @@ use tokio::time::timeout;
 
 use super::body::{Unread, bounded};
 use crate::client::dial::is_refusal;
+use crate::client::{place, tls};
 use crate::error::SendFailure;
+use crate::words;
 
 /// How much of an error's body is kept.
 pub(super) const ERROR_BODY: usize = 64 * 1024;
@@ -58,7 +60,7 @@ pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
 }
 
 /// How long a server asks to be left alone: in seconds, or until a date.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -68,10 +70,13 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// Why a request did not get out, or got no answer.
-pub(super) fn unsent(error: &reqwest::Error) -> SendFailure {
+/// Why a request did not get out, or got no answer. `proxy` is the one it went through.
+pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure {
     if error.is_timeout() && !error.is_connect() {
         return SendFailure::TimedOut;
+    }
+    if let Some((fault, message)) = tls::fault(error) {
+        return SendFailure::Certificate { fault, message };
     }
     let message = root_cause(error);
     if !error.is_connect() {
@@ -83,19 +88,24 @@ pub(super) fn unsent(error: &reqwest::Error) -> SendFailure {
         refused |= error.downcast_ref::<io::Error>().is_some_and(is_refusal);
         cause = error.source();
     }
+    let message = match (proxy, error.url().map(place)) {
+        (Some(proxy), _) => format!("through the proxy {proxy}: {message}"),
+        (None, Some(place)) => format!("{place}: {message}"),
+        (None, None) => message,
+    };
     SendFailure::Unreachable { refused, message }
 }
 
 /// The innermost message: the outer ones repeat the URL, which may hold a secret.
 pub(crate) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+    let mut cause: &(dyn std::error::Error + 'static) = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
     if std::ptr::addr_eq(cause, error) {
         "the request failed".to_owned()
     } else {
-        cause.to_string()
+        words::of(cause)
     }
 }
 

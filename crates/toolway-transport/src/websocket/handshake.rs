@@ -3,6 +3,8 @@
 //! Owns the request, and what of the answer must hold. No extension is offered and none accepted,
 //! so nothing is ever compressed.
 
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use http::header::{
     CONNECTION, HOST, HeaderName, LOCATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
@@ -17,7 +19,7 @@ use url::{Position, Url};
 
 use crate::client::dial::{Dialer, Socket, Taken, take_over};
 use crate::error::CloseReason;
-use crate::http::failure::challenges;
+use crate::http::failure::{challenges, retry_after};
 
 /// The subprotocol.
 const MCP: &str = "mcp";
@@ -45,6 +47,7 @@ pub(super) async fn shake(
             status: status.as_u16(),
             www_authenticate: challenges(&headers),
             body,
+            retry_after: retry_after(&headers, SystemTime::now()),
         }),
         Taken::Refused {
             status, headers, ..

@@ -3,6 +3,7 @@
 use serde_json::json;
 use toolway_transport::client::{Client, ClientOptions};
 use toolway_transport::{OpenError, OpenOptions, SendFailure};
+use toolway_types::CertificateFault;
 
 use crate::authority::Authority;
 use crate::peer::{Peer, remote, spec};
@@ -32,7 +33,13 @@ async fn a_certificate_is_trusted_only_with_its_authority() {
     stranger.request(1, "initialize", json!({})).await;
     let (_, failure) = stranger.failure().await;
     assert!(
-        matches!(&failure, SendFailure::Unreachable { refused: false, message } if message.contains("certificate")),
+        matches!(
+            failure,
+            SendFailure::Certificate {
+                fault: CertificateFault::Untrusted,
+                ..
+            }
+        ),
         "{failure:?}"
     );
     assert!(server.seen().is_empty());
@@ -71,7 +78,17 @@ async fn our_own_certificate_is_shown_where_one_is_asked_for() {
     };
     let mut peer = open(&server.url, without).await.expect("it opens");
     peer.request(1, "initialize", json!({})).await;
-    peer.failure().await;
+    let (_, failure) = peer.failure().await;
+    assert!(
+        matches!(
+            failure,
+            SendFailure::Certificate {
+                fault: CertificateFault::Ours,
+                ..
+            }
+        ),
+        "{failure:?}"
+    );
     assert_eq!(server.seen().len(), 1);
 }
 

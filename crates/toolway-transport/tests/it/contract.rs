@@ -320,6 +320,7 @@ async fn a_login_wall_is_told_with_its_challenge_over_every_transport_that_can_h
                 status,
                 www_authenticate,
                 body,
+                ..
             }) => (status, www_authenticate, body),
             other => panic!("{kind:?}: {other:?}"),
         };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use toolway_transport::{CloseReason, Command, Limits, SendFailure, Tag};
-use toolway_types::TransportSpec;
+use toolway_types::{CertificateFault, TransportSpec};
 
 use crate::authority::Authority;
 use crate::peer::{Peer, at, program, remote, within_patience};
@@ -151,20 +151,27 @@ async fn rel_27_names_that_do_not_exist_and_certificates_that_do_not_fit_are_tol
     let authority = Authority::new();
     let expired = Server::start_tls(authority.expired(), |seen| json_reply(&ok(seen))).await;
     let misnamed = Server::start_tls(authority.misnamed(), |seen| json_reply(&ok(seen))).await;
-    for (url, word) in [
-        ("http://no-such-host.invalid/mcp", "lookup"),
-        (expired.url.as_str(), "expired"),
-        (misnamed.url.as_str(), "not valid for"),
+    for (url, expected, word) in [
+        ("http://no-such-host.invalid/mcp", None, "lookup"),
+        (&expired.url, Some(CertificateFault::Expired), "expired"),
+        (
+            &misnamed.url,
+            Some(CertificateFault::OtherName),
+            "not valid for",
+        ),
     ] {
         let mut peer = Peer::open_with(remote(url, &[]), &authority.trusted()).await;
         peer.request(1, "x", json!({})).await;
-        match peer.failure().await.1 {
+        let (found, message) = match peer.failure().await.1 {
             SendFailure::Unreachable {
                 refused: false,
                 message,
-            } => assert!(message.contains(word), "{message}"),
+            } => (None, message),
+            SendFailure::Certificate { fault, message } => (Some(fault), message),
             other => panic!("{other:?}"),
-        }
+        };
+        assert_eq!(found, expected);
+        assert!(message.contains(word), "{message}");
     }
     assert!(expired.seen().is_empty() && misnamed.seen().is_empty());
 }

@@ -1,7 +1,7 @@
 //! Streamable HTTP against servers that redirect, cut, delay, refuse and lie.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -271,6 +271,59 @@ async fn rel_25_a_modern_stream_that_was_cut_fails_its_request() {
         (Tag(1), SendFailure::Cut(_))
     ));
     assert_eq!(server.seen().len(), 1);
+}
+
+/// A server whose streams are refused once, with a wish to be left alone, and then given. Says
+/// when each GET came.
+async fn busy_once(refusal: &'static str) -> (Server, Arc<Mutex<Vec<Instant>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let server = Server::start(move |seen| {
+        if seen.method == "POST" {
+            return match seen.json()["method"].as_str() {
+                Some("tools/call") => vec![stream("id: a\nretry: 1\ndata:\n\n"), Act::Close],
+                Some("initialize") => json_reply(&ok(seen)),
+                _ => accepted(),
+            };
+        }
+        let mut asked = log.lock().expect("no panic");
+        asked.push(Instant::now());
+        if asked.len() == 1 {
+            return reply(refusal, &[("retry-after", "2")], b"");
+        }
+        let answer = json!({"jsonrpc": "2.0", "id": 2, "result": {}});
+        vec![stream(&format!("data: {answer}\n\n")), Act::Close]
+    })
+    .await;
+    (server, asked)
+}
+
+#[tokio::test]
+async fn rel_27_a_stream_is_asked_for_again_when_the_server_said_so() {
+    for refusal in ["503 Busy", "429 Slow Down"] {
+        let (server, asked) = busy_once(refusal).await;
+        let mut peer = open(&server).await;
+        peer.request(1, "initialize", json!({})).await;
+        assert_eq!(peer.message().await["id"], 1);
+        peer.notify("notifications/initialized", json!({})).await;
+        assert_eq!(peer.message().await["id"], 2, "{refusal}");
+        let asked = asked.lock().expect("no panic").clone();
+        let waited = asked[1] - asked[0];
+        assert!(waited >= Duration::from_secs(2), "{refusal}: {waited:?}");
+    }
+}
+
+#[tokio::test]
+async fn rel_27_a_cut_stream_is_resumed_when_the_server_said_so() {
+    for refusal in ["503 Busy", "429 Slow Down"] {
+        let (server, asked) = busy_once(refusal).await;
+        let mut peer = open(&server).await;
+        peer.request(2, "tools/call", json!({})).await;
+        assert_eq!(peer.message().await["id"], 2, "{refusal}");
+        let asked = asked.lock().expect("no panic").clone();
+        let waited = asked[1] - asked[0];
+        assert!(waited >= Duration::from_secs(2), "{refusal}: {waited:?}");
+    }
 }
 
 #[tokio::test]

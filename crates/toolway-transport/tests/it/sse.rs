@@ -104,6 +104,7 @@ async fn a_refusal_of_the_stream_closes_and_one_of_a_message_fails_it() {
         status: 401,
         www_authenticate: Some("Bearer realm=\"x\"".to_owned()),
         body: "log in".into(),
+        retry_after: None,
     };
     assert_eq!(peer.closed().await, refused);
 
@@ -158,6 +159,18 @@ async fn rel_27_what_is_no_event_stream_is_named() {
         matches!(reason, CloseReason::Unreachable { refused: true, .. }),
         "{reason:?}"
     );
+}
+
+#[tokio::test]
+async fn rel_27_a_stream_that_is_refused_for_now_says_for_how_long() {
+    let server = Server::start(|_| reply("503 Busy", &[("retry-after", "120")], b"")).await;
+    let refused = CloseReason::Refused {
+        status: 503,
+        www_authenticate: None,
+        body: Vec::new().into(),
+        retry_after: Some(Duration::from_mins(2)),
+    };
+    assert_eq!(open(&server).await.closed().await, refused);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 use toolway_transport::client::{Client, ClientOptions};
 use toolway_transport::{CloseReason, Event, Limits, OpenOptions};
-use toolway_types::TransportSpec;
+use toolway_types::{CertificateFault, TransportSpec};
 use toolway_wire::Id;
 
 use crate::authority::Authority;
@@ -102,10 +102,20 @@ async fn refusals_are_told_apart() {
             status: code,
             www_authenticate: Some("Bearer realm=\"x\"".to_owned()),
             body: "log in".into(),
+            retry_after: None,
         };
         let url = server.url.replace("http:", "ws:");
         assert_eq!(open(&url).await.closed().await, refused);
     }
+    let server = Server::start(|_| reply("503 Busy", &[("retry-after", "120")], b"")).await;
+    let refused = CloseReason::Refused {
+        status: 503,
+        www_authenticate: None,
+        body: Bytes::new(),
+        retry_after: Some(Duration::from_mins(2)),
+    };
+    let url = server.url.replace("http:", "ws:");
+    assert_eq!(open(&url).await.closed().await, refused);
     // A captive portal, and one that sends elsewhere with the credentials.
     for (status, word) in [
         ("200 OK", "HTTP 200"),
@@ -399,14 +409,19 @@ async fn a_proxy_that_refuses_is_named() {
 #[tokio::test]
 async fn rel_27_a_certificate_that_does_not_fit_is_named() {
     let authority = Authority::new();
-    for (tls, word) in [
-        (authority.expired(), "expired"),
-        (authority.misnamed(), "not valid for"),
+    for (tls, expected) in [
+        (authority.expired(), CertificateFault::Expired),
+        (authority.misnamed(), CertificateFault::OtherName),
+        (Authority::new().server(false), CertificateFault::Untrusted),
+        (authority.server(true), CertificateFault::Ours),
     ] {
         let server = listen(Some(tls), open_door, idle).await;
         let mut peer = Peer::open_with(ws(&server.url), &authority.trusted()).await;
         let reason = peer.closed().await;
-        assert!(words(&reason).contains(word), "{reason:?}");
+        assert!(
+            matches!(reason, CloseReason::Certificate { fault, .. } if fault == expected),
+            "{expected:?}: {reason:?}"
+        );
     }
 }
 

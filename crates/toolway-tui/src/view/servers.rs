@@ -12,7 +12,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::Theme;
 use crate::app::{App, Row, Status};
 
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// The longest word of a state.
 const WORD: usize = "needs-auth".len();
 /// A name takes no more than this, so that there is room for a reason.
@@ -148,7 +148,7 @@ fn elapsed(row: &Row, now: Instant) -> String {
     }
 }
 
-fn seconds(duration: Duration) -> String {
+pub(crate) fn seconds(duration: Duration) -> String {
     format!("{:.1}s", duration.as_secs_f64())
 }
 
@@ -190,7 +190,7 @@ pub fn offers(counts: Counts) -> String {
 }
 
 /// The text in at most `width` columns; `…` stands for what is gone.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -111,13 +111,50 @@ fn sec_22_doubled_members_are_refused() {
             EnvelopeError::Doubled(name.to_owned())
         );
     }
-    let params = raw(&json!({"name": "safe"}));
-    assert_eq!(scan::doubled_key(&params), None);
-    let params = RawValue::from_string(r#"{"a":[{"name":"safe","name":"danger"}]}"#.to_owned());
-    assert_eq!(
-        scan::doubled_key(&params.expect("JSON")).as_deref(),
-        Some("name")
-    );
+}
+
+#[test]
+fn sec_22_a_doubled_key_is_found_wherever_it_stands() {
+    for (text, name) in [
+        (r#"{"name":"safe"}"#, None),
+        (
+            r#"{"a":{"x":1},"b":[{"x":1},{"x":"x"},"x","x"],"x":"a"}"#,
+            None,
+        ),
+        (r#"{"a":"\"a\":1,\"a\":2","b":"\\"}"#, None),
+        (r#"{"a":{},"b":[],"":0}"#, None),
+        (r#"{"a":[{"name":"safe","name":"danger"}]}"#, Some("name")),
+        (r#"{"a":[1,{"b":{}},2],"b":1,"a":2}"#, Some("a")),
+        (r#"{"n\u0061me":1,"name":2}"#, Some("name")),
+        (r#"{"":1,"":2}"#, Some("")),
+        (
+            r#"{"x":-1e999,"y":"\ud800","name":1,"name":2}"#,
+            Some("name"),
+        ),
+        (
+            r#"{"\ud800":1,"\uD800":2}"#,
+            Some("\u{FFFD}\u{FFFD}\u{FFFD}"),
+        ),
+        (r#"{"\ud800":1,"\ud801":2}"#, None),
+    ] {
+        assert_eq!(scan::doubled_key(text).as_deref(), name, "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn sec_22_what_a_serializer_writes_has_no_doubled_key(
+        keys in proptest::collection::hash_set(".{0,6}", 0..12)
+    ) {
+        let members: serde_json::Map<String, Value> =
+            keys.iter().map(|key| (key.clone(), json!([{ key: { key: key } }]))).collect();
+        let text = Value::from(members).to_string();
+        prop_assert_eq!(scan::doubled_key(&text), None);
+        if let Some(key) = keys.iter().next() {
+            let doubled = format!("[{},{}:0}}]", &text[..text.len() - 1], json!(key));
+            prop_assert_eq!(scan::doubled_key(&doubled), Some(key.clone()));
+        }
+    }
 }
 
 #[test]

@@ -299,7 +299,7 @@ impl fmt::Display for Oversize {
 const MAX_BRIEF: usize = 500;
 
 /// A server's words for a message: one line, so that they cannot pass for lines of ours.
-pub(super) fn brief(text: &Untrusted) -> String {
+pub(crate) fn brief(text: &Untrusted) -> String {
     text::cut(&text.line(), MAX_BRIEF).into_owned()
 }
 

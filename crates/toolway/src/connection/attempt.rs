@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolway_transport::SendFailure;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::Untrusted;
 use tracing::{debug, error};
@@ -19,7 +21,7 @@ use super::era_memory::Key;
 use super::line::Standing;
 use super::source::Group;
 use super::{Connected, Connection, Lists};
-use crate::error::ConnectError;
+use crate::error::{ConnectError, RequestError};
 use crate::journal::JournalWriter;
 use crate::respondent::Counterpart;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
@@ -28,10 +30,20 @@ use crate::tasks::{self, Task};
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);
 
+/// The longest that the end of a channel may take. Every transport is done sooner by itself; what
+/// is not is cut off, because the peer must not decide how long the host takes to end.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// A time as people want to read it.
+fn tenths(time: Duration) -> Duration {
+    Duration::from_millis(time.as_secs() * 1000 + u64::from(time.subsec_millis() / 100 * 100))
+}
+
 /// A channel in use, with the tasks behind it.
 pub(super) struct Live {
     correlator: Correlator,
-    pump: Task<()>,
+    /// Until it has ended.
+    pump: Option<Task<()>>,
     server: Option<Task<()>>,
     log: Option<ServerLog>,
     scribe: Option<Scribe>,
@@ -49,19 +61,25 @@ impl Live {
     }
 
     /// Ends it in an orderly way; when this returns, nothing of it is left. A bug in what was
-    /// behind it is counted.
-    pub(super) async fn end(self, panics: &AtomicU64) {
+    /// behind it is counted. Whoever stops waiting may ask again.
+    pub(super) async fn end(&mut self, panics: &AtomicU64) {
         self.correlator.close();
-        if let Err(failure) = self.pump.join().await {
-            error!(%failure, "the channel did not end by itself");
-            panics.fetch_add(1, Ordering::Relaxed);
+        if let Some(pump) = &mut self.pump {
+            let ended = pump.end_within(END_WITHIN).await;
+            self.pump = None;
+            if let Err(failure) = ended {
+                error!(%failure, "the channel did not end by itself");
+                if failure.is_panic() {
+                    panics.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
-        if let Some(scribe) = self.scribe {
+        if let Some(scribe) = self.scribe.take() {
             scribe.end().await;
         }
         // The server's end of the channel is closed now; a server that does not notice is
         // dropped with its task.
-        drop(self.server);
+        self.server = None;
     }
 }
 
@@ -83,6 +101,7 @@ impl Connection {
         let slot = slots.acquire().await;
         let mut step = Step::Opening;
         let limit = self.source.patience(self.context.connect_timeout, number);
+        let begun = Instant::now();
         let outcome = {
             let establish = self.establish(live, &mut step, limit);
             let mut establish = pin!(tokio::time::timeout(limit, establish));
@@ -94,12 +113,19 @@ impl Connection {
                 }
             }
         };
-        outcome.unwrap_or_else(|_| {
-            Err(ConnectError::TimedOut {
-                after: limit,
-                waiting_for: step.waits(),
-            })
-        })
+        let too_late = |after| ConnectError::TimedOut {
+            after,
+            waiting_for: step.waits(),
+        };
+        match outcome {
+            // A request has a limit of its own, which may be over a moment before this one.
+            Ok(Err(ConnectError::Request {
+                source: RequestError::TimedOut | RequestError::Send(SendFailure::TimedOut),
+                ..
+            })) => Err(too_late(tenths(begun.elapsed().min(limit)))),
+            Ok(outcome) => outcome,
+            Err(_) => Err(too_late(limit)),
+        }
     }
 
     /// Opens, greets and lists. What is open at any moment stands in `live`, so that a caller
@@ -150,9 +176,11 @@ impl Connection {
         step: &mut Step,
         greeting: &Greeting,
     ) -> Result<Session, ConnectError> {
-        if let Some(old) = live.take() {
+        // It stays in its place until it has ended: a caller that stops waiting ends it then.
+        if let Some(old) = live {
             old.end(&self.context.panics).await;
         }
+        *live = None;
         *step = Step::Opening;
         let opened = self.source.open(&self.context.open).await?;
         let log = opened.channel.log.clone();
@@ -171,7 +199,7 @@ impl Connection {
         let pump = tasks::spawn("session", pump.run());
         let live = live.insert(Live {
             correlator,
-            pump,
+            pump: Some(pump),
             server: opened.server,
             log,
             scribe,

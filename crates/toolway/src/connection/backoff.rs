@@ -142,8 +142,10 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
                 SendFailure::NotMcp { .. }
                 | SendFailure::Encoded { .. }
                 | SendFailure::Redirected { .. }
-                | SendFailure::TooLarge { .. },
+                | SendFailure::TooLarge { .. }
+                | SendFailure::Certificate { .. },
             )
+            | RequestError::Closed(CloseReason::Certificate { .. })
             | RequestError::Malformed(_) => true,
             _ => false,
         },
@@ -162,7 +164,9 @@ fn is_exhausted(error: &std::io::Error) -> bool {
 /// The wait that the server asked for.
 pub(crate) fn asked_for(error: &ConnectError) -> Duration {
     let ConnectError::Request {
-        source: RequestError::Send(SendFailure::Status { retry_after, .. }),
+        source:
+            RequestError::Send(SendFailure::Status { retry_after, .. })
+            | RequestError::Closed(CloseReason::Refused { retry_after, .. }),
         ..
     } = error
     else {

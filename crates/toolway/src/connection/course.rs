@@ -98,6 +98,11 @@ impl Connection {
                 self.retrying(1, None).await;
                 Some(Phase::Connecting)
             }
+            Event::Lost(Loss::Login(detail)) => {
+                // There is no way from `connected` to `needs-auth` but this one.
+                self.retrying(1, None).await;
+                Some(self.wants_login(detail, course).await)
+            }
             Event::Lost(Loss::Ended(failure)) => {
                 self.note(course, &format!("lost: {}", failure.message));
                 course.tries = Tries::Series;
@@ -115,13 +120,8 @@ impl Connection {
         course: &mut Course,
     ) -> Phase {
         if let ConnectError::NeedsAuth { challenge } = error {
-            info!("the server asks for a login");
-            self.note(course, "the server asks for a login");
-            course.may_pass = false;
             let detail = challenge.clone().unwrap_or_else(|| Untrusted::new(""));
-            self.report(News::Down(ConnectionState::NeedsAuth { detail }))
-                .await;
-            return Phase::Resting;
+            return self.wants_login(detail, course).await;
         }
         course.may_pass = !backoff::is_final(error);
         let retry = if course.may_pass && self.is_patient(course.tries) {
@@ -134,6 +134,16 @@ impl Connection {
         let failure = error.to_failure(last_words);
         self.try_again(course, retry, failure, backoff::asked_for(error))
             .await
+    }
+
+    /// Waiting helps nobody: a person has to log in first.
+    async fn wants_login(&self, detail: Untrusted, course: &mut Course) -> Phase {
+        info!("the server asks for a login");
+        self.note(course, "the server asks for a login");
+        course.may_pass = false;
+        self.report(News::Down(ConnectionState::NeedsAuth { detail }))
+            .await;
+        Phase::Resting
     }
 
     async fn panicked(&self, stood: Option<Duration>, course: &mut Course) -> Phase {

@@ -5,15 +5,20 @@
 //! a remembered era wrong is `probe.rs`'s to say.
 //!
 //! Invariants: the file is private and replaced as a whole; it holds digests, never a command, an
-//! address or a value of the environment.
+//! address or a value of the environment. Whatever lies in its place is neither followed nor
+//! waited for.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolway_types::{Era, ProtocolMode, ServerSpec, TransportSpec};
@@ -21,6 +26,7 @@ use tracing::debug;
 
 use super::source::Source;
 use crate::error::ConnectError;
+use crate::journal::{open_own, open_private_file};
 use crate::session;
 
 /// How many definitions are remembered, the newest.
@@ -200,27 +206,33 @@ impl Store {
 
     /// Puts one change into the file, which others may have changed meanwhile.
     fn save(&self, key: &Key, era: Option<Era>, now: u64) -> io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            private_folder(folder)?;
-        }
-        let lock = private_file(
-            &beside(&self.path, "lock"),
-            OpenOptions::new().write(true).create(true),
-        )?;
+        let (Some(folder), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = private_folder(folder)?;
+        let lock = format!("{name}.lock");
+        let lock = open_private_file(&folder, &lock, OFlags::WRONLY | OFlags::CREATE)?;
         wait_for(&lock)?;
         let mut records = read(&self.path);
         change(&mut records, key, era, now);
         prune(&mut records, now);
         // The name is ours alone while the lock is held; one left behind by a crash is in the way.
-        let new = beside(&self.path, "new");
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        let new = format!("{name}.new");
+        match rustix::fs::unlinkat(&folder, &new, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno.into()),
         }
-        let mut file = private_file(&new, OpenOptions::new().write(true).create_new(true))?;
-        file.write_all(render(&records).as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let mut file = open_private_file(&folder, &new, flags)?;
+        let written = file
+            .write_all(render(&records).as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| Ok(rustix::fs::renameat(&folder, &new, &folder, name)?));
+        written.inspect_err(|_| {
+            // A full disk is not helped by half a file.
+            let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
+        })
         // Dropping the file gives the lock back.
     }
 }
@@ -250,7 +262,7 @@ fn prune(records: &mut Records, now: u64) {
 
 /// Whatever of the file can be read. A file that cannot be is as none.
 fn read(path: &Path) -> Records {
-    let text = File::open(path).and_then(|file| {
+    let text = open_own(CWD, path).and_then(|file| {
         let mut text = String::new();
         file.take(MAX_FILE).read_to_string(&mut text)?;
         Ok(text)
@@ -296,25 +308,15 @@ fn wait_for(lock: &File) -> io::Result<()> {
     }
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-fn private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-fn private_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(path)
+/// Opens the folder, made for one person when it is absent. One that is there stays as it is: it
+/// may be anybody's, `/tmp` for instance.
+fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(folder, flags, Mode::empty())?)
 }
 
 fn now() -> u64 {

@@ -12,7 +12,7 @@ use futures_util::future::{FusedFuture as _, FutureExt as _};
 use serde_json::value::RawValue;
 use toolway_transport::CloseReason;
 use toolway_transport::stdio::stderr::ServerLog;
-use toolway_types::{Era, Failure, FailureKind};
+use toolway_types::{Era, Failure, FailureKind, Untrusted};
 use toolway_wire::era::method;
 use tracing::{debug, info};
 
@@ -35,6 +35,8 @@ pub(super) enum Loss {
     Expired(Arc<Standing>),
     /// It did not outlive the machine's sleep.
     Asleep,
+    /// The server wants a login, where it wanted none before.
+    Login(Untrusted),
 }
 
 impl Connection {
@@ -54,6 +56,7 @@ impl Connection {
             "connected"
         );
         let lists = connected.lists.clone();
+        let mut updates = session.updates();
         self.report(News::Connected(Box::new(connected))).await;
         let follower = Follower::new(
             Arc::clone(&standing),
@@ -72,6 +75,13 @@ impl Connection {
                 reason = session.closed() => return ended(session, &reason),
                 doubt = standing.doubted() => return doubted(&standing, doubt),
                 () = &mut following, if !following.is_terminated() => continue,
+                // Never closed while the session is held; what a slow reader missed is missed.
+                news = updates.recv() => {
+                    if let Ok(uri) = news {
+                        self.report(News::Updated(uri)).await;
+                    }
+                    continue;
+                }
                 order = self.ordered(handled) => order,
             };
             if !matches!(order, Event::Resumed) {
@@ -83,6 +93,9 @@ impl Connection {
             };
             info!(alive, "looked after the connection: the machine slept");
             if !alive {
+                // Calls that end with it were not cancelled by anybody.
+                let why = "it did not answer after the machine slept".to_owned();
+                standing.cast_doubt(Doubt::Unreachable(why));
                 return Event::Lost(Loss::Asleep);
             }
         }
@@ -108,6 +121,7 @@ fn doubted(standing: &Arc<Standing>, doubt: Doubt) -> Event {
     info!(?doubt, "the connection is of no use any more");
     Event::Lost(match doubt {
         Doubt::Expired => Loss::Expired(Arc::clone(standing)),
+        Doubt::Login(detail) => Loss::Login(detail),
         Doubt::Unreachable(message) => Loss::Ended(Failure {
             kind: FailureKind::Unreachable,
             message: format!("cannot reach the server: {message}"),

@@ -2,7 +2,7 @@
 //!
 //! Owns the door through which calls come to whichever session stands, and the judgement of what
 //! their outcomes say about it: three broken requests in a row, or one that nobody listened to,
-//! put the connection in doubt; a session that the server forgot is asked for anew, and the call
+//! put the connection in doubt, and so does a login that is refused; a session that the server forgot is asked for anew, and the call
 //! that found out is sent once more. Nothing else is ever sent twice.
 //! Does not own the session's end or its successor (`connection.rs`).
 
@@ -18,11 +18,11 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ConnectionState, Era};
+use toolway_types::{ConnectionState, Era, Untrusted};
 
 use super::source::{Group, Source};
 use crate::dispatch::send::{Line, SendError, SendOptions};
-use crate::error::RequestError;
+use crate::error::{RequestError, about_certificate};
 use crate::session::{Delivery, RequestOptions, Session};
 
 /// How many broken requests in a row end a connection.
@@ -49,6 +49,8 @@ pub(crate) enum Doubt {
     Expired,
     /// Requests do not get through.
     Unreachable(String),
+    /// The login does not hold any more; with what the server said.
+    Login(Untrusted),
 }
 
 impl Standing {
@@ -85,7 +87,7 @@ impl Standing {
         self.calls.wait().await;
     }
 
-    fn cast_doubt(&self, why: Doubt) {
+    pub(super) fn cast_doubt(&self, why: Doubt) {
         // The first reason stands, so that everybody who finds out shares one new session.
         self.doubt.send_if_modified(|doubt| {
             let first = doubt.is_none();
@@ -113,10 +115,23 @@ impl Standing {
                 self.cast_doubt(Doubt::Expired);
                 return true;
             }
+            // A wider login, asked for with 403, is the affair of the one call that needs it.
+            Err(RequestError::Send(SendFailure::Status {
+                status: 401,
+                www_authenticate,
+                ..
+            })) => {
+                let challenge = www_authenticate.clone().unwrap_or_default();
+                self.cast_doubt(Doubt::Login(Untrusted::new(challenge)));
+            }
             Err(RequestError::Send(SendFailure::Unreachable {
                 refused: true,
                 message,
             })) => self.cast_doubt(Doubt::Unreachable(message.clone())),
+            // The next connection finds out, and says what is to be done.
+            Err(RequestError::Send(SendFailure::Certificate { fault, message })) => {
+                self.cast_doubt(Doubt::Unreachable(about_certificate(*fault, message)));
+            }
             Err(RequestError::Send(
                 SendFailure::Unreachable { message, .. } | SendFailure::Cut(message),
             )) => {
@@ -142,6 +157,10 @@ impl Standing {
             RequestError::Closed(CloseReason::Asked) => match &*self.doubt.borrow() {
                 Some(Doubt::Expired) => broken("the server forgot the session"),
                 Some(Doubt::Unreachable(message)) => broken(message),
+                Some(Doubt::Login(detail)) => {
+                    let detail = detail.clone();
+                    SendError::Unavailable(ConnectionState::NeedsAuth { detail })
+                }
                 None => SendError::Closed(CloseReason::Asked),
             },
             RequestError::TimedOut => SendError::TimedOut,

@@ -322,6 +322,9 @@ fn is_fatal(error: &RequestError) -> bool {
         | RequestError::Send(
             SendFailure::TimedOut
             | SendFailure::Unreachable { .. }
+            // Half a list says nothing about what the server offers; the next attempt may.
+            | SendFailure::Cut(_)
+            | SendFailure::Certificate { .. }
             // The server does not know the session any more.
             | SendFailure::Status {
                 status: 404,

@@ -17,7 +17,7 @@ use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
-use crate::error::{closed_for_login, wants_login};
+use crate::error::{about_certificate, closed_for_login, wants_login};
 
 /// An open way to one server: a session, as far as a call is concerned.
 pub trait Line: Send + Sync {
@@ -272,6 +272,10 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         )
         | SendError::Send(SendFailure::Cut(message) | SendFailure::Unreachable { message, .. }) => {
             lost(message)
+        }
+        SendError::Closed(CloseReason::Certificate { fault, message })
+        | SendError::Send(SendFailure::Certificate { fault, message }) => {
+            lost(about_certificate(fault, &message))
         }
         SendError::Rpc(RpcError {
             code,

@@ -63,7 +63,8 @@ impl Host {
         Ok(PromptOutcome { raw, result })
     }
 
-    async fn fetch(
+    /// Asks a server for something that needs nobody's consent. `what` names it in errors.
+    pub(crate) async fn fetch(
         &self,
         server: &ServerName,
         what: &str,

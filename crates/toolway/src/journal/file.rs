@@ -11,12 +11,13 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::path::Arg;
 use sha2::{Digest as _, Sha256};
 use toolway_types::ServerName;
 
@@ -124,26 +125,11 @@ impl LogFile {
 impl Open {
     fn new(path: &Path, name: &str) -> io::Result<Self> {
         let directory = open_directory(path)?;
-        let flags = OFlags::WRONLY
-            | OFlags::APPEND
-            | OFlags::CREATE
-            | OFlags::NOFOLLOW
-            // A pipe planted under the name must not make us wait for its reader.
-            | OFlags::NONBLOCK
-            | OFlags::CLOEXEC;
-        let mode = Mode::RUSR | Mode::WUSR;
-        let file = rustix::fs::openat(&directory, name, flags, mode)?;
-        let stat = rustix::fs::fstat(&file)?;
-        require_ours(&stat, FileType::RegularFile, name)?;
-        if stat.st_nlink > 1 {
-            return Err(io::Error::other(format!("`{name}` has a second name")));
-        }
-        if stat.st_mode & 0o077 != 0 {
-            rustix::fs::fchmod(&file, mode)?;
-        }
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let file = open_file(&directory, name, flags)?;
         Ok(Self {
             directory,
-            file: File::from(file),
+            file,
             until_look: LOOK_EVERY,
         })
     }
@@ -186,6 +172,36 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
         rustix::fs::fchmod(&directory, Mode::RWXU)?;
     }
     Ok(directory)
+}
+
+/// Opens a file in a directory to write it, and closes it to others: ours, plain, and nothing
+/// that somebody planted under its name.
+pub(crate) fn open_file(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<File> {
+    // A pipe must not make us wait for its reader.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = rustix::fs::openat(directory, name, flags, mode)?;
+    let stat = rustix::fs::fstat(&file)?;
+    require_ours(&stat, FileType::RegularFile, name)?;
+    if stat.st_nlink > 1 {
+        return Err(io::Error::other(format!("`{name}` has a second name")));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        rustix::fs::fchmod(&file, mode)?;
+    }
+    Ok(File::from(file))
+}
+
+/// Opens a file to read it, if it is a plain one, ours, and nobody else may write it.
+pub(crate) fn open_own(directory: impl AsFd, name: impl Arg) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    require_ours(&stat, FileType::RegularFile, "the file")?;
+    if stat.st_mode & 0o022 != 0 {
+        return Err(io::Error::other("others may write the file"));
+    }
+    Ok(File::from(file))
 }
 
 fn require_ours(stat: &Stat, kind: FileType, name: &str) -> io::Result<()> {

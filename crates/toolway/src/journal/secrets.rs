@@ -5,8 +5,9 @@
 //!
 //! - headers: every value but those of `Accept`, `Content-Type` and `User-Agent`; also the words
 //!   of one (`Bearer …`) and the password inside `Basic …`;
-//! - the URL: user and password, every value of the query, and long parts of the path with
-//!   letters and digits mixed, as hosted servers like to put a key there;
+//! - the URL: user and password, also as the header they are sent in, every value of the query,
+//!   and long parts of the path with letters and digits mixed, as hosted servers like to put a
+//!   key there;
 //! - variables that the entry declares: every value of four characters whose name speaks of a
 //!   secret, and every other value of eight, except paths, addresses without a secret of their
 //!   own, numbers, and short words of lower-case letters (`production`);
@@ -81,7 +82,18 @@ fn of_process(spec: &StdioSpec, found: &mut Vec<String>) {
 
 fn of_remote(spec: &RemoteSpec, found: &mut Vec<String>) {
     of_url(&spec.url, found);
-    for (name, value) in &spec.headers {
+    collect_headers(&spec.headers, found);
+}
+
+/// The values of headers that a journal must not show.
+pub(super) fn of_headers(headers: &[(String, Secret)]) -> Vec<Secret> {
+    let mut found = Vec::new();
+    collect_headers(headers, &mut found);
+    found.into_iter().map(Secret::new).collect()
+}
+
+fn collect_headers(headers: &[(String, Secret)], found: &mut Vec<String>) {
+    for (name, value) in headers {
         if !PLAIN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
             of_header(value.expose(), found);
         }
@@ -94,8 +106,9 @@ fn of_header(value: &str, found: &mut Vec<String>) {
     if words.len() < 2 {
         return;
     }
-    for word in &words {
-        if word.len() >= LONG {
+    for (index, word) in words.iter().enumerate() {
+        // What follows a scheme is a secret however short it is.
+        if word.len() >= LONG || (index == 1 && words.len() == 2 && word.len() >= SHORTEST) {
             found.push((*word).to_owned());
         }
     }
@@ -124,6 +137,9 @@ fn of_url(url: &Url, found: &mut Vec<String>) {
     if let Some(password) = url.password() {
         found.push(password.to_owned());
         found.push(decoded(password));
+        // As it is sent.
+        let pair = format!("{}:{}", decoded(url.username()), decoded(password));
+        found.push(base64::engine::general_purpose::STANDARD.encode(pair));
     }
     if url.username().len() >= LONG {
         found.push(url.username().to_owned());

@@ -326,3 +326,36 @@ fn no_journal_is_no_error() {
     );
     assert!(logged_servers(&place.directory).is_empty());
 }
+
+#[tokio::test]
+async fn sec_47_headers_that_stand_in_no_definition_are_kept_back_once_they_are_sent() {
+    let place = Place::new();
+    let journal = place.journal();
+    let writer = journal.open(&server("one"), vec![Secret::new(CANARY)]);
+    let header = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
+    for round in ["first", "second"] {
+        // A helper gives new values each time; those of earlier rounds stay secret.
+        writer.keep_back(&[
+            header("Authorization", &format!("Bearer helper-{round}")),
+            header("X-Tenant", "tenant-7c1"),
+            header("Accept", "application/json"),
+        ]);
+    }
+    writer.stderr(&Untrusted::new(
+        "got helper-first, helper-second and tenant-7c1, wants application/json",
+    ));
+    writer.received(br#"{"id":1,"result":{"a":"helper-first","b":"tenant-7c1 x"}}"#);
+    writer.note(1, &format!("sent helper-second and {CANARY}"));
+    journal.flush().await;
+    let text = place.text("one.log");
+    for secret in [
+        "helper-first",
+        "helper-second",
+        "tenant-7c1",
+        "canary-5f2b7d",
+    ] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    assert!(text.contains("wants application/json"), "{text}");
+    assert_eq!(text.matches("[redacted]").count(), 7, "{text}");
+}

@@ -13,15 +13,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_transport::{Channel, CloseReason, Command, Outgoing, Tag};
+use toolway_types::Untrusted;
 use tracing::debug;
 
 pub(super) use self::asked::MAX_QUESTIONS;
 use self::deadline::Asking;
 pub(super) use self::deadline::Deadline;
 pub(crate) use self::reader::Pump;
+pub(super) use self::waiting::Late;
 use self::waiting::{Answer, Waiting};
 use super::Tap;
 use super::inbound::{List, ListChanges, Reception};
@@ -32,6 +34,9 @@ mod asked;
 mod deadline;
 mod reader;
 mod waiting;
+
+/// How many changes of resources wait for a slow reader before the oldest are dropped.
+const UPDATES_LEN: usize = 64;
 
 /// A cheap handle for sending requests over one channel.
 #[derive(Clone)]
@@ -50,6 +55,7 @@ struct Shared {
     next_id: AtomicU64,
     counters: Counters,
     changes: watch::Sender<ListChanges>,
+    updates: broadcast::Sender<Untrusted>,
     reception: Reception,
     asking: watch::Sender<Asking>,
     tap: Option<Arc<dyn Tap>>,
@@ -115,6 +121,8 @@ pub(super) struct Exchange {
     pub progress: Option<ProgressSink>,
     /// What the server hears when the wait ends early.
     pub farewell: Farewell,
+    /// What is done with an answer that comes all the same.
+    pub late: Option<Late>,
 }
 
 /// Puts a correlator on a channel. Nothing moves until the pump is polled.
@@ -132,6 +140,7 @@ pub(super) fn open(
         next_id: AtomicU64::new(1),
         counters: Counters::default(),
         changes: watch::Sender::default(),
+        updates: broadcast::Sender::new(UPDATES_LEN),
         reception,
         asking: Asking::none(),
         tap,
@@ -157,12 +166,14 @@ impl Correlator {
             deadline,
             progress,
             farewell,
+            late,
         } = exchange;
-        let mut answer = self.shared.waiting.register(id, progress)?;
         let mut in_flight = InFlight {
             shared: &self.shared,
             id,
+            answer: self.shared.waiting.register(id, progress)?,
             farewell,
+            late,
             sent: false,
         };
         let exchanged = async {
@@ -170,7 +181,7 @@ impl Correlator {
                 // The answer side is watched meanwhile: a channel that closes while its queue is
                 // full must still end this request.
                 tokio::select! {
-                    early = &mut answer => return early,
+                    early = &mut in_flight.answer => return early,
                     permit = commands.reserve() => if let Ok(permit) = permit {
                         in_flight.sent = true;
                         let tag = Some(Tag(id));
@@ -179,7 +190,7 @@ impl Correlator {
                     },
                 }
             }
-            answer.await
+            (&mut in_flight.answer).await
         };
         let last_sign = || self.shared.waiting.last_sign(id);
         let outcome = tokio::select! {
@@ -223,7 +234,8 @@ impl Correlator {
         }
     }
 
-    /// Has `news` notified whenever the server speaks of this task.
+    /// Has `news` notified whenever the server speaks of this task, or of this page in the era
+    /// without tasks.
     pub(super) fn follow(&self, task: &str) -> Arc<Notify> {
         let mut followed = self.shared.followed();
         Arc::clone(followed.entry(task.to_owned()).or_default())
@@ -257,6 +269,11 @@ impl Correlator {
         self.shared.changes.subscribe()
     }
 
+    /// Which resources the server says have changed, from now on.
+    pub(super) fn updates(&self) -> broadcast::Receiver<Untrusted> {
+        self.shared.updates.subscribe()
+    }
+
     /// The handshake is over: from here on server requests are judged by this reception.
     pub(super) fn reception(&self) -> &Reception {
         &self.shared.reception
@@ -286,6 +303,11 @@ impl Shared {
 
     /// Ends one request; an answer that nobody waits for is counted.
     fn settle(&self, id: u64, answer: Answer) {
+        if let Some(late) = self.waiting.late(id)
+            && let Ok(result) = &answer
+        {
+            late(result);
+        }
         if self.waiting.settle(id, answer) {
             return;
         }
@@ -322,13 +344,25 @@ impl Shared {
 struct InFlight<'a> {
     shared: &'a Shared,
     id: u64,
+    answer: oneshot::Receiver<Answer>,
     farewell: Farewell,
+    late: Option<Late>,
     sent: bool,
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let waited_for = self.shared.waiting.forget(self.id);
+        if !self.sent {
+            self.late = None;
+        }
+        let waited_for = self.shared.waiting.leave(self.id, &mut self.late);
+        if !waited_for
+            && let Ok(Ok(result)) = self.answer.try_recv()
+            && let Some(late) = self.late.take()
+        {
+            // It was answered, but the caller went away before it looked.
+            late(&result);
+        }
         if waited_for && self.sent {
             let farewell = std::mem::replace(&mut self.farewell, Farewell::Silent);
             let _ = self.shared.notices.send(Notice::Left {

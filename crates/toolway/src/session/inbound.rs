@@ -43,8 +43,12 @@ pub(super) enum Inbound {
     Progress { id: u64, report: Progress },
     /// A list has changed.
     Changed(List),
+    /// A resource has changed.
+    Updated(String),
     /// A task is further than before.
     TaskChanged(String),
+    /// The page of this elicitation is dealt with.
+    PageDone(String),
     /// We answer this at once.
     Reply(Bytes),
     /// Somebody has to be asked before we answer this.
@@ -242,16 +246,21 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
             None => Inbound::Nothing,
         },
         method::RESOURCE_UPDATED => {
-            if let Some(uri) = params.and_then(updated) {
-                reception.freshness.forget_resource(&uri);
-            }
-            Inbound::Nothing
+            let Some(uri) = params.and_then(updated) else {
+                return Inbound::Nothing;
+            };
+            reception.freshness.forget_resource(&uri);
+            Inbound::Updated(uri)
         }
         method::TOOLS_CHANGED => Inbound::Changed(List::Tools),
         method::RESOURCES_CHANGED => Inbound::Changed(List::Resources),
         method::PROMPTS_CHANGED => Inbound::Changed(List::Prompts),
         method::TASK_CHANGED => match params.and_then(task::task_id) {
             Some(id) => Inbound::TaskChanged(id),
+            None => Inbound::Nothing,
+        },
+        method::ELICITATION_COMPLETE => match params.and_then(dealt_with) {
+            Some(id) => Inbound::PageDone(id),
             None => Inbound::Nothing,
         },
         method::CANCELLED => match params.and_then(withdrawn) {
@@ -263,6 +272,16 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
             Inbound::Nothing
         }
     }
+}
+
+fn dealt_with(params: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Complete {
+        #[serde(rename = "elicitationId")]
+        id: String,
+    }
+    let complete: Complete = serde_json::from_str(params.get()).ok()?;
+    Some(complete.id)
 }
 
 fn updated(params: &RawValue) -> Option<String> {

@@ -50,6 +50,7 @@ pub(super) async fn initialize(
             deadline: Deadline::new(timeout, None),
             progress: None,
             farewell: Farewell::Silent,
+            late: None,
         })
         .await
 }

@@ -87,7 +87,8 @@ pub(crate) async fn fetch<T>(
     Ok(listing)
 }
 
-fn describe(method: &str, fault: &ItemFault) -> String {
+/// One item that was left out, for people.
+pub(crate) fn describe(method: &str, fault: &ItemFault) -> String {
     let reason = Untrusted::new(fault.reason.as_str());
     match &fault.name {
         Some(name) => {

@@ -16,7 +16,7 @@ use toolway_wire::view::Tool;
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, Delivery, Session, facts, raw, refine};
+use super::{ClientIdentity, Delivery, Session, facts, raw, refine, task};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
 
@@ -90,7 +90,9 @@ pub(super) async fn send(
     request: Request<'_>,
 ) -> Result<Box<RawValue>, RequestError> {
     let inner = &*session.0;
-    let exchange = shape(&inner.correlator, &inner.client, inner.delivery, request)?;
+    let makes_tasks = request.method == method::TOOLS_CALL && session.has_tasks();
+    let mut exchange = shape(&inner.correlator, &inner.client, inner.delivery, request)?;
+    exchange.late = makes_tasks.then(|| task::unwanted(session));
     inner.correlator.exchange(exchange).await.map_err(refine)
 }
 
@@ -145,5 +147,6 @@ pub(super) fn shape(
         deadline: request.deadline,
         progress: request.progress,
         farewell,
+        late: None,
     })
 }

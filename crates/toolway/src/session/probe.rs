@@ -318,6 +318,7 @@ fn weigh(answer: Answer) -> Evidence {
                 }
                 | SendFailure::TimedOut
                 | SendFailure::Unreachable { .. }
+                | SendFailure::Certificate { .. }
                 | SendFailure::Redirected { .. },
             )),
         ) => Evidence::Nothing(error),

@@ -6,7 +6,7 @@
 //!
 //! Invariants: every retry has an id of its own; `requestState` goes back byte for byte, once,
 //! with the request it came from, and nowhere else; nobody is asked anything unless everything
-//! that is asked can be answered; all rounds share one deadline.
+//! that is asked can be answered; all rounds share one deadline, and none outlives the channel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -123,7 +123,7 @@ async fn input(
         let pause = FIRST_PAUSE
             .saturating_mul(1 << (round - 1).min(16))
             .min(LONGEST_PAUSE);
-        deadline.unless_over(tokio::time::sleep(pause)).await?;
+        session.between(deadline, tokio::time::sleep(pause)).await?;
         return Ok(Input {
             responses: None,
             state,
@@ -162,8 +162,8 @@ pub(super) async fn answers(
         .collect::<Result<Vec<_>, RequestError>>()?;
     let mut responses: BTreeMap<&str, Box<RawValue>> = BTreeMap::new();
     for (key, method, question) in questions {
-        let answer = deadline
-            .unless_over(question.put(reception.counterpart()))
+        let answer = session
+            .between(deadline, question.put(reception.counterpart()))
             .await?
             .map_err(|error| RequestError::InputRefused {
                 input: Untrusted::new(format!("{method}: {}", error.message)),

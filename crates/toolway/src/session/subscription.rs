@@ -331,6 +331,7 @@ fn is_unreachable(error: &RequestError) -> bool {
         error,
         RequestError::Send(
             SendFailure::Unreachable { .. }
+                | SendFailure::Certificate { .. }
                 | SendFailure::Cut(_)
                 | SendFailure::TimedOut
                 | SendFailure::Status {

@@ -14,11 +14,12 @@ use tokio::sync::Notify;
 use toolway_transport::SendFailure;
 use toolway_types::Untrusted;
 use toolway_wire::era::method;
+use toolway_wire::view::ResultType;
 use toolway_wire::view::elicit::InputRequest;
 use toolway_wire::view::task::{Task, TaskStatus, task};
 use tracing::debug;
 
-use super::correlator::Deadline;
+use super::correlator::{Deadline, Late};
 use super::freshness::spread;
 use super::modern::{self, Request};
 use super::{Session, rounds};
@@ -102,6 +103,28 @@ pub(super) async fn follow(
     }
 }
 
+/// What is done with the answer to a call that nobody waits for any more: when it is a task, the
+/// server is told that nobody wants it. Holds no session, which may end before any answer comes.
+pub(super) fn unwanted(session: &Session) -> Late {
+    let session = Arc::downgrade(&session.0);
+    Box::new(move |result| {
+        let Some(session) = session.upgrade().map(Session) else {
+            return;
+        };
+        if let Ok(ResultType::Task) = ResultType::peek(result)
+            && let Ok(task) = read(result)
+        {
+            cancel(&session, &task.id);
+        }
+    })
+}
+
+fn cancel(session: &Session, task: &str) {
+    if let Ok(params) = to_raw_value(&json!({ "taskId": task })) {
+        modern::order(session, method::TASKS_CANCEL, &params);
+    }
+}
+
 fn read(result: &RawValue) -> Result<Task, RequestError> {
     task(result).map_err(|error| RequestError::Malformed(format!("an unusable task: {error}")))
 }
@@ -139,7 +162,7 @@ impl<'a> Follower<'a> {
                 () = self.news.notified() => {}
             }
         };
-        self.deadline.unless_over(waited).await
+        self.session.between(self.deadline, waited).await
     }
 
     async fn look(&self, interval: Duration) -> Result<Task, RequestError> {
@@ -198,22 +221,21 @@ impl Drop for Follower<'_> {
     fn drop(&mut self) {
         let correlator = self.session.correlator();
         correlator.unfollow(&self.id);
-        if self.is_done {
-            return;
-        }
-        if let Ok(params) = to_raw_value(&json!({ "taskId": self.id })) {
-            modern::order(self.session, method::TASKS_CANCEL, &params);
+        if !self.is_done {
+            cancel(self.session, &self.id);
         }
     }
 }
 
+/// Whether asking again may help. Where nobody listens it does not: that ends the connection, and
+/// the task with it, as far as we are concerned.
 fn got_lost(error: &RequestError) -> bool {
     matches!(
         error,
         RequestError::TimedOut
             | RequestError::Send(
                 SendFailure::TimedOut
-                    | SendFailure::Unreachable { .. }
+                    | SendFailure::Unreachable { refused: false, .. }
                     | SendFailure::Cut(_)
                     | SendFailure::Status {
                         status: 429 | 500..,

@@ -17,6 +17,7 @@ use crate::tasks::{self, Task};
 
 mod asking;
 mod deadlines;
+mod errand;
 mod inbound;
 mod probe;
 mod remembered;

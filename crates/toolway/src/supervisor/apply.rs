@@ -91,7 +91,6 @@ impl Supervisor {
         self.let_go(old);
         old.stood = false;
         old.trouble = None;
-        old.epoch += 1;
         old.source.clone_from(&new.source);
         old.describe(new, &self.events);
         self.run_member(name, old);
@@ -101,7 +100,6 @@ impl Supervisor {
     fn retire(&mut self, member: &mut Member, reason: &str) {
         member.clear();
         self.let_go(member);
-        member.epoch += 1;
         // There is no way from any other state.
         if !matches!(
             member.shown.state,
@@ -119,10 +117,15 @@ impl Supervisor {
             running.retire.cancel();
             self.leaving.push(running.task);
         }
+        // What it still reports does not count.
+        self.epoch += 1;
+        member.epoch = self.epoch;
     }
 
     /// Starts a member's connection, if it may connect.
-    fn run_member(&self, name: &ServerName, member: &mut Member) {
+    fn run_member(&mut self, name: &ServerName, member: &mut Member) {
+        self.epoch += 1;
+        member.epoch = self.epoch;
         let start = Start {
             name,
             context: &self.context,

@@ -26,7 +26,7 @@ pub(crate) struct Member {
     pub(super) source: Option<Source>,
     /// The task that connects it, if it may connect.
     pub(super) running: Option<Running>,
-    /// Counts the orders and the definitions; reports from before the newest do not count.
+    /// Of the newest order or definition; reports from before it do not count.
     pub(super) epoch: u64,
     /// Where calls come in.
     pub(super) door: Door,

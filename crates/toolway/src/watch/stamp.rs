@@ -11,14 +11,17 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use toolway_types::ServerName;
 
-use crate::journal::{file_stem, open_private_directory, timestamp};
+use crate::journal::{file_stem, open_own, open_private_directory, timestamp};
 
 /// No stamp of ours is longer.
 const LONGEST: u64 = 4096;
+
+/// Nobody has more servers; stamps beyond that are a flood.
+const ENOUGH: usize = 1024;
 
 #[derive(Serialize, Deserialize)]
 struct Stamp {
@@ -91,9 +94,11 @@ fn read_all(directory: &Path) -> BTreeMap<String, String> {
             let plain = !name.starts_with('.') && entry.file_type().ok()?.is_file();
             plain.then_some((name, entry.path()))
         })
+        .take(ENOUGH)
         .filter_map(|(name, path)| {
             let mut text = String::new();
-            let file = File::open(path).ok()?;
+            // It may be something else by now.
+            let file = open_own(CWD, path).ok()?;
             file.take(LONGEST).read_to_string(&mut text).ok()?;
             Some((name, text))
         })

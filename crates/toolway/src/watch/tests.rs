@@ -194,3 +194,26 @@ async fn dropping_a_watch_ends_it() {
     };
     timeout(PATIENCE, gone).await.unwrap();
 }
+
+#[test]
+fn sec_30_what_is_planted_among_the_stamps_is_neither_followed_nor_waited_for() {
+    let place = Place::new();
+    let stamps = place.root.join("state/reconnect");
+    let mut seen = stamp::Stamps::read(stamps.clone());
+    request_reconnect(&stamps, &server("one")).unwrap();
+    let stamp = fs::read_to_string(stamps.join("one")).unwrap();
+    let elsewhere = place.root.join("elsewhere");
+    fs::write(&elsewhere, stamp.replace("one", "two")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, stamps.join("two")).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let pipe = stamps.join("three");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert_eq!(seen.news(), [server("one")]);
+
+    // A flood of them is not all read.
+    for number in 0..2000 {
+        let name = format!("name-{number}");
+        fs::write(stamps.join(&name), stamp.replace("one", &name)).unwrap();
+    }
+    assert!(seen.news().len() <= 1024);
+}

@@ -37,6 +37,7 @@ async fn a_loss_and_a_return_are_told_in_order() {
             }
             HostEvent::Notice { message, .. } => message,
             HostEvent::Reloaded(_) => panic!("nobody reloaded"),
+            HostEvent::ResourceUpdated { .. } => panic!("no resource changed"),
         });
     }
     assert_eq!(

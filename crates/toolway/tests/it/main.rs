@@ -8,6 +8,10 @@
 )]
 
 mod asking;
+mod between;
+mod certificates;
+mod contained;
+mod ending;
 mod eras;
 mod events;
 mod expiry;
@@ -17,11 +21,13 @@ mod hooks;
 mod host;
 mod http;
 mod lifecycle;
+mod midway;
 mod panics;
 mod processes;
 mod push;
 mod reload;
 mod shared_line;
+mod skills;
 mod sleep;
 mod stdio;
 mod support;

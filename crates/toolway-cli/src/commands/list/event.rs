@@ -111,6 +111,8 @@ impl Printer<'_> {
                 }
                 _ => Ok(()),
             },
+            // What a resource holds is no part of what servers offer.
+            HostEvent::ResourceUpdated { .. } => Ok(()),
             HostEvent::Reloaded(changes) => {
                 self.reload(changes, &picture)?;
                 self.picture(&picture)

@@ -90,8 +90,9 @@ pub(super) fn signal_all(signal: Signal) {
     unsafe { libc::kill(-1, signal.as_raw()) };
 }
 
-/// Makes a child begin in this directory, open to signals, and able to write its own user maps.
-pub(super) fn begin(command: &mut Command, directory: OwnedFd) {
+/// Makes a child begin in this directory, if any, open to signals, and able to write its own user
+/// maps.
+pub(super) fn begin(command: &mut Command, directory: Option<OwnedFd>) {
     let begin = move || {
         // SAFETY: the set is written before it is read, and outlives the calls.
         unsafe {
@@ -101,8 +102,10 @@ pub(super) fn begin(command: &mut Command, directory: OwnedFd) {
         }
         // The files of a process that nobody may look into belong to root.
         set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-        fchdir(directory.as_fd())?;
-        Ok(())
+        match &directory {
+            Some(directory) => Ok(fchdir(directory.as_fd())?),
+            None => Ok(()),
+        }
     };
     // SAFETY: only system calls; no lock, no allocation.
     unsafe { command.pre_exec(begin) };

@@ -93,7 +93,9 @@ fn start(
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0);
-    raw::begin(&mut command, directory);
+    // Behind a shield the directory is entered by its path instead: the descriptor is of the
+    // host's mounts, and what is reached through it is not protected.
+    raw::begin(&mut command, start.shield.is_none().then_some(directory));
     match (start.shield, domain) {
         (None, _) => {}
         (Some(shield), Domain::Tree) => shield.guard(&mut command),

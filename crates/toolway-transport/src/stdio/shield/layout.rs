@@ -4,10 +4,10 @@
 //! directory can be reached. Makes absent directories, mounts nothing.
 
 use std::collections::BTreeSet;
-use std::ffi::{CString, OsStr};
+use std::ffi::CString;
 use std::fs::{DirBuilder, Permissions};
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -64,14 +64,6 @@ impl Layout {
             read_only: read_only.into_iter().filter_map(c_path).collect(),
         };
         (layout, gaps)
-    }
-
-    /// Whether a path lies below one of the mounts.
-    pub(super) fn covers(&self, path: &Path) -> bool {
-        self.held
-            .iter()
-            .chain(&self.read_only)
-            .any(|mount| path.starts_with(OsStr::from_bytes(mount.to_bytes())))
     }
 }
 

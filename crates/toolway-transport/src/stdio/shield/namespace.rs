@@ -92,7 +92,7 @@ fn attempt(mapping: &Mapping, layout: &Layout) -> Result<(), ShieldError> {
         mapping: mapping.clone(),
         held: layout.held.clone(),
         read_only: layout.read_only.clone(),
-        directory: None,
+        directory: c"/".to_owned(),
     };
     // Never executed: the child ends before it gets there.
     let mut command = Command::new("/");
@@ -122,7 +122,7 @@ pub(in super::super) struct Armed {
     mapping: Mapping,
     held: Vec<CString>,
     read_only: Vec<CString>,
-    directory: Option<CString>,
+    directory: CString,
 }
 
 impl Armed {
@@ -132,18 +132,15 @@ impl Armed {
             Some(directory) => directory.canonicalize(),
             None => std::env::current_dir(),
         };
-        // A directory that was entered before a mount came over it leads around that mount. One
-        // that has no path any more is nothing to start in either.
-        let directory = match directory {
-            Ok(path) if layout.covers(&path) => c_path(path),
-            Ok(_) => None,
-            Err(_) => Some(c"/".to_owned()),
-        };
+        // It is entered by its path, always and last: a directory that was opened or entered
+        // before the mounts were made leads around them, and so does all that is reached from it.
+        // One that has no path any more is nothing to start in either.
+        let directory = directory.ok().and_then(c_path);
         Self {
             mapping,
             held: layout.held,
             read_only: layout.read_only,
-            directory,
+            directory: directory.unwrap_or_else(|| c"/".to_owned()),
         }
     }
 
@@ -200,10 +197,7 @@ impl Armed {
     /// in the second, it cannot undo what was done in the first.
     fn lock(&self, itself: BorrowedFd<'_>) -> Result<(), Fault> {
         self.enter(itself, Depth::Second)?;
-        match &self.directory {
-            Some(directory) => chdir(directory.as_c_str()).map_err(at(Step::Enter)),
-            None => Ok(()),
-        }
+        chdir(self.directory.as_c_str()).map_err(at(Step::Enter))
     }
 
     /// Enters a new user and mount namespace.

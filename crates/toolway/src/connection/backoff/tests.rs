@@ -1,5 +1,7 @@
 //! The waits between attempts, and what is not tried again.
 
+use toolway_types::CertificateFault;
+
 use super::*;
 
 fn delays(backoff: &mut Backoff) -> Vec<(u32, Duration)> {
@@ -99,6 +101,17 @@ fn what_cannot_get_better_is_final() {
     for code in [408, 425, 429, 500, 502, 503, 504] {
         assert!(!is_final(&status(code)), "{code}");
     }
+    let (fault, message) = (CertificateFault::Expired, String::new());
+    for source in [
+        RequestError::Send(SendFailure::Certificate {
+            fault,
+            message: message.clone(),
+        }),
+        RequestError::Closed(CloseReason::Certificate { fault, message }),
+    ] {
+        let method = "initialize";
+        assert!(is_final(&ConnectError::Request { method, source }));
+    }
     assert!(is_final(&ConnectError::Version {
         offered: Vec::new()
     }));
@@ -112,4 +125,14 @@ fn what_cannot_get_better_is_final() {
 fn a_server_can_ask_for_a_pause_but_not_for_ever() {
     assert_eq!(asked_for(&status(200)), Duration::from_secs(200));
     assert_eq!(asked_for(&status(503)), LONGEST_ASKED);
+    let closed = ConnectError::Request {
+        method: "initialize",
+        source: RequestError::Closed(CloseReason::Refused {
+            status: 503,
+            www_authenticate: None,
+            body: bytes::Bytes::new(),
+            retry_after: Some(Duration::from_secs(7)),
+        }),
+    };
+    assert_eq!(asked_for(&closed), Duration::from_secs(7));
 }

@@ -1,5 +1,7 @@
 //! The memory of eras: what it keeps, what it survives, and what it never holds.
 
+use std::fs;
+
 use toolway_types::{RemoteSpec, Secret, ServerName, StdioSpec};
 use toolway_wire::RpcError;
 
@@ -264,4 +266,65 @@ async fn a_definition_can_be_forgotten_and_the_others_stay() {
     let recalled = |command| next.recall(Some(&Key::digest(&process(command))));
     assert_eq!(recalled("one"), None);
     assert_eq!(recalled("two"), Some(Era::Legacy));
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    path.with_added_extension(ending)
+}
+
+/// What must not wait for whoever planted something, run where waiting is noticed.
+fn promptly<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, result) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(work()));
+    let result = result.recv_timeout(Duration::from_secs(20));
+    result.expect("it waits for a pipe that nobody writes")
+}
+
+#[test]
+fn sec_30_a_pipe_in_place_of_the_file_holds_nobody_up() {
+    let (_folder, path) = file();
+    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    for name in [path.clone(), beside(&path, "lock")] {
+        rustix::fs::mknodat(rustix::fs::CWD, &name, rustix::fs::FileType::Fifo, mode, 0)
+            .expect("a pipe");
+    }
+    let memory = EraMemory::at(path.clone());
+    let recalled = promptly(move || memory.recall(Some(&key("a"))));
+    assert_eq!(recalled, None);
+    let forgotten = promptly(move || forget_era(&path, &process("true")));
+    assert!(forgotten.is_err());
+}
+
+#[tokio::test]
+async fn sec_13_a_link_in_place_of_a_file_leads_nowhere() {
+    let (folder, path) = file();
+    let state = path.parent().expect("a folder");
+    fs::create_dir_all(state).expect("made");
+    let elsewhere = folder.path().join("elsewhere");
+    std::os::unix::fs::symlink(&elsewhere, beside(&path, "lock")).expect("a link");
+    let memory = EraMemory::at(path.clone());
+    memory.learn(Some(&key("a")), Ok(Era::Modern)).await;
+    assert!(!elsewhere.exists(), "made through a link");
+    assert!(!path.exists());
+
+    // Nor is a record believed that lies elsewhere, or that somebody else may write.
+    fs::remove_file(beside(&path, "lock")).expect("removed");
+    memory.learn(Some(&key("b")), Ok(Era::Modern)).await;
+    fs::rename(&path, &elsewhere).expect("moved");
+    std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");
+    assert_eq!(EraMemory::at(path).recall(Some(&key("b"))), None);
+}
+
+#[tokio::test]
+async fn sec_13_a_file_that_others_may_write_is_not_believed() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (_folder, path) = file();
+    let memory = EraMemory::at(path.clone());
+    memory.learn(Some(&key("a")), Ok(Era::Modern)).await;
+    let recalled = || EraMemory::at(path.clone()).recall(Some(&key("a")));
+    assert_eq!(recalled(), Some(Era::Modern));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("opened");
+    assert_eq!(recalled(), None);
 }

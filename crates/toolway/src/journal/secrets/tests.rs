@@ -60,7 +60,15 @@ fn variables_count_by_name_or_by_length() {
     let all = found(process(&env, &[]));
     assert_eq!(
         all,
-        ["dbpass", "ghp_1234", "proxypass", "word", "x9-long-enough"]
+        [
+            "bWU6ZGJwYXNz",
+            "bWU6cHJveHlwYXNz",
+            "dbpass",
+            "ghp_1234",
+            "proxypass",
+            "word",
+            "x9-long-enough"
+        ]
     );
 }
 
@@ -78,7 +86,14 @@ fn arguments_count_behind_a_flag_that_says_so() {
     let all = found(process(&[], &args));
     assert_eq!(
         all,
-        ["Bearer b1b1b1b1", "b1b1b1b1", "k1-long", "proxypass", "t1"]
+        [
+            "Bearer b1b1b1b1",
+            "b1b1b1b1",
+            "bWU6cHJveHlwYXNz",
+            "k1-long",
+            "proxypass",
+            "t1"
+        ]
     );
 }
 
@@ -105,6 +120,7 @@ fn headers_and_addresses_count() {
         "Basic bWU6c2VzYW1l",
         "abcdefghij0123456789",
         "bWU6c2VzYW1l",
+        "c29tZXVzZXIxOnBAc3M=",
         "me:sesame",
         "p%40ss",
         "p@ss",
@@ -113,4 +129,28 @@ fn headers_and_addresses_count() {
         "value",
     ];
     assert_eq!(all, expected);
+}
+
+#[test]
+fn sec_47_what_an_address_becomes_on_its_way_counts_too() {
+    let address = "https://me:s%40cret@example.com/mcp";
+    // `me:s@cret`, as the header has it.
+    let sent = "bWU6c0BjcmV0";
+    let transport = TransportSpec::Http(RemoteSpec {
+        url: address.parse().unwrap(),
+        headers: Vec::new(),
+        headers_helper: None,
+        oauth: None,
+    });
+    assert!(found(transport).contains(&sent.to_owned()));
+    let all = found(process(&[("UPSTREAM", address)], &[]));
+    assert!(all.contains(&sent.to_owned()), "{all:?}");
+    // A short token behind its scheme is still a token.
+    let transport = TransportSpec::Http(RemoteSpec {
+        url: "https://example.com/".parse().unwrap(),
+        headers: vec![("Authorization".to_owned(), Secret::new("Bearer ab12"))],
+        headers_helper: None,
+        oauth: None,
+    });
+    assert!(found(transport).contains(&"ab12".to_owned()));
 }

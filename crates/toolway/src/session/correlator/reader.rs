@@ -7,10 +7,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, SendFailure, Tag};
+use toolway_types::Untrusted;
 use toolway_wire::envelope;
 use toolway_wire::era::method;
 use tracing::{debug, trace};
@@ -22,6 +25,12 @@ use crate::session::inbound::{self, Inbound};
 
 /// How many answers and notices of ours may wait for a server that does not read.
 const OUTBOX_LEN: usize = 1024;
+
+/// How many requests that nobody waits for are remembered until they are answered.
+const ORDERS_LEN: usize = 1024;
+
+/// For how long such a request is remembered.
+const ORDER_FOR: Duration = Duration::from_mins(1);
 
 /// The work behind a correlator: the reading loop and the channel's driver. Ends when the channel
 /// and everything it owned are gone; dropping it ends them at once.
@@ -36,6 +45,8 @@ struct Reader {
     events: mpsc::Receiver<Event>,
     notices: mpsc::UnboundedReceiver<Notice>,
     outbox: VecDeque<Command>,
+    /// Requests that nobody waits for, and until when their answers are expected; oldest first.
+    orders: VecDeque<(Instant, Tag)>,
     questions: Questions,
 }
 
@@ -51,6 +62,7 @@ impl Pump {
             events: channel.events,
             notices,
             outbox: VecDeque::new(),
+            orders: VecDeque::new(),
             questions: Questions::new(),
         };
         Self {
@@ -82,6 +94,7 @@ impl Reader {
         roots.mark_unchanged();
         let mut rooted = true;
         loop {
+            let due = self.orders.front().map(|(due, _)| *due);
             tokio::select! {
                 () = stop.cancelled() => return CloseReason::Asked,
                 event = self.events.recv() => match event {
@@ -102,6 +115,9 @@ impl Reader {
                     None => return CloseReason::Broken("the transport ended".to_owned()),
                 },
                 Some(notice) = self.notices.recv() => self.heed(notice),
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.forget_order();
+                }
                 bytes = self.questions.next() => self.say(bytes),
                 changed = roots.changed(), if rooted => {
                     // Without a host there are no more changes.
@@ -175,8 +191,10 @@ impl Reader {
                 .shared
                 .changes
                 .send_modify(|changes| changes.note(list)),
-            Inbound::TaskChanged(task) => {
-                if let Some(follower) = self.shared.followed().get(&task) {
+            // Nobody may listen.
+            Inbound::Updated(uri) => drop(self.shared.updates.send(Untrusted::new(uri))),
+            Inbound::TaskChanged(id) | Inbound::PageDone(id) => {
+                if let Some(follower) = self.shared.followed().get(&id) {
                     follower.notify_one();
                 }
             }
@@ -205,7 +223,25 @@ impl Reader {
                 }
                 self.post(Command::Abandon(Tag(id)));
             }
-            Notice::Order(order) => self.post(Command::Send(order)),
+            Notice::Order(order) => {
+                if let Some(tag) = order.tag {
+                    if self.orders.len() == ORDERS_LEN {
+                        self.forget_order();
+                    }
+                    self.orders.push_back((Instant::now() + ORDER_FOR, tag));
+                }
+                self.post(Command::Send(order));
+            }
+        }
+    }
+
+    /// The oldest order is not remembered any more. A server that never answers one would
+    /// otherwise be remembered for ever, and its stream held open.
+    fn forget_order(&mut self) {
+        if let Some((_, tag)) = self.orders.pop_front()
+            && self.shared.waiting.forget(tag.0)
+        {
+            self.post(Command::Abandon(tag));
         }
     }
 

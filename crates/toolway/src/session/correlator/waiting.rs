@@ -3,7 +3,7 @@
 //! Owns that each of them ends exactly once: by its answer, by giving up, or with the channel.
 //! What an id means on the wire, and what the server is told, is not decided here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
@@ -16,6 +16,13 @@ use crate::error::RequestError;
 
 pub(super) type Answer = Result<Box<RawValue>, RequestError>;
 
+/// What is done with an answer that comes when nobody waits for it any more.
+pub(in crate::session) type Late = Box<dyn FnOnce(&RawValue) + Send>;
+
+/// How many requests that were given up are remembered for the sake of a late answer. Most
+/// servers send none.
+const LEFT_LEN: usize = 256;
+
 /// All requests in flight on one channel.
 #[derive(Default)]
 pub(super) struct Waiting(Mutex<State>);
@@ -23,6 +30,8 @@ pub(super) struct Waiting(Mutex<State>);
 #[derive(Default)]
 struct State {
     requests: HashMap<u64, Waiter>,
+    /// Given up, but an answer would still mean something; oldest first.
+    left: VecDeque<(u64, Late)>,
     closed: Option<CloseReason>,
 }
 
@@ -73,6 +82,29 @@ impl Waiting {
         self.state().requests.remove(&id).is_some()
     }
 
+    /// Gives one request up, and has `late` see its answer if one still comes. False when it had
+    /// ended already; `late` stays where it is then.
+    pub(super) fn leave(&self, id: u64, late: &mut Option<Late>) -> bool {
+        let mut state = self.state();
+        if state.requests.remove(&id).is_none() {
+            return false;
+        }
+        if let Some(late) = late.take() {
+            if state.left.len() == LEFT_LEN {
+                state.left.pop_front();
+            }
+            state.left.push_back((id, late));
+        }
+        true
+    }
+
+    /// Who wants to see the answer to a request that was given up.
+    pub(super) fn late(&self, id: u64) -> Option<Late> {
+        let mut state = self.state();
+        let place = state.left.iter().position(|(left, _)| *left == id)?;
+        state.left.remove(place).map(|(_, late)| late)
+    }
+
     /// The one request in flight, when there is exactly one.
     pub(super) fn only(&self) -> Option<u64> {
         let state = self.state();
@@ -106,6 +138,7 @@ impl Waiting {
                 return false;
             }
             state.closed = Some(reason.clone());
+            state.left.clear();
             std::mem::take(&mut state.requests)
         };
         for waiter in requests.into_values() {

@@ -332,3 +332,96 @@ async fn a_server_without_the_extension_may_not_make_tasks() {
     let (outcome, ()) = tokio::join!(call(&session), script);
     assert!(matches!(outcome, Err(RequestError::Malformed(_))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_server_nobody_answers_for_is_given_up_at_once() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let script = async {
+        let request = peer.expect("tools/call").await;
+        let long = json!({ "pollIntervalMs": 300_000 });
+        peer.answer(&request, state("task", "working", long)).await;
+        let poll = peer.expect("tasks/get").await;
+        let refused = SendFailure::Unreachable {
+            refused: true,
+            message: "connection refused".to_owned(),
+        };
+        peer.fail(&poll, refused).await;
+        Instant::now()
+    };
+    let (outcome, refused_at) = tokio::join!(call(&session), script);
+    assert!(
+        matches!(
+            outcome,
+            Err(RequestError::Send(SendFailure::Unreachable { .. }))
+        ),
+        "{outcome:?}"
+    );
+    assert_eq!(refused_at.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_is_never_answered_is_not_remembered_for_ever() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let script = async {
+        let request = peer.expect("tools/call").await;
+        peer.answer(&request, state("task", "working", json!({})))
+            .await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    tokio::select! {
+        outcome = call(&session) => panic!("{outcome:?}"),
+        () = script => {}
+    }
+    let cancel = peer.expect("tasks/cancel").await;
+    let asked = Instant::now();
+    let Command::Abandon(tag) = peer.command().await else {
+        panic!("nothing else is said")
+    };
+    assert_eq!(Some(tag), cancel.tag, "its stream is let go");
+    assert_eq!(asked.elapsed(), Duration::from_mins(1));
+    peer.answer(&cancel, json!({})).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(session.strays().late, 1, "by then nobody knows of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_dropped_and_became_a_task_all_the_same_is_cancelled() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::Stream, &at_once()).await;
+    let request = tokio::select! {
+        outcome = call(&session) => panic!("{outcome:?}"),
+        request = peer.expect("tools/call") => request,
+    };
+    peer.expect("notifications/cancelled").await;
+    // The server had made the task when it heard that nobody waits.
+    peer.answer(&request, state("task", "working", json!({})))
+        .await;
+    let cancel = peer.expect("tasks/cancel").await;
+    assert_eq!(cancel.body["params"]["taskId"], "t-1");
+
+    let request = tokio::select! {
+        outcome = call(&session) => panic!("{outcome:?}"),
+        request = peer.expect("tools/call") => request,
+    };
+    peer.expect("notifications/cancelled").await;
+    peer.answer(&request, json!({})).await;
+    let silence = tokio::time::timeout(Duration::from_secs(30), peer.next());
+    assert!(silence.await.is_err(), "an ordinary answer is only late");
+    assert_eq!(session.strays().late, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_call_is_dropped_before_it_looks_is_cancelled() {
+    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let mut call = Box::pin(call(&session));
+    let request = tokio::select! {
+        outcome = &mut call => panic!("{outcome:?}"),
+        request = peer.expect("tools/call") => request,
+    };
+    peer.answer(&request, state("task", "working", json!({})))
+        .await;
+    // The answer is there, and its caller does not look.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    drop(call);
+    let cancel = peer.expect("tasks/cancel").await;
+    assert_eq!(cancel.body["params"]["taskId"], "t-1");
+}

@@ -116,20 +116,72 @@ async fn cut_at_every_so_many_bytes(script: Script, end: End) {
         outcomes.settle(ticket, word(&outcome));
         proxy.heal();
         proxy.cut(End::Fin);
-        host.ready("cut").await;
-        if !matches!(shown(&host, "cut").state, ConnectionState::Connected(_)) {
-            host.reconnect("cut").await.expect("a known server");
-        }
+        // An answer also ends the count of broken requests, after which the connection itself is
+        // given up: the next call would wait for one that cannot be made, and run out of time.
+        recovers(&host, "cut").await;
     }
     outcomes.assert_each_exactly_once();
     let tally = outcomes.tally();
     assert!(!tally.contains_key("timed out"), "{tally:?}");
     assert!(tally.contains_key("transport"), "{tally:?}");
-    proxy.heal();
-    connected(&host, "cut").await;
     echoes(&host, "cut").await;
     host.shutdown().await;
     drop((proxy, server));
+    check.assert_clean().await;
+}
+
+#[tokio::test]
+async fn rel_25_a_list_cut_off_while_connecting_is_tried_again_and_never_half_a_server() {
+    for event_stream in [false, true] {
+        let broken_twice = Script {
+            event_stream,
+            cut_call_at: Some(40),
+            cut_for: vec!["tools/list".to_owned()],
+            cut_times: 2,
+            ..script("halved")
+        };
+        let server = ListeningServer::start(ScriptedServer::new(broken_twice), Way::Http);
+        let check = LeakCheck::begin();
+        let home = Home::new();
+        let host = host(&home, &json!({ "halved": server.entry() }));
+        connected(&host, "halved").await;
+        let shown = shown(&host, "halved");
+        assert_eq!(shown.warnings, Vec::<String>::new());
+        assert_eq!(server.stats()["greetings"], 3, "one attempt for each cut");
+        echoes(&host, "halved").await;
+        host.shutdown().await;
+        drop(server);
+        check.assert_clean().await;
+    }
+}
+
+#[tokio::test]
+async fn rel_25_a_list_cut_off_each_time_is_a_failure_that_says_so() {
+    let broken = Script {
+        cut_call_at: Some(40),
+        cut_for: vec!["tools/list".to_owned()],
+        ..script("halved")
+    };
+    let server = ListeningServer::start(ScriptedServer::new(broken), Way::Http);
+    let check = LeakCheck::begin();
+    let home = Home::new();
+    // Asked for once, it is tried once.
+    let plan = home.plan_with(&json!({ "halved": server.entry() }), &[]);
+    let host = Host::start(plan, home.options());
+    host.ready("halved").await;
+    let ConnectionState::Failed(failure) = shown(&host, "halved").state else {
+        panic!("{:?}", shown(&host, "halved").state)
+    };
+    assert_eq!(failure.kind, FailureKind::Unreachable);
+    assert!(
+        failure
+            .message
+            .starts_with("`tools/list`: the answer was cut off: "),
+        "{}",
+        failure.message
+    );
+    host.shutdown().await;
+    drop(server);
     check.assert_clean().await;
 }
 

@@ -58,6 +58,7 @@ fn count(picture: &HostSnapshot, servers: &[String], state: &str) -> usize {
         .count()
 }
 
+#[expect(clippy::print_stdout, reason = "the times are what one looks at")]
 async fn a_hundred_servers(late: Duration, timeout: Duration) {
     let check = LeakCheck::begin();
     let home = Home::new();
@@ -70,12 +71,14 @@ async fn a_hundred_servers(late: Duration, timeout: Duration) {
         .collect();
     let timeout = timeout.as_millis().to_string();
     let host = host_with(&home, &Value::Object(servers), &[("MCP_TIMEOUT", &timeout)]);
+    let started = std::time::Instant::now();
     let mut pictures = host.watch();
     let everybody: Vec<String> = (0..100).map(server).collect();
 
     // The first tools are there as soon as the first server is: nobody waited for the rest.
     let first = pictures.wait_for(|picture| !picture.catalog.tools.is_empty());
     let first = first.await.expect("the host runs").clone();
+    println!("first tools after {:?}", started.elapsed());
     assert!(count(&first, &everybody, "connected") <= 10, "{first:?}");
     assert!(count(&first, &everybody, "pending") >= 80, "{first:?}");
 
@@ -84,6 +87,7 @@ async fn a_hundred_servers(late: Duration, timeout: Duration) {
     assert_eq!(healthy.len(), 79);
     let all = pictures.wait_for(|picture| count(picture, &healthy, "connected") == healthy.len());
     let all = all.await.expect("the host runs").clone();
+    println!("79 healthy servers after {:?}", started.elapsed());
     assert_eq!(count(&all, &of("silent"), "pending"), 10, "{all:?}");
     let crashing = of("crashing");
     let trying = count(&all, &crashing, "pending") + count(&all, &crashing, "failed");
@@ -96,6 +100,7 @@ async fn a_hundred_servers(late: Duration, timeout: Duration) {
     let late_one = of("late");
     let joined = pictures.wait_for(|picture| count(picture, &late_one, "connected") == 1);
     drop(joined.await.expect("the host runs"));
+    println!("the late one after {:?}", started.elapsed());
     echoes(&host, "s99").await;
 
     host.shutdown().await;
@@ -112,5 +117,5 @@ async fn rel_08_a_hundred_processes_with_bad_ones_among_them() {
 #[tokio::test]
 #[ignore = "takes more than a minute"]
 async fn rel_08_a_hundred_processes_and_one_a_minute_late() {
-    a_hundred_servers(Duration::from_secs(60), Duration::from_secs(90)).await;
+    a_hundred_servers(Duration::from_mins(1), Duration::from_secs(90)).await;
 }

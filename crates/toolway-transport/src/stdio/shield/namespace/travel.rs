@@ -71,7 +71,7 @@ impl Armed {
         self.mapping.pack(into);
         into.list(self.held.iter().map(|path| path.to_bytes()));
         into.list(self.read_only.iter().map(|path| path.to_bytes()));
-        into.list(self.directory.iter().map(|path| path.to_bytes()));
+        into.bytes(self.directory.to_bytes());
     }
 
     pub(in crate::stdio) fn unpack(from: &mut Unpacker<'_>) -> Option<Self> {
@@ -85,7 +85,7 @@ impl Armed {
             mapping: Mapping::unpack(from)?,
             held: paths(from)?,
             read_only: paths(from)?,
-            directory: paths(from)?.pop(),
+            directory: CString::new(from.bytes()?).ok()?,
         })
     }
 }

@@ -1,0 +1,59 @@
+//! How a repository stood when a run began.
+//!
+//! Owns what a word for a whole repository covers, be it the flag of this run or a setting: what a
+//! person could see when they gave it. What changes while the run lasts needs a word of its own,
+//! or whoever can write the repository would start a program of their choice by live reload
+//! (SEC-05).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::decide::{Standing, difference};
+use super::needs_approval;
+use crate::merge::Candidate;
+
+/// Every server that needs approval, by file and name, with its digest and its definition.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Began(BTreeMap<(String, String), (String, Value)>);
+
+impl Began {
+    /// Takes servers as they stand now, those of highest precedence first.
+    pub(crate) fn with(servers: &[Candidate]) -> Self {
+        let mut began = BTreeMap::new();
+        for candidate in servers.iter().filter(|it| needs_approval(it.scope)) {
+            if let Some(digest) = &candidate.digest {
+                began.entry(key(candidate)).or_insert_with(|| {
+                    let definition = Value::Object(candidate.raw.definition.clone());
+                    (digest.clone(), definition)
+                });
+            }
+        }
+        Self(began)
+    }
+
+    /// What a word for the whole repository is worth to this server.
+    pub(super) fn standing(&self, candidate: &Candidate) -> Standing {
+        let name = candidate.raw.name.as_str();
+        match self.0.get(&key(candidate)) {
+            Some((digest, _)) if Some(digest) == candidate.digest.as_ref() => Standing::Approved {
+                allow_env: Vec::new(),
+            },
+            Some((_, definition)) => Standing::Pending {
+                reason: format!("`{name}` has changed since this run began"),
+                changed: Some(difference(definition, &candidate.raw.definition)),
+            },
+            None => Standing::Pending {
+                reason: format!("`{name}` was not there when this run began, and is not approved"),
+                changed: None,
+            },
+        }
+    }
+}
+
+fn key(candidate: &Candidate) -> (String, String) {
+    (
+        candidate.place.file.clone(),
+        candidate.raw.name.as_str().to_owned(),
+    )
+}

@@ -1,0 +1,102 @@
+//! What a server behind the shield can reach from where it stands, whoever started it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use toolway_transport::{OpenOptions, Protected, Protection, Shield, ShieldState};
+use toolway_types::{ShieldMode, TransportSpec};
+
+use crate::peer::{Peer, program};
+use crate::process::Way;
+
+/// Says where it stands, and how an attempt to write each of its arguments went.
+const WRITER: &str = r#"
+import os, sys, json, errno
+def attempt(path):
+    try:
+        open(path, "w").close()
+        return "done"
+    except OSError as error: return errno.errorcode[error.errno]
+print(json.dumps({"jsonrpc": "2.0", "method": "up", "params": {
+    "at": os.getcwd(), "answers": [attempt(path) for path in sys.argv[1:]],
+}}), flush=True)
+sys.stdin.read()
+"#;
+
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever reads the log must see what was not tested"
+)]
+fn before(protected: &Path, protection: Protection) -> Option<Shield> {
+    let shield = Shield::new(vec![Protected {
+        path: protected.to_owned(),
+        protection,
+    }]);
+    if let ShieldState::Unavailable(why) = shield.state() {
+        eprintln!("skipped: {why}");
+        return None;
+    }
+    Some(shield)
+}
+
+/// What a server that starts in `directory` says about these paths.
+async fn attempts(way: Way, shield: &Shield, directory: Option<PathBuf>, paths: &[&str]) -> Value {
+    let mut spec = program("python3", &["-I", "-S", "-c", WRITER]);
+    spec.args.extend(paths.iter().map(|&path| path.to_owned()));
+    spec.cwd = directory;
+    spec.shield = ShieldMode::Required;
+    let options = OpenOptions {
+        shield: shield.clone(),
+        ..way.options()
+    };
+    let mut peer = Peer::open_with(TransportSpec::Stdio(spec), &options).await;
+    let up = peer.message().await["params"].clone();
+    peer.end().await;
+    up
+}
+
+#[tokio::test]
+async fn sec_07_the_working_directory_of_a_server_leads_around_no_shield() {
+    let project = tempfile::tempdir().expect("a directory");
+    let project = project.path().canonicalize().expect("it is there");
+    let folder = project.join(".toolway");
+    std::fs::create_dir(&folder).expect("a directory");
+    let link = project.join("link");
+    std::os::unix::fs::symlink(&project, &link).expect("a link");
+    let Some(shield) = before(&folder, Protection::Existing) else {
+        return;
+    };
+    let paths = [
+        ".toolway/settings.local.json",
+        "link/.toolway/settings.local.json",
+        "../../../../../../proc/self/cwd/.toolway/settings.local.json",
+        "own-work",
+    ];
+    for way in [Way::Direct, Way::Kept] {
+        for directory in [&project, &link] {
+            let up = attempts(way, &shield, Some(directory.clone()), &paths).await;
+            assert_eq!(up["at"], project.to_str().expect("text"), "{way:?}");
+            let expected = serde_json::json!(["EROFS", "EROFS", "EROFS", "done"]);
+            assert_eq!(up["answers"], expected, "{way:?}");
+        }
+    }
+    assert!(!folder.join("settings.local.json").exists());
+}
+
+#[tokio::test]
+async fn sec_07_nor_does_the_one_it_shares_with_the_host() {
+    let config = tempfile::tempdir().expect("a directory");
+    let config = config.path().canonicalize().expect("it is there");
+    let Some(shield) = before(&config, Protection::Private) else {
+        return;
+    };
+    let here = std::env::current_dir().expect("it is there");
+    let upwards = "../".repeat(here.components().count());
+    let roundabout = format!("{upwards}{}/settings.json", config.display());
+    for way in [Way::Direct, Way::Kept] {
+        let up = attempts(way, &shield, None, &[&roundabout]).await;
+        assert_eq!(up["at"], here.to_str().expect("text"), "{way:?}");
+        assert_eq!(up["answers"], serde_json::json!(["EROFS"]), "{way:?}");
+    }
+    assert!(!config.join("settings.json").exists());
+}

@@ -1,0 +1,143 @@
+//! A legacy request that is not answered before a person has visited a page (error −32042).
+//!
+//! Owns showing the page, waiting until the server says that it is dealt with, and sending the
+//! request again. Whether a page may be shown at all is decided where every question is
+//! (`question.rs`); the modern era asks in rounds instead (`rounds.rs`).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolway_wire::RpcError;
+use toolway_wire::era::method;
+use toolway_wire::error::URL_ELICITATION_REQUIRED;
+use toolway_wire::view::elicit::{ElicitRequest, InputRequest, elicit_request};
+
+use super::correlator::Deadline;
+use super::{Session, refine, rounds};
+use crate::call::ProgressSink;
+use crate::error::RequestError;
+
+/// How often one request may send a person somewhere.
+const MAX_ERRANDS: usize = 3;
+
+/// How long the server's word that a page is dealt with is waited for. It need not give it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+type Answer = Result<Box<RawValue>, RequestError>;
+
+/// Sends a legacy request, and again after each errand.
+pub(super) async fn drive(
+    session: &Session,
+    name: &str,
+    params: &RawValue,
+    deadline: Deadline,
+    progress: Option<ProgressSink>,
+) -> Answer {
+    for _ in 0..MAX_ERRANDS {
+        let outcome = session
+            .legacy_request(name, params, deadline, progress.clone())
+            .await
+            .map_err(refine);
+        let pages = match &outcome {
+            Err(RequestError::Rpc(error)) if error.code == URL_ELICITATION_REQUIRED => pages(error),
+            _ => return outcome,
+        };
+        if pages.is_empty() || !run(session, &pages, deadline).await? {
+            return outcome;
+        }
+    }
+    session
+        .legacy_request(name, params, deadline, progress)
+        .await
+        .map_err(refine)
+}
+
+/// The pages that an error names; none when it cannot be read.
+fn pages(error: &RpcError) -> Vec<InputRequest> {
+    #[derive(Deserialize)]
+    struct Data {
+        elicitations: Vec<Box<RawValue>>,
+    }
+    let data = error.data.as_ref();
+    let data = data.and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
+    let elicitations = data.map_or_else(Vec::new, |data| data.elicitations);
+    if !elicitations.iter().all(|elicitation| is_page(elicitation)) {
+        return Vec::new();
+    }
+    let named = |(place, params): (usize, Box<RawValue>)| InputRequest {
+        key: place.to_string(),
+        method: method::ELICITATION_CREATE.to_owned(),
+        params,
+    };
+    elicitations.into_iter().enumerate().map(named).collect()
+}
+
+/// A form's answer would have nowhere to go.
+fn is_page(elicitation: &RawValue) -> bool {
+    matches!(elicit_request(elicitation), Ok(ElicitRequest::Url { .. }))
+}
+
+/// Shows the pages. True when the person agreed to all of them and the request may be sent again.
+async fn run(
+    session: &Session,
+    pages: &[InputRequest],
+    deadline: Deadline,
+) -> Result<bool, RequestError> {
+    #[derive(Deserialize)]
+    struct Given {
+        action: String,
+    }
+    // From before anybody is asked: a page may be dealt with before the yes is here.
+    let word = Word::about(session, pages);
+    let answers = rounds::answers(session, pages, deadline).await?;
+    let answers: HashMap<String, Given> = serde_json::from_str(answers.get())
+        .map_err(|error| RequestError::Malformed(error.to_string()))?;
+    if answers.values().any(|given| given.action != "accept") {
+        return Ok(false);
+    }
+    let given = tokio::time::timeout(PATIENCE, word.given());
+    deadline.unless_over(given).await?.ok();
+    Ok(true)
+}
+
+/// The server's word about pages.
+struct Word<'a> {
+    session: &'a Session,
+    awaited: Vec<String>,
+}
+
+impl<'a> Word<'a> {
+    fn about(session: &'a Session, pages: &[InputRequest]) -> Self {
+        #[derive(Deserialize)]
+        struct Named {
+            #[serde(rename = "elicitationId")]
+            id: String,
+        }
+        let named = |page: &InputRequest| serde_json::from_str::<Named>(page.params.get()).ok();
+        let awaited: Vec<String> = pages.iter().filter_map(named).map(|it| it.id).collect();
+        for id in &awaited {
+            session.correlator().follow(id);
+        }
+        Self { session, awaited }
+    }
+
+    async fn given(&self) {
+        if self.awaited.is_empty() {
+            // It cannot be given; the whole time is for the person.
+            std::future::pending::<()>().await;
+        }
+        for id in &self.awaited {
+            self.session.correlator().follow(id).notified().await;
+        }
+    }
+}
+
+impl Drop for Word<'_> {
+    fn drop(&mut self) {
+        for id in &self.awaited {
+            self.session.correlator().unfollow(id);
+        }
+    }
+}

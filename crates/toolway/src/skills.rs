@@ -1,0 +1,381 @@
+//! Skills: instructions for an agent that a server publishes beside its tools, as the extension
+//! `io.modelcontextprotocol/skills` has it.
+//!
+//! Owns listing them, loading one and reading its files, in the only order there is: a
+//! [`ListedSkill`] is what a server says about a skill, [`Host::load_skill`] makes a
+//! [`LoadedSkill`] of it once its main file turned out to be what was listed, and only a loaded
+//! skill has files that can be read. Nothing is read before it is asked for. What a file is held
+//! against is `verify.rs`, what can go wrong `error.rs`.
+//!
+//! Does not own consent: whether a person approved a skill, and what a model may do under it, is
+//! for the embedding program. A digest that matches proves that list and file agree, not that
+//! either can be trusted: all of it is text from a server.
+
+mod error;
+mod verify;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
+use toolway_wire::era::method;
+use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
+
+pub use self::error::{FailedCheck, SkillError};
+use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget};
+use crate::dispatch::send::Lines as _;
+use crate::host::Host;
+use crate::session::list::{self, MAX_PAGES};
+
+/// The most skills that are taken from one server.
+pub const MAX_SKILLS: usize = 10_000;
+
+/// The most bytes of entries that are taken from one server.
+const MAX_LIST_BYTES: usize = 64 * 1024 * 1024;
+
+/// The most files that a skill may have; what every host must take, and we take no more.
+pub const MAX_FILES: usize = 512;
+
+/// The most bytes that the files of a skill may have together.
+pub const MAX_SKILL_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What a server says about its skills.
+#[derive(Debug, Clone)]
+pub struct SkillList {
+    /// In the server's order. It may leave out some that it serves all the same.
+    pub skills: Vec<ListedSkill>,
+    /// One line for each thing that was skipped.
+    pub warnings: Vec<String>,
+}
+
+/// What a server says about one skill. Its identity is the server and the URI together: names
+/// are labels, and two skills may share one.
+#[derive(Clone)]
+pub struct ListedSkill {
+    server: ServerName,
+    name: Untrusted,
+    description: Untrusted,
+    entry: view::Skill,
+}
+
+impl ListedSkill {
+    fn new(server: &ServerName, entry: view::Skill) -> Self {
+        Self {
+            server: server.clone(),
+            name: Untrusted::new(entry.name.as_str()),
+            description: Untrusted::new(entry.description.as_str()),
+            entry,
+        }
+    }
+
+    /// The server that has it.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// Where its main file is, as the server wrote it.
+    pub fn uri(&self) -> &str {
+        &self.entry.uri
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &Untrusted {
+        &self.name
+    }
+
+    /// What it is for.
+    pub fn description(&self) -> &Untrusted {
+        &self.description
+    }
+
+    /// Everything its author wrote at the head of the main file, as received. A wish for
+    /// permissions that stands there (`allowed-tools`) grants nothing.
+    pub fn frontmatter(&self) -> &Map<String, Value> {
+        &self.entry.frontmatter
+    }
+
+    /// Its files, with digest and size: what an approval can be bound to.
+    pub fn files(&self) -> &SkillFiles {
+        &self.entry.files
+    }
+
+    /// The manifest, if it is one that we load from.
+    fn manifest(&self) -> Result<&[SkillFile], SkillError> {
+        let server = || self.server.clone();
+        let skill = || Untrusted::new(self.uri());
+        let SkillFiles::Listed(files) = self.files() else {
+            return Err(SkillError::Unverifiable {
+                server: server(),
+                skill: skill(),
+            });
+        };
+        if files.len() > MAX_FILES {
+            return Err(SkillError::TooManyFiles {
+                server: server(),
+                skill: skill(),
+                found: files.len(),
+            });
+        }
+        let bytes = files
+            .iter()
+            .fold(0_u64, |sum, file| sum.saturating_add(file.size));
+        if bytes > MAX_SKILL_BYTES {
+            return Err(SkillError::TooLarge {
+                server: server(),
+                skill: skill(),
+                found: bytes,
+            });
+        }
+        Ok(files)
+    }
+}
+
+impl fmt::Debug for ListedSkill {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ListedSkill")
+            .field("server", &self.server)
+            .field("uri", &self.entry.uri)
+            .field("files", &self.entry.files)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A skill whose main file is what was listed. There is no other way to come by one.
+#[derive(Debug, Clone)]
+pub struct LoadedSkill {
+    listed: ListedSkill,
+    text: Untrusted,
+}
+
+impl LoadedSkill {
+    /// What was listed, and still holds for every other file.
+    pub fn listed(&self) -> &ListedSkill {
+        &self.listed
+    }
+
+    /// The main file, head included. Whoever shows it to a model says which server it is from.
+    pub fn text(&self) -> &Untrusted {
+        &self.text
+    }
+}
+
+/// A file of a loaded skill.
+#[derive(Debug, Clone)]
+pub struct SkillContents {
+    /// Where it is.
+    pub uri: String,
+    /// Its media type, as the server has it.
+    pub mime_type: Option<Untrusted>,
+    /// Its bytes, as received.
+    pub bytes: Vec<u8>,
+}
+
+impl Host {
+    /// Lists the skills of a server: all pages, and nothing but the list. A server that is still
+    /// connecting is waited for. An entry that cannot be used is a warning.
+    pub async fn skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {
+        self.await_skills(server).await?;
+        let after = self.snapshot().settings.limits.connect_timeout;
+        let listed = tokio::time::timeout(after, self.list_skills(server)).await;
+        listed.unwrap_or_else(|_| {
+            Err(SkillError::Call(CallError::TimedOut {
+                server: server.clone(),
+                tool: Untrusted::new(method::SKILLS_LIST),
+                after,
+                limit: TimeLimit::Whole,
+            }))
+        })
+    }
+
+    /// What a server says about one skill, by its URI or by its name. A URI is asked for
+    /// directly, because a server need not list all it has.
+    pub async fn skill(&self, server: &ServerName, which: &str) -> Result<ListedSkill, SkillError> {
+        self.await_skills(server).await?;
+        if which.contains("://") {
+            match self.get_skill(server, which).await {
+                Ok(skill) => return Ok(skill),
+                // It does not know it, or does not know how to say so: perhaps it lists it.
+                Err(SkillError::Call(CallError::Protocol { .. } | CallError::Malformed { .. })) => {
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let mut found = self.skills(server).await?.skills;
+        found.retain(|skill| skill.uri() == which || skill.name.as_received() == which);
+        match (found.pop(), found.is_empty()) {
+            (None, _) => Err(SkillError::Unknown {
+                server: server.clone(),
+                which: Untrusted::new(which),
+            }),
+            (Some(only), true) => Ok(only),
+            (Some(last), false) => {
+                found.push(last);
+                Err(SkillError::Ambiguous {
+                    server: server.clone(),
+                    name: Untrusted::new(which),
+                    candidates: found.iter().map(|s| Untrusted::new(s.uri())).collect(),
+                })
+            }
+        }
+    }
+
+    /// Reads the main file of a skill that was listed, and hands it out only if its size, its
+    /// digest and its head are what was listed. A skill that somebody approved is loaded from
+    /// the very entry they saw.
+    pub async fn load_skill(&self, skill: &ListedSkill) -> Result<LoadedSkill, SkillError> {
+        let read = self.read_listed(skill, skill.uri()).await?;
+        let text = String::from_utf8(read.bytes)
+            .map_err(|_| SkillError::unreadable(skill, skill.uri(), "it is not UTF-8 text"))?;
+        verify::frontmatter(skill.frontmatter(), &text)
+            .map_err(|check| SkillError::unverified(skill, skill.uri(), check))?;
+        Ok(LoadedSkill {
+            listed: skill.clone(),
+            text: Untrusted::new(text),
+        })
+    }
+
+    /// Finds a skill by its URI or name and loads it: [`Host::skill`] and [`Host::load_skill`].
+    pub async fn read_skill(
+        &self,
+        server: &ServerName,
+        which: &str,
+    ) -> Result<LoadedSkill, SkillError> {
+        let listed = self.skill(server, which).await?;
+        self.load_skill(&listed).await
+    }
+
+    /// Reads another file of a skill, by its URI or by its path from the skill's folder. Only
+    /// files that were listed are asked for, and only of the skill's own server.
+    pub async fn read_skill_file(
+        &self,
+        skill: &LoadedSkill,
+        file: &str,
+    ) -> Result<SkillContents, SkillError> {
+        let skill = &skill.listed;
+        if file.contains("://") {
+            return self.read_listed(skill, file).await;
+        }
+        let path = file.strip_prefix("./").unwrap_or(file);
+        let uri = format!("{}/{path}", skill.entry.root());
+        self.read_listed(skill, &uri).await
+    }
+
+    /// Waits for the server, and makes sure that it has skills at all.
+    async fn await_skills(&self, server: &ServerName) -> Result<(), SkillError> {
+        let options = CallOptions::new(Consent::Typed);
+        let key = ToolKey::new(server.clone(), method::SKILLS_LIST);
+        self.await_server(&ToolTarget::Key(key), &options).await?;
+        let picture = self.snapshot();
+        let Some(ConnectionState::Connected(facts)) =
+            picture.server(server.as_str()).map(|shown| &shown.state)
+        else {
+            // One that is being brought back has a line all the same, and is waited for there.
+            return picture.line(server).map(drop).map_err(SkillError::Call);
+        };
+        let extensions = facts.capabilities.get("extensions");
+        extensions
+            .and_then(|extensions| extensions.get(skill::EXTENSION))
+            .filter(|extension| !extension.is_null())
+            .map(drop)
+            .ok_or_else(|| SkillError::NotOffered {
+                server: server.clone(),
+            })
+    }
+
+    async fn list_skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {
+        let name = method::SKILLS_LIST;
+        let mut skills = Vec::new();
+        let mut warnings = Vec::new();
+        let mut bytes = 0_usize;
+        let (mut known, mut cursors) = (HashSet::new(), HashSet::new());
+        let mut params = json!({});
+        for _ in 0..MAX_PAGES {
+            let raw = self.fetch(server, name, name, &params).await?;
+            let page =
+                view::skills(&raw).map_err(|error| error::malformed(server, name, &error))?;
+            warnings.extend(page.faults.iter().map(|fault| list::describe(name, fault)));
+            bytes = bytes.saturating_add(raw.get().len());
+            for entry in page.items {
+                if known.insert(entry.uri.clone()) {
+                    skills.push(ListedSkill::new(server, entry));
+                } else {
+                    let uri = Untrusted::new(entry.uri);
+                    warnings.push(format!("`{name}`: `{}` is listed twice", uri.line()));
+                }
+            }
+            // An empty cursor is a cursor like any other; only its absence ends the list.
+            let Some(cursor) = page.next_cursor else {
+                return Ok(SkillList { skills, warnings });
+            };
+            if skills.len() >= MAX_SKILLS || bytes >= MAX_LIST_BYTES {
+                skills.truncate(MAX_SKILLS);
+                warnings.push(format!(
+                    "`{name}`: more than {} skills; the rest is left out",
+                    skills.len()
+                ));
+                return Ok(SkillList { skills, warnings });
+            }
+            params = json!({ "cursor": cursor });
+            if !cursors.insert(cursor) {
+                warnings.push(format!(
+                    "`{name}`: the server sent a cursor twice; the list ends there"
+                ));
+                return Ok(SkillList { skills, warnings });
+            }
+        }
+        warnings.push(format!(
+            "`{name}`: more than {MAX_PAGES} pages; the rest is left out"
+        ));
+        Ok(SkillList { skills, warnings })
+    }
+
+    async fn get_skill(&self, server: &ServerName, uri: &str) -> Result<ListedSkill, SkillError> {
+        let params = json!({ "uri": uri });
+        let raw = self.fetch(server, uri, method::SKILLS_GET, &params).await?;
+        let entry =
+            view::skill_result(&raw).map_err(|error| error::malformed(server, uri, &error))?;
+        if entry.uri != uri {
+            let reason = "the entry of another skill";
+            return Err(error::malformed(server, uri, &reason));
+        }
+        Ok(ListedSkill::new(server, entry))
+    }
+
+    /// Reads a file of a skill and holds it against the manifest. What the manifest lacks is not
+    /// even asked for.
+    async fn read_listed(
+        &self,
+        skill: &ListedSkill,
+        uri: &str,
+    ) -> Result<SkillContents, SkillError> {
+        let files = skill.manifest()?;
+        let Some(listed) = files.iter().find(|file| file.uri == uri) else {
+            return Err(SkillError::unverified(skill, uri, FailedCheck::Unlisted));
+        };
+        let read = self.read_resource(&skill.server, uri).await?;
+        let mut parts = read.result.contents;
+        if parts.len() > 1 {
+            parts.retain(|part| part.uri == uri);
+        }
+        let (Some(part), true) = (parts.pop(), parts.is_empty()) else {
+            let reason = "the answer does not hold it once";
+            return Err(SkillError::unreadable(skill, uri, reason));
+        };
+        let bytes = match part.body {
+            ResourceBody::Text(text) => text.into_bytes(),
+            ResourceBody::Blob(blob) => STANDARD
+                .decode(blob)
+                .map_err(|_| SkillError::unreadable(skill, uri, "its blob is not base64"))?,
+        };
+        verify::bytes(listed, &bytes).map_err(|check| SkillError::unverified(skill, uri, check))?;
+        Ok(SkillContents {
+            uri: uri.to_owned(),
+            mime_type: part.mime_type.map(Untrusted::new),
+            bytes,
+        })
+    }
+}

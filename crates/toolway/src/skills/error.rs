@@ -1,0 +1,224 @@
+//! Why there is no skill, or no file of one.
+//!
+//! Owns the closed list of reasons, with what was expected and what was found where something is
+//! not what was listed. A request that came to nothing is a [`CallError`].
+
+use std::fmt;
+
+use toolway_types::{ServerName, Untrusted};
+
+use super::{ListedSkill, MAX_FILES, MAX_SKILL_BYTES};
+use crate::call::{CallError, brief};
+
+/// Why a skill was not listed, loaded or read.
+#[derive(Debug, thiserror::Error)]
+pub enum SkillError {
+    /// A request came to nothing. Where it names a tool, that is a URI or a method.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The server does not say that it has skills.
+    #[error("server `{server}` offers no skills")]
+    NotOffered {
+        /// The server.
+        server: ServerName,
+    },
+    /// The server has no such skill.
+    #[error("server `{server}` has no skill `{}`", brief(.which))]
+    Unknown {
+        /// The server.
+        server: ServerName,
+        /// What was asked for.
+        which: Untrusted,
+    },
+    /// Several skills of the server share the name.
+    #[error("server `{server}` has several skills `{}`: ask for one by its URI: {}", brief(.name), Uris(.candidates))]
+    Ambiguous {
+        /// The server.
+        server: ServerName,
+        /// The name.
+        name: Untrusted,
+        /// Their URIs.
+        candidates: Vec<Untrusted>,
+    },
+    /// The server lists no digests for the skill, so nothing of it could be verified.
+    #[error("the skill `{}` of server `{server}` cannot be verified, because its server lists its files as `dynamic`: ask for a skill with digests", brief(.skill))]
+    Unverifiable {
+        /// The server.
+        server: ServerName,
+        /// The URI of the skill.
+        skill: Untrusted,
+    },
+    /// The skill has more files than we take; none was read.
+    #[error("the skill `{}` of server `{server}` has {found} files, and {MAX_FILES} are allowed: its author has to make it smaller", brief(.skill))]
+    TooManyFiles {
+        /// The server.
+        server: ServerName,
+        /// The URI of the skill.
+        skill: Untrusted,
+        /// How many it lists.
+        found: usize,
+    },
+    /// The files of the skill have more bytes than we take; none was read.
+    #[error("the skill `{}` of server `{server}` has {found} bytes, and {MAX_SKILL_BYTES} are allowed: its author has to make it smaller", brief(.skill))]
+    TooLarge {
+        /// The server.
+        server: ServerName,
+        /// The URI of the skill.
+        skill: Untrusted,
+        /// How many its files have together, as listed.
+        found: u64,
+    },
+    /// The answer to the read holds no such file.
+    #[error("`{}` of server `{server}` cannot be read: {reason}", brief(.file))]
+    Unreadable {
+        /// The server.
+        server: ServerName,
+        /// The URI of the file.
+        file: Untrusted,
+        /// What is wrong with the answer.
+        reason: &'static str,
+    },
+    /// A file is not what was listed. Nothing of it is handed out.
+    #[error("`{}` of server `{server}` is not what was listed: {check}. List its skills again, in case it has changed; if that does not help, its server is broken or has been tampered with", brief(.file))]
+    Unverified {
+        /// The server.
+        server: ServerName,
+        /// The URI of the file.
+        file: Untrusted,
+        /// What does not match.
+        check: FailedCheck,
+    },
+}
+
+/// What is not as it was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FailedCheck {
+    /// The number of bytes.
+    Size {
+        /// As listed.
+        expected: u64,
+        /// As read.
+        found: u64,
+    },
+    /// The digest.
+    Digest {
+        /// As listed.
+        expected: String,
+        /// Of what was read.
+        found: String,
+    },
+    /// A field of the head.
+    Frontmatter {
+        /// Which.
+        field: Untrusted,
+        /// As listed, in JSON.
+        expected: Option<Untrusted>,
+        /// As it stands in the file, in JSON.
+        found: Option<Untrusted>,
+    },
+    /// The file has no head that could be compared.
+    NoFrontmatter {
+        /// What is wrong with it.
+        reason: Untrusted,
+    },
+    /// The skill does not list the file at all, so it was not read.
+    Unlisted,
+}
+
+impl fmt::Display for FailedCheck {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size { expected, found } => write!(
+                formatter,
+                "its size is {found} bytes, and {expected} were listed"
+            ),
+            Self::Digest { expected, found } => write!(
+                formatter,
+                "its digest is `{found}`, and `{expected}` was listed"
+            ),
+            Self::Frontmatter {
+                field,
+                expected,
+                found,
+            } => {
+                let shown = |value: &Option<Untrusted>| {
+                    value.as_ref().map_or_else(
+                        || "nothing".to_owned(),
+                        |value| format!("`{}`", brief(value)),
+                    )
+                };
+                write!(
+                    formatter,
+                    "its frontmatter has {} as `{}`, and {} was listed",
+                    shown(found),
+                    brief(field),
+                    shown(expected)
+                )
+            }
+            Self::NoFrontmatter { reason } => {
+                write!(formatter, "it has no usable frontmatter: {}", brief(reason))
+            }
+            Self::Unlisted => formatter.write_str("the skill lists no such file"),
+        }
+    }
+}
+
+impl SkillError {
+    /// The server concerned, where one is known.
+    pub fn server(&self) -> Option<&ServerName> {
+        match self {
+            Self::Call(error) => error.server(),
+            Self::NotOffered { server }
+            | Self::Unknown { server, .. }
+            | Self::Ambiguous { server, .. }
+            | Self::Unverifiable { server, .. }
+            | Self::TooManyFiles { server, .. }
+            | Self::TooLarge { server, .. }
+            | Self::Unreadable { server, .. }
+            | Self::Unverified { server, .. } => Some(server),
+        }
+    }
+
+    pub(super) fn unverified(skill: &ListedSkill, file: &str, check: FailedCheck) -> Self {
+        Self::Unverified {
+            server: skill.server().clone(),
+            file: Untrusted::new(file),
+            check,
+        }
+    }
+
+    pub(super) fn unreadable(skill: &ListedSkill, file: &str, reason: &'static str) -> Self {
+        Self::Unreadable {
+            server: skill.server().clone(),
+            file: Untrusted::new(file),
+            reason,
+        }
+    }
+}
+
+/// An answer that is not the extension.
+pub(super) fn malformed(server: &ServerName, what: &str, error: &dyn fmt::Display) -> SkillError {
+    SkillError::Call(CallError::Malformed {
+        server: server.clone(),
+        tool: Untrusted::new(what),
+        what: Untrusted::new(error.to_string()),
+    })
+}
+
+/// How many of the candidates are named.
+const MAX_NAMED: usize = 5;
+
+struct Uris<'a>(&'a [Untrusted]);
+
+impl fmt::Display for Uris<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, uri) in self.0.iter().take(MAX_NAMED).enumerate() {
+            let lead = if index == 0 { "" } else { ", " };
+            write!(formatter, "{lead}`{}`", brief(uri))?;
+        }
+        match self.0.len().saturating_sub(MAX_NAMED) {
+            0 => Ok(()),
+            more => write!(formatter, " and {more} more"),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The supervisor, step by step: what a report that comes too late may change.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use toolway_config::{Environment, Flags, Plan};
+use toolway_transport::OpenOptions;
+use toolway_types::{Failure, FailureKind};
+
+use super::*;
+use crate::connection::{EraMemory, RetryFirst, clock::SystemClock, slots};
+use crate::session::ClientIdentity;
+
+/// A plan with these servers, each of which is a program that does not exist.
+fn plan(home: &std::path::Path, servers: &[&str]) -> Plan {
+    let servers: serde_json::Map<_, _> = servers
+        .iter()
+        .map(|name| ((*name).to_owned(), json!({ "command": "/no/such/program" })))
+        .collect();
+    let vars = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
+    let environment = Environment::new(vars, home.to_owned()).with_system_dir(home.join("system"));
+    let config = json!({ "mcpServers": servers }).to_string();
+    toolway_config::plan(
+        &environment,
+        &Flags {
+            mcp_config: vec![config],
+            ..Flags::default()
+        },
+    )
+}
+
+fn settings(plan: Plan) -> Arc<Settings> {
+    Arc::new(Settings {
+        permissions: plan.permissions,
+        hooks: plan.hooks,
+        limits: plan.limits,
+    })
+}
+
+/// A supervisor that only does what the test has it do.
+fn standing_still(plan: Plan) -> (Supervisor, Handle) {
+    let context = Arc::new(Context {
+        client: Arc::new(ClientIdentity::new("tests", "0")),
+        respondent: None,
+        roots: watch::channel(Arc::from([])).1,
+        open: OpenOptions::default(),
+        eras: EraMemory::none(),
+        connect_timeout: Duration::from_secs(30),
+        local: slots(1),
+        remote: slots(1),
+        retry_first: RetryFirst::Never,
+        journal: None,
+        panics: Arc::default(),
+    });
+    let members = roster(&plan, &[], None);
+    let (events, _) = broadcast::channel(64);
+    let stop = CancellationToken::new();
+    let clock = Arc::new(SystemClock);
+    Supervisor::start(members, settings(plan), context, events, clock, stop)
+}
+
+fn name(text: &str) -> ServerName {
+    ServerName::new(text).expect("a name")
+}
+
+#[tokio::test]
+async fn a_report_of_a_server_that_was_removed_does_not_count_for_its_successor() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    let (mut supervisor, _handle) = standing_still(plan(home, &["a", "b"]));
+    let epoch = supervisor.members[&name("a")].epoch;
+    let failure = Failure {
+        kind: FailureKind::Spawn,
+        message: "of old".to_owned(),
+        stderr: Vec::new(),
+    };
+    let late = Report {
+        server: name("a"),
+        epoch,
+        news: News::Down(ConnectionState::Failed(failure)),
+    };
+    for servers in [&["b"][..], &["a", "b"]] {
+        let plan = plan(home, servers);
+        let members = roster(&plan, &[], None);
+        supervisor.apply(members, settings(plan));
+    }
+    supervisor.take(late, &mut Vec::new());
+    let state = &supervisor.members[&name("a")].shown.state;
+    assert_eq!(*state, ConnectionState::Pending { attempt: 1 });
+}

@@ -46,6 +46,8 @@ pub struct Dispatch<'a> {
     pub limits: send::GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
+    /// The most tokens of a result that a model gets.
+    pub max_output_tokens: usize,
 }
 
 impl Dispatch<'_> {
@@ -62,7 +64,11 @@ impl Dispatch<'_> {
         let call =
             permission::permit(call, self.permissions, options.consent, self.prompter).await?;
         let answer = send::send(call, self.lines, &options, self.limits).await?;
-        result::finish(answer, self.output_dir).await
+        let place = result::Place {
+            output_dir: self.output_dir,
+            max_tokens: self.max_output_tokens,
+        };
+        result::finish(answer, &options.delivery, place).await
     }
 
     /// A tool can be unknown because its server is not connected; then that is the news.

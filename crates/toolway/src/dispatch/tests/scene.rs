@@ -30,6 +30,7 @@ type Script = Box<dyn Fn() -> Result<Box<RawValue>, SendError> + Send + Sync>;
 pub(super) struct ScriptedLine {
     answer: Script,
     pub(super) timeout: Option<Duration>,
+    pub(super) is_editor: bool,
     sent: Mutex<Vec<Sent>>,
 }
 
@@ -59,6 +60,10 @@ impl Line for ScriptedLine {
     fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
+
+    fn is_editor(&self) -> bool {
+        self.is_editor
+    }
 }
 
 /// One connected server `s` and one that wants a login, `locked`.
@@ -68,6 +73,9 @@ pub(super) struct Scene {
     hooks: Hooks,
     pub(super) prompter: Option<Box<dyn Prompter>>,
     pub(super) output: tempfile::TempDir,
+    pub(super) max_output_tokens: usize,
+    /// `_meta` of the tool `do.it`.
+    pub(super) meta: Value,
 }
 
 struct OneLine(Arc<ScriptedLine>);
@@ -108,12 +116,15 @@ impl Scene {
             line: Arc::new(ScriptedLine {
                 answer,
                 timeout: None,
+                is_editor: false,
                 sent: Mutex::default(),
             }),
             permissions: Permissions::empty(),
             hooks: Hooks::empty(),
             prompter: None,
             output: tempfile::tempdir().unwrap(),
+            max_output_tokens: 25_000,
+            meta: json!({}),
         }
     }
 
@@ -146,7 +157,8 @@ impl Scene {
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let list = json!({"tools": [
-            {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}}},
+            {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}},
+             "_meta": self.meta},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
         ]});
         let tools = view::tools(&to_raw_value(&list).unwrap()).unwrap().items;
@@ -171,6 +183,7 @@ impl Scene {
                 idle: None,
             },
             output_dir: &output_dir,
+            max_output_tokens: self.max_output_tokens,
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();
         dispatch

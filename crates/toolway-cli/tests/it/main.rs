@@ -21,6 +21,7 @@ mod network;
 mod peers;
 mod processes;
 mod reliability;
+mod results;
 mod security;
 mod shield;
 mod support;

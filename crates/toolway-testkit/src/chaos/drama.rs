@@ -57,6 +57,7 @@ pub(super) fn all() -> Vec<Value> {
     let rounds = json!({ "rounds": { "type": "integer", "minimum": 0 } });
     let task = json!({ "polls": { "type": "integer", "minimum": 0 },
         "ms": { "type": "integer", "minimum": 0 } });
+    let answer = json!({ "result": { "type": "object" } });
     vec![
         tool("late", "Answers once it is cancelled", &none, &[]),
         tool(
@@ -83,6 +84,7 @@ pub(super) fn all() -> Vec<Value> {
         tool("sample", "Asks a model for a word", &rounds, &[]),
         tool("roots", "Asks for the roots", &rounds, &[]),
         tool("task", "Answers with a task", &task, &[]),
+        tool("answer", "Answers exactly this", &answer, &["result"]),
     ]
 }
 
@@ -142,6 +144,7 @@ pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>
             ),
             "roots" => ask(server, asked, "roots/list", &json!({})),
             "task" => start_task(server, asked, number("polls", 1), number("ms", 1)),
+            "answer" => Outcome::Result(arguments["result"].clone()),
             _ => return Ok(None),
         },
     ))

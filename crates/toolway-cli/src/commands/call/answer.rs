@@ -1,30 +1,60 @@
-//! How a tool's answer is printed: text as it is, other content as a line that says where it is.
+//! How a tool's answer is printed: text as it is, other content as a line that says where it is;
+//! on request only what a filter gives of it, or what a model would get.
 
 use std::fmt::Write as _;
 
-use toolway::ToolOutcome;
+use serde_json::json;
+use toolway::projection::{self, Projection};
 use toolway::view::{Content, ResourceBody};
+use toolway::{SelectError, ToolOutcome};
 
 use crate::context::Context;
+use crate::exit::Exit;
 use crate::report::Report;
+
+/// How an answer should be printed.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// As JSON.
+    pub(super) json: bool,
+    /// What a model would get of it.
+    pub(super) bounded: bool,
+    /// What this filter gives of it.
+    pub(super) select: Option<&'a Projection>,
+}
 
 /// Prints an answer to stdout.
 pub(super) fn print(
     context: &Context,
     outcome: &ToolOutcome,
-    json: bool,
+    wanted: Wanted<'_>,
     usage: Option<&str>,
 ) -> Result<(), Report> {
-    if json {
-        context.output.json(&outcome.raw)?;
-        return Ok(());
+    // A tool's own error has none of the fields that were wished for.
+    let select = wanted.select.filter(|_| !outcome.is_error);
+    let selected = select
+        .map(|filter| outcome.select(filter))
+        .transpose()
+        .map_err(|error| unfit(outcome, &error))?;
+    match (&outcome.bounded, selected) {
+        (Some(bounded), _) if wanted.json => context.output.json(&json!({
+            "content": bounded.blocks,
+            "isError": outcome.is_error,
+        }))?,
+        (Some(bounded), _) => {
+            let mut text = String::new();
+            for block in &bounded.blocks {
+                push_line(&mut text, &block.text());
+            }
+            show(context, &text)?;
+        }
+        (None, Some(values)) if wanted.json => context.output.json(&values)?,
+        (None, Some(values)) => show(context, &projection::lines(&values))?,
+        (None, None) if wanted.json => context.output.json(&outcome.raw)?,
+        (None, None) => show(context, &as_text(outcome))?,
     }
-    let text = as_text(outcome);
-    // On a terminal a control character would act; in a pipe, bytes are bytes.
-    if context.output.stdout_is_terminal() {
-        context.output.result(&text)?;
-    } else {
-        context.output.verbatim(&text)?;
+    if wanted.json {
+        return Ok(());
     }
     for warning in &outcome.warnings {
         context
@@ -45,6 +75,30 @@ pub(super) fn print(
         });
     }
     Ok(())
+}
+
+/// On a terminal a control character would act; in a pipe, bytes are bytes.
+fn show(context: &Context, text: &str) -> std::io::Result<()> {
+    if context.output.stdout_is_terminal() {
+        context.output.result(text)
+    } else {
+        context.output.verbatim(text)
+    }
+}
+
+/// A filter that does not fit what came back.
+fn unfit(outcome: &ToolOutcome, error: &SelectError) -> Report {
+    let report = Report::new(
+        Exit::Usage,
+        format!(
+            "`{}` of server `{}` answered, but nothing can be selected: {error}",
+            outcome.tool, outcome.server
+        ),
+    );
+    report.hint(match outcome.outline() {
+        Some(outline) => format!("the answer is {}", outline.text),
+        None => "leave out `--select` to see the answer".to_owned(),
+    })
 }
 
 /// An answer as text, other content as a line that says where it is.

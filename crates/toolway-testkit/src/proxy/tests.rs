@@ -1,3 +1,5 @@
+//! The proxy: every fault it can be told to play.
+
 use std::io::{ErrorKind, Read, Write};
 use std::time::Instant;
 

@@ -63,17 +63,13 @@ type Found<'a> = Vec<Cow<'a, Value>>;
 
 impl Run {
     fn pay(&mut self, node: &Node, cost: u64) -> Result<(), ProjectionError> {
-        match self.purse.checked_sub(cost) {
-            Some(left) => {
-                self.purse = left;
-                Ok(())
-            }
-            None => {
-                // A filter that costs too much costs too much as a whole: `?` must not go on.
-                self.purse = 0;
-                Err(fault(node, "gives far more than the value holds"))
-            }
+        if let Some(left) = self.purse.checked_sub(cost) {
+            self.purse = left;
+            return Ok(());
         }
+        // A filter that costs too much costs too much as a whole: `?` must not go on.
+        self.purse = 0;
+        Err(fault(node, "gives far more than the value holds"))
     }
 
     fn pay_for(&mut self, node: &Node, value: &Value) -> Result<(), ProjectionError> {

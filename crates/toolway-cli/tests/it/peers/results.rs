@@ -1,5 +1,7 @@
 //! Results of real servers, as a model would get them.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 use toolway_testkit::TempHome;
 
@@ -72,9 +74,13 @@ fn everything_shows_its_picture_and_its_resources() {
 #[test]
 fn a_large_file_of_the_filesystem_server_is_read_by_the_answers_own_commands() {
     let home = TempHome::new();
-    let lines: String = (0..100_000)
-        .map(|n| format!("line {n:06} of a very long text, and all of it is here\n"))
-        .collect();
+    let mut lines = String::new();
+    for n in 0..100_000 {
+        let _ = writeln!(
+            lines,
+            "line {n:06} of a very long text, and all of it is here"
+        );
+    }
     assert!(lines.len() > 4_900_000);
     let file = home.write("notes/long.txt", &lines);
     let records: Vec<Value> = (0..60_000)

@@ -12,6 +12,7 @@
 //! notice in its place. Nothing here fails. Parts: `bounds.rs` (the numbers), `pieces.rs` (a
 //! result as pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files).
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use toolway_types::text::clean_line;
@@ -107,7 +108,6 @@ impl Group {
 
     /// Where it is, how large, what it is, how it is built and how to read it.
     fn notice(&self, file: &SavedFile, bounds: Bounds) -> String {
-        use std::fmt::Write as _;
         let size = super::pieces::size_of(&self.text);
         let what = if self.structured {
             "The structured content of this result"
@@ -304,18 +304,14 @@ fn cut(
     let file = match saved {
         Ok(file) => {
             let whole = file.path.display();
-            notice.push_str(&format!(
-                " All of it, {} bytes, is in {whole}",
-                grouped_u64(file.bytes)
-            ));
+            let bytes = grouped_u64(file.bytes);
+            let _ = write!(notice, " All of it, {bytes} bytes, is in {whole}");
             Some(file)
         }
         Err(error) => {
             let why = error.to_string();
-            notice.push_str(&format!(
-                " The rest could not be saved: {}",
-                clean_line(&why)
-            ));
+            let why = clean_line(&why);
+            let _ = write!(notice, " The rest could not be saved: {why}");
             None
         }
     };

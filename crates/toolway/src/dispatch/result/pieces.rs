@@ -282,8 +282,8 @@ impl<'a, 's> Gallery<'a, 's> {
             return notice(&format!("The {what} of block {block} is not shown: {why}"));
         };
         let declared = media::encoded(content).and_then(|(_, declared)| declared);
-        let is_picture = matches!(content, Content::Image { .. })
-            || declared.is_some_and(|declared| starts_with_image(declared));
+        let is_picture =
+            matches!(content, Content::Image { .. }) || declared.is_some_and(starts_with_image);
         let place = self.place(block);
         if !is_picture {
             let kind = media.kind.mime_type;
@@ -301,7 +301,7 @@ impl<'a, 's> Gallery<'a, 's> {
         match picture::fit(&media.bytes, self.share) {
             Ok(found) => {
                 self.pictures += 1;
-                self.frame(block, media, declared, found, &place)
+                frame(block, media, declared, &found, &place)
             }
             Err(why) => {
                 let declared = brief(declared.unwrap_or_default());
@@ -313,43 +313,6 @@ impl<'a, 's> Gallery<'a, 's> {
         }
     }
 
-    /// A picture, and what there is to say about it.
-    fn frame(
-        &self,
-        block: usize,
-        media: &Media,
-        declared: Option<&str>,
-        found: picture::Picture,
-        place: &str,
-    ) -> Vec<Piece<'a>> {
-        let mut remarks = Vec::new();
-        if found.rewritten.is_some() {
-            remarks.push(format!(
-                "scaled down to {} × {} pixels; the original is {place}",
-                found.width, found.height
-            ));
-        } else if Kind::of(declared).mime_type != found.mime_type {
-            let declared = brief(declared.unwrap_or_default());
-            remarks.push(format!(
-                "declared as `{declared}`, but it is {}",
-                found.mime_type
-            ));
-        }
-        let bytes = found.rewritten.as_ref().unwrap_or(&media.bytes);
-        let image = Block::Image {
-            data: STANDARD.encode(bytes),
-            mime_type: found.mime_type,
-            width: found.width,
-            height: found.height,
-        };
-        let mut pieces = vec![Piece::new(block, Body::Shown(image))];
-        if !remarks.is_empty() {
-            let text = format!("The picture of block {block}: {}", remarks.join("; "));
-            pieces.push(Piece::notice(block, &text));
-        }
-        pieces
-    }
-
     /// Where the bytes of a block are.
     fn place(&self, block: usize) -> String {
         match self.source.saved.iter().find(|file| file.block == block) {
@@ -357,6 +320,42 @@ impl<'a, 's> Gallery<'a, 's> {
             None => "not saved".to_owned(),
         }
     }
+}
+
+/// A picture, and what there is to say about it.
+fn frame<'a>(
+    block: usize,
+    media: &Media,
+    declared: Option<&str>,
+    found: &picture::Picture,
+    place: &str,
+) -> Vec<Piece<'a>> {
+    let mut remarks = Vec::new();
+    if found.rewritten.is_some() {
+        remarks.push(format!(
+            "scaled down to {} × {} pixels; the original is {place}",
+            found.width, found.height
+        ));
+    } else if Kind::of(declared).mime_type != found.mime_type {
+        let declared = brief(declared.unwrap_or_default());
+        remarks.push(format!(
+            "declared as `{declared}`, but it is {}",
+            found.mime_type
+        ));
+    }
+    let bytes = found.rewritten.as_ref().unwrap_or(&media.bytes);
+    let image = Block::Image {
+        data: STANDARD.encode(bytes),
+        mime_type: found.mime_type,
+        width: found.width,
+        height: found.height,
+    };
+    let mut pieces = vec![Piece::new(block, Body::Shown(image))];
+    if !remarks.is_empty() {
+        let text = format!("The picture of block {block}: {}", remarks.join("; "));
+        pieces.push(Piece::notice(block, &text));
+    }
+    pieces
 }
 
 fn starts_with_image(mime_type: &str) -> bool {

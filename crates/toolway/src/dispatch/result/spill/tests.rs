@@ -230,7 +230,7 @@ fn names_that_are_all_taken_are_an_error_and_no_loop() {
 const SMALL: Quota = Quota {
     bytes: 100,
     files: 5,
-    age: std::time::Duration::from_secs(60),
+    age: std::time::Duration::from_mins(1),
 };
 
 fn aged(path: &Path, seconds: u64) {

@@ -2,9 +2,9 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::{CommandOutput, Script, TempHome};
+use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
 
-use crate::support::{command, home_with, program, toolway};
+use crate::support::{command, home_with, program, servers, toolway};
 
 fn home() -> TempHome {
     home_with(Script {
@@ -304,4 +304,22 @@ fn sec_37_files_of_results_are_private_whatever_the_umask() {
         .collect();
     assert_eq!(files.len(), 1);
     assert_eq!(mode(&files[0]), 0o600);
+}
+
+#[test]
+fn an_editors_answer_is_not_for_models_and_has_no_limits() {
+    let home = TempHome::new();
+    let server = ScriptedServer::new(Script::default()).serve_sse();
+    let mut entry = server.entry();
+    let bounded = |kind: &str, entry: &mut Value| {
+        entry["type"] = json!(kind);
+        home.write_settings(servers(&[("editor", entry.clone())]));
+        let words = ["call", "editor", "huge", "bytes=200000", "--bounded"];
+        toolway(&home, &words).expect_code(0).stdout
+    };
+    assert_eq!(
+        bounded("sse-ide", &mut entry).trim_end(),
+        "x".repeat(200_000)
+    );
+    assert!(bounded("sse", &mut entry).contains("It was saved whole."));
 }

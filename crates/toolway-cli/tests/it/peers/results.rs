@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use toolway::{CallOptions, Consent, Delivery, ToolRequest, ToolTarget, Treatment};
 use toolway_testkit::TempHome;
 
 use super::{call, home_with, node};
@@ -135,4 +136,41 @@ fn a_large_file_of_the_filesystem_server_is_read_by_the_answers_own_commands() {
     assert_eq!(read[0].1, "60000\n");
     let first: Value = serde_json::from_str(&read[1].1).unwrap();
     assert_eq!(first[9]["id"], 9);
+}
+
+/// The same through the library: the whole result, and beside it what a model gets.
+#[tokio::test]
+async fn a_large_file_through_the_library_is_whole_and_bounded() {
+    let home = TempHome::new();
+    let text = "a line of words, again and again\n".repeat(150_000);
+    let file = home.write("notes/long.txt", &text);
+    let root = home.project().join("notes").canonicalize().unwrap();
+    home.write_settings(servers(&[(
+        "files",
+        node("server-filesystem", &[root.to_str().unwrap()]),
+    )]));
+    let host = super::embedded::host(&home);
+    host.settled().await;
+    let path = file.canonicalize().unwrap().display().to_string();
+    let request = ToolRequest {
+        target: ToolTarget::Exposed("mcp__files__read_text_file".to_owned()),
+        arguments: serde_json::Map::from_iter([("path".to_owned(), path.into())]),
+    };
+    let options = CallOptions {
+        delivery: Delivery::Bounded,
+        ..CallOptions::new(Consent::Typed)
+    };
+    let outcome = host.call(request, options).await.unwrap();
+    assert!(outcome.raw.get().len() > text.len());
+    let bounded = outcome.bounded.as_ref().unwrap();
+    let Treatment::Saved { files } = &bounded.treatment else {
+        panic!("{:?}", bounded.treatment)
+    };
+    // The server repeats the text as structured content; it is saved once.
+    assert_eq!(files.len(), 1);
+    assert!(std::fs::read_to_string(&files[0].path).unwrap() == text);
+    assert!(bounded.tokens < 1_000, "{}", bounded.tokens);
+    let first = outcome.select(&".content[0:6]".parse().unwrap()).unwrap();
+    assert_eq!(first, ["a line"]);
+    host.shutdown().await;
 }

@@ -30,8 +30,8 @@ mod tests;
 
 /// How many characters and tokens a notice about the rest may take.
 const NOTICE: Size = Size {
-    chars: 4_000,
-    tokens: 1_200,
+    chars: 5_000,
+    tokens: 2_000,
     pictures: 0,
 };
 

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use toolway_wire::view;
@@ -525,4 +526,76 @@ fn blocks_are_mcp_content_as_json() {
     let mut wanted = result["content"].clone();
     wanted.as_array_mut().unwrap().remove(1);
     assert_eq!(blocks, wanted);
+}
+
+/// One block of any kind, some of them broken, with text of some length.
+fn any_block() -> impl Strategy<Value = Value> {
+    let text = (
+        prop::sample::select(vec![
+            "x",
+            "1,",
+            "{\"a\": 1}\n",
+            "模",
+            " ",
+            "word ",
+            "😀",
+            "\u{1b}[",
+        ]),
+        0_usize..4_000,
+    )
+        .prop_map(|(unit, count)| unit.repeat(count));
+    let data = prop::sample::select(vec![
+        png(1, 1),
+        png(64, 64),
+        "aGVsbG8=".to_owned(),
+        "%".to_owned(),
+        String::new(),
+    ]);
+    (0..6, text, data).prop_map(|(kind, text, data)| match kind {
+        0 | 1 => json!({"type": "text", "text": text}),
+        2 => image(&data, "image/png"),
+        3 => json!({"type": "audio", "data": data, "mimeType": text}),
+        4 => json!({"type": "resource", "resource": {"uri": "x://y", "text": text}}),
+        _ => json!({"type": "resource_link", "uri": text, "name": "n"}),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever comes, what a model gets is within the limits, and pictures are never lost to text.
+    #[test]
+    fn what_a_model_gets_is_within_the_limits(
+        content in prop::collection::vec(any_block(), 0..6),
+        structured in prop::option::of(0_usize..20_000),
+        writable in any::<bool>(),
+    ) {
+        let place = Place::new();
+        if !writable {
+            std::fs::write(place.directory(), "in the way").unwrap();
+        }
+        let mut result = json!({ "content": content });
+        if let Some(chars) = structured {
+            result["structuredContent"] = json!({ "n": "7".repeat(chars) });
+        }
+        let bounds = Bounds { chars: 20_000, tokens: 8_000, raised: false };
+        let bounded = place.bound(&result, bounds);
+        let size = bounded.blocks.iter().fold(Size::default(), |sum, block| match block {
+            Block::Image { width, height, .. } => sum + Size {
+                tokens: super::super::tokens::of_picture(*width, *height),
+                ..Size::default()
+            },
+            other => sum + super::super::pieces::size_of(&other.text()),
+        });
+        prop_assert_eq!(size.tokens, bounded.tokens);
+        prop_assert!(size.chars <= bounds.chars, "{:?}", size);
+        prop_assert!(size.tokens <= bounds.tokens, "{:?}", size);
+        let good = [png(1, 1), png(64, 64)];
+        let sent = content
+            .iter()
+            .filter(|block| block["type"] == "image" && good.iter().any(|data| block["data"] == **data))
+            .count();
+        let shown = bounded.blocks.iter().filter(|block| matches!(block, Block::Image { .. })).count();
+        prop_assert_eq!(sent, shown);
+    }
 }

@@ -83,18 +83,22 @@ impl Group {
             .iter()
             .filter(|piece| piece.is_text() && piece.structured == structured)
             .collect();
-        let block = members.first()?.block;
-        let (text, mime_type) = match members.as_slice() {
+        let first = members.first()?;
+        Some(Self::join(&members, first.block, structured))
+    }
+
+    fn join(members: &[&Piece<'_>], block: usize, structured: bool) -> Self {
+        let (text, mime_type) = match members {
             // One text is a file byte for byte.
             [only] => (only.bare().into_owned(), only.mime_type()),
             several => (join(several), None),
         };
-        Some(Self {
+        Self {
             structured,
             format: Format::of(&text, mime_type),
             text,
             block,
-        })
+        }
     }
 
     fn save(&self, store: &Store, beside: &[SavedFile]) -> Result<SavedFile, SpillError> {
@@ -123,15 +127,20 @@ impl Group {
                 grouped(bounds.tokens)
             )
         };
-        let lines = Lines::count(&self.text);
-        let mut text = format!(
+        format!(
             "{what} is too long to show: {} characters, about {} tokens; the limit is {limit}. \
-             It was saved whole.\n\
-             File: {}\n\
-             Size: {} bytes in {}\n\
-             Format: {}\n",
+             It was saved whole.\n{}",
             grouped(size.chars),
             grouped(size.tokens),
+            self.description(file),
+        )
+    }
+
+    /// The part of a notice that is about the file.
+    fn description(&self, file: &SavedFile) -> String {
+        let lines = Lines::count(&self.text);
+        let mut text = format!(
+            "File: {}\nSize: {} bytes in {}\nFormat: {}\n",
             file.path.display(),
             grouped(self.text.len()),
             match lines.count {
@@ -224,31 +233,25 @@ fn save(
     Ok(result(left, Treatment::Saved { files }))
 }
 
-/// All text of a result in one file, for a result that is cut.
+/// All text of a result in one file, for a result that is cut; with what there is to say about it.
 fn save_text(
     pieces: &[Piece<'_>],
     media: &[SavedFile],
     directory: &Path,
-) -> Result<SavedFile, SpillError> {
+) -> Result<(SavedFile, String), SpillError> {
     let texts: Vec<&Piece<'_>> = pieces.iter().filter(|piece| piece.is_text()).collect();
-    let (text, mime_type) = match texts.as_slice() {
-        [only] => (only.bare().into_owned(), only.mime_type()),
-        several => (join(several), None),
-    };
-    let group = Group {
-        structured: false,
-        format: Format::of(&text, mime_type),
-        text,
-        block: texts.first().map_or(0, |piece| piece.block),
-    };
-    group.save(&Store::open(directory)?, media)
+    let block = texts.first().map_or(0, |piece| piece.block);
+    let group = Group::join(&texts, block, false);
+    let file = group.save(&Store::open(directory)?, media)?;
+    let description = group.description(&file);
+    Ok((file, description))
 }
 
 /// As much of the text as fits beside everything else.
 fn cut(
     pieces: Vec<Piece<'_>>,
     bounds: Bounds,
-    saved: Result<SavedFile, SpillError>,
+    saved: Result<(SavedFile, String), SpillError>,
 ) -> BoundedResult {
     let shown = pieces
         .iter()
@@ -302,10 +305,8 @@ fn cut(
         grouped(of)
     );
     let file = match saved {
-        Ok(file) => {
-            let whole = file.path.display();
-            let bytes = grouped_u64(file.bytes);
-            let _ = write!(notice, " All of it, {bytes} bytes, is in {whole}");
+        Ok((file, description)) => {
+            let _ = write!(notice, " All of it was saved.\n{description}");
             Some(file)
         }
         Err(error) => {
@@ -333,10 +334,6 @@ fn head(text: &str, chars: usize, tokens: usize) -> &str {
 
 /// A number as people read it: `1,234,567`.
 fn grouped(number: usize) -> String {
-    grouped_u64(number as u64)
-}
-
-fn grouped_u64(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

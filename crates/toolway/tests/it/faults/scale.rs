@@ -112,5 +112,5 @@ async fn rel_08_a_hundred_processes_with_bad_ones_among_them() {
 #[tokio::test]
 #[ignore = "takes more than a minute"]
 async fn rel_08_a_hundred_processes_and_one_a_minute_late() {
-    a_hundred_servers(Duration::from_secs(60), Duration::from_secs(90)).await;
+    a_hundred_servers(Duration::from_mins(1), Duration::from_secs(90)).await;
 }

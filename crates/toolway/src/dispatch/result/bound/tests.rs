@@ -329,6 +329,9 @@ fn with_pictures_the_text_is_cut_and_they_stay() {
         })
         .collect();
     assert_eq!(kinds, ["text", "notice", "image"]);
+    let notice = cut.blocks[1].text();
+    assert!(notice.contains("All of it was saved.\nFile: "), "{notice}");
+    assert!(notice.contains("\n  head -c 20000 "), "{notice}");
     assert_eq!(
         std::fs::read_to_string(&file.path).unwrap(),
         format!("{long}\nthe end")

@@ -113,6 +113,8 @@ pub enum By {
     },
     /// A hook.
     Hook {
+        /// What it is called: its program or its tool.
+        hook: String,
         /// Where it stands.
         origin: String,
     },
@@ -226,6 +228,10 @@ impl Record {
                 rule: rule.clone(),
                 origin: origin.to_string(),
             },
+            Grant::Hook { title, origin } => By::Hook {
+                hook: title.clone(),
+                origin: origin.to_string(),
+            },
             Grant::Mode => By::Mode,
             Grant::Typed => By::Typed,
             Grant::Person => By::Person,
@@ -288,7 +294,8 @@ fn refuser(by: &RefusedBy) -> By {
         RefusedBy::Unreadable { origin } => By::Unreadable {
             origin: origin.to_string(),
         },
-        RefusedBy::Hook { origin } => By::Hook {
+        RefusedBy::Hook { origin, title, .. } => By::Hook {
+            hook: title.to_string(),
             origin: origin.to_string(),
         },
         RefusedBy::Person => By::Person,

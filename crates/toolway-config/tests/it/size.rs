@@ -80,12 +80,12 @@ fn sec_01_a_repository_cannot_keep_a_command_busy_or_flood_its_output() {
             entry(&format!(r#""headers": {{{}}}"#, unique(count)))
         }),
         ("a long key", &|count| {
-            entry(&format!(r#""{}": 1"#, "k".repeat(count * 50)))
+            entry(&format!(r#""{}": 1"#, "k".repeat(count * 100)))
         }),
     ];
     for (what, text) in cases {
-        let (little, _) = work_of(&text(10_000));
-        let (much, findings) = work_of(&text(60_000));
+        let (little, _) = work_of(&text(5_000));
+        let (much, findings) = work_of(&text(30_000));
         // Six times as much is six times the work, and thirty-six times where it grows as the
         // square.
         let ratio = much.as_secs_f64() / little.as_secs_f64().max(0.001);

@@ -1,7 +1,7 @@
 //! What a server says in the middle of a session: that a login is wanted, that a resource changed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
@@ -62,6 +62,49 @@ async fn a_login_that_does_not_hold_any_more_is_shown_as_needs_auth() {
         let state = host.reconnect("web").await.expect("a known server");
         assert!(matches!(state, ConnectionState::Connected(_)), "{state:?}");
         echo(&host, "web", "x").await.expect("logged in again");
+        host.shutdown().await;
+    }
+}
+
+/// Neither the calls of many nor the host itself make a storm of a refusal: every call asks once,
+/// and the connection is tried once for all of them.
+#[tokio::test]
+async fn rel_26_a_login_that_is_refused_to_everybody_is_no_storm() {
+    const CALLS: usize = 50;
+    for (status, challenge) in [
+        (StatusCode::UNAUTHORIZED, "Bearer error=\"invalid_token\""),
+        (
+            StatusCode::FORBIDDEN,
+            "Bearer error=\"insufficient_scope\", scope=\"more\"",
+        ),
+    ] {
+        let refusing = Arc::new(AtomicBool::new(false));
+        let refusals = Arc::new(AtomicUsize::new(0));
+        let (seen, counted) = (Arc::clone(&refusing), Arc::clone(&refusals));
+        let server = Server::start(move |message, _| {
+            if seen.load(Ordering::SeqCst) {
+                counted.fetch_add(1, Ordering::SeqCst);
+                return (status, [("www-authenticate", challenge)]).into_response();
+            }
+            reply(message, modern(message))
+        })
+        .await;
+        let home = Home::new();
+        let host = server.host(&home).await;
+        echo(&host, "web", "x").await.expect("logged in");
+        refusing.store(true, Ordering::SeqCst);
+        for _ in 0..2 {
+            let calls = (0..CALLS).map(|_| echo(&host, "web", "x"));
+            for refused in futures_util::future::join_all(calls).await {
+                assert!(
+                    matches!(refused, Err(CallError::NeedsAuth { .. })),
+                    "{refused:?}"
+                );
+            }
+        }
+        // Its lists, its subscription and the one attempt to connect anew may have asked too.
+        let refusals = refusals.load(Ordering::SeqCst);
+        assert!(refusals <= 2 * CALLS + 10, "{refusals} requests");
         host.shutdown().await;
     }
 }

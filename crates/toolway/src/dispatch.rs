@@ -78,9 +78,12 @@ impl Dispatch<'_> {
         entry.granted(call.grant());
         let mut after = hooks::After::of(&call, self);
         let answer = send::send(call, self.lines, &options, self.limits).await;
+        let unfit = answer.as_ref().ok().and_then(validate::structured);
         let answer = after.look(answer).await?;
         let outcome = result::finish(answer, self.output_dir).await;
-        after.conclude(outcome).await
+        let mut outcome = after.conclude(outcome).await?;
+        outcome.warnings.extend(unfit);
+        Ok(outcome)
     }
 
     /// A tool can be unknown because its server is not connected; then that is the news.

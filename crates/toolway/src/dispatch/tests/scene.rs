@@ -73,6 +73,7 @@ pub(in super::super) struct Scene {
     owner: RunnerOwner,
     pub(in super::super) prompter: Option<Box<dyn Prompter>>,
     pub(in super::super) output: tempfile::TempDir,
+    promised: Value,
 }
 
 struct OneLine(Arc<ScriptedLine>);
@@ -141,7 +142,14 @@ impl Scene {
             owner: runner(Vec::new()),
             prompter: None,
             output: tempfile::tempdir().unwrap(),
+            promised: json!({}),
         }
+    }
+
+    /// The tool `promise` has this output schema.
+    pub(in super::super) fn promising(mut self, schema: Value) -> Self {
+        self.promised = schema;
+        self
     }
 
     pub(in super::super) fn permissions(mut self, settings_value: &Value) -> Self {
@@ -205,6 +213,7 @@ impl Scene {
             {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}}},
             {"name": "guard", "inputSchema": {"type": "object"}},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
+            {"name": "promise", "inputSchema": {}, "outputSchema": self.promised},
         ]});
         let tools = view::tools(&to_raw_value(&list).unwrap()).unwrap().items;
         let server = ServerName::new("s").unwrap();

@@ -11,6 +11,7 @@ use toolway_wire::view::{self, ResultType};
 use super::send::RawResult;
 use crate::call::{CallError, SavedFile, ToolOutcome};
 
+pub(crate) mod contents;
 mod media;
 mod spill;
 

@@ -124,30 +124,30 @@ async fn sec_36_an_output_schema_is_never_fetched() {
 #[tokio::test]
 async fn sec_30_no_schema_and_content_together_can_hang_a_call() {
     let begun = Instant::now();
-    let keys: Map<String, Value> = (0..100_000).map(|n| (format!("{n:x}"), json!(1))).collect();
+    let keys: Map<String, Value> = (0..30_000).map(|n| (format!("{n:x}"), json!(1))).collect();
     let patterns: Map<String, Value> = (0..900)
         .map(|n| (format!("(a|b|c|{n})*z$"), json!(true)))
         .collect();
     let choices: Vec<String> = (0..1_900).map(|n| format!("choice-{n}")).collect();
     let names: Vec<String> = (0..1_900).map(|n| format!("n{n}")).collect();
-    let long = "a".repeat(3_000_000);
+    let long = "a".repeat(1_000_000);
     let twice = json!({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]});
     let deep = (0..50).fold(json!([]), |inner, _| json!([inner]));
     for (schema, content) in [
         (json!({"patternProperties": patterns}), Value::Object(keys)),
         (
             json!({"items": {"enum": choices}}),
-            json!(vec!["choice-9999"; 200_000]),
+            json!(vec!["choice-9999"; 60_000]),
         ),
         (
             json!({"items": {"required": names}}),
-            json!(vec![json!({}); 400_000]),
+            json!(vec![json!({}); 60_000]),
         ),
         (json!({"pattern": "^(.?.?.?.?.?){200}b$"}), json!(long)),
         (json!({"pattern": "(.*a.{60}b){20}c"}), json!(long)),
         (
             json!({"uniqueItems": true}),
-            json!((0..300_000).collect::<Vec<u32>>()),
+            json!((0..100_000).collect::<Vec<u32>>()),
         ),
         (twice, deep),
     ] {

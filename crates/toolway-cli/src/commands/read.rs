@@ -5,6 +5,7 @@
 
 mod target;
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -180,7 +181,7 @@ async fn show(
     for (index, part) in parts.iter().enumerate() {
         if parts.len() > 1 {
             let uri = Untrusted::new(&part.uri);
-            text.push_str(&format!("<{}>\n", uri.line()));
+            let _ = writeln!(text, "<{}>", uri.line());
         }
         match &part.body {
             ResourceBody::Text(words) => {
@@ -191,12 +192,10 @@ async fn show(
                 }
             }
             ResourceBody::Blob(_) => match saved.iter().find(|file| file.block == index) {
-                Some(file) => text.push_str(&format!(
-                    "[{}, {} bytes: {}]\n",
-                    file.mime_type,
-                    file.bytes,
-                    file.path.display()
-                )),
+                Some(file) => {
+                    let path = file.path.display();
+                    let _ = writeln!(text, "[{}, {} bytes: {path}]", file.mime_type, file.bytes);
+                }
                 None => text.push_str("[binary content that could not be saved]\n"),
             },
         }

@@ -46,6 +46,8 @@ pub(crate) enum Answer {
 #[derive(Debug, Clone, Default)]
 struct Wish {
     holders: usize,
+    /// Grows when it is asked for again after a refusal.
+    round: u64,
     answer: watch::Sender<Answer>,
 }
 
@@ -69,13 +71,10 @@ impl Interests {
             let wish = wishes.entry(uri.to_owned()).or_default();
             wish.holders += 1;
             // A refusal is an answer to those who asked then.
-            wish.answer.send_if_modified(|answer| {
-                let stale = matches!(answer, Answer::NotOffered | Answer::Refused(_));
-                if stale {
-                    *answer = Answer::Awaited;
-                }
-                stale
-            });
+            if wish.is_turned_down() {
+                wish.round += 1;
+                wish.answer.send_replace(Answer::Awaited);
+            }
             answer = Some(wish.answer.subscribe());
         });
         Interest {
@@ -156,7 +155,12 @@ impl Connection {
                 subscribed.remove(&uri);
             }
             for (uri, wish) in &wanted {
-                if subscribed.contains(uri) || wish.is_turned_down() {
+                if subscribed.contains(uri) {
+                    // Let go and asked for again before anybody looked.
+                    wish.answer.send_replace(Answer::Granted);
+                    continue;
+                }
+                if wish.is_turned_down() {
                     continue;
                 }
                 if !offered {
@@ -223,7 +227,7 @@ impl Connection {
                         }
                     }
                 }
-                std::future::pending().await
+                std::future::pending::<()>().await;
             };
             let end = tokio::select! {
                 end = listening => end,
@@ -250,17 +254,14 @@ impl Connection {
                     None
                 }
             };
-            match turned_down {
-                Some(answer) => {
-                    failures = 0;
-                    for uri in uris {
-                        wanted[uri].answer.send_replace(answer.clone());
-                    }
+            if let Some(answer) = turned_down {
+                failures = 0;
+                for uri in uris {
+                    wanted[uri].answer.send_replace(answer.clone());
                 }
-                None => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
+            } else {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }
     }
@@ -281,15 +282,14 @@ async fn others(
     wanted: &Wishes,
 ) -> Result<(), watch::error::RecvError> {
     let moved = |wishes: &Wishes| {
-        let still = |(uri, wish): (&String, &Wish)| {
-            let known = wanted.get(uri);
-            // Asked for again after a refusal, or by somebody else after everybody had left.
-            known.is_some_and(|known| {
-                known.answer.same_channel(&wish.answer)
-                    && (!known.is_turned_down() || wish.is_turned_down())
+        let asked_for = |(uri, wish): (&String, &Wish)| {
+            wanted.get(uri).is_some_and(|known| {
+                known.round == wish.round && known.answer.same_channel(&wish.answer)
             })
         };
-        wishes.len() != wanted.len() || !wishes.iter().all(still)
+        let still_wanted =
+            |(uri, wish): (&String, &Wish)| wish.is_turned_down() || wishes.contains_key(uri);
+        !wishes.iter().all(asked_for) || !wanted.iter().all(still_wanted)
     };
     wishes.wait_for(|wishes| moved(wishes)).await.map(drop)
 }

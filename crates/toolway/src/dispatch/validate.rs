@@ -236,11 +236,10 @@ fn alternatives(path: &str, context: &[Vec<ValidationError<'static>>]) -> String
     }
     let more = expectations.len().saturating_sub(MAX_ALTERNATIVES);
     expectations.truncate(MAX_ALTERNATIVES);
-    let mut text = format!("fits no alternative: {}", expectations.join(", or "));
     if more > 0 {
-        text.push_str(&format!(", or {more} more"));
+        expectations.push(format!("{more} more"));
     }
-    text
+    format!("fits no alternative: {}", expectations.join(", or "))
 }
 
 /// How large a value is.

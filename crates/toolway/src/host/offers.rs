@@ -122,7 +122,7 @@ impl Host {
         }
         let raw = self.fetch(server, name, method::COMPLETION_COMPLETE, &params);
         let found =
-            view::completion(&*raw.await?).map_err(|error| malformed(server, name, &error))?;
+            view::completion(&raw.await?).map_err(|error| malformed(server, name, &error))?;
         Ok(Suggestions {
             values: found.values.into_iter().map(Untrusted::new).collect(),
             total: found.total,

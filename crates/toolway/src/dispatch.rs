@@ -49,6 +49,8 @@ pub struct Dispatch<'a> {
     pub limits: send::GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
+    /// The most tokens of a result that a model gets.
+    pub max_output_tokens: usize,
 }
 
 impl Dispatch<'_> {
@@ -80,7 +82,11 @@ impl Dispatch<'_> {
         let answer = send::send(call, self.lines, &options, self.limits).await;
         let unfit = answer.as_ref().ok().and_then(validate::structured);
         let answer = after.look(answer).await?;
-        let outcome = result::finish(answer, self.output_dir).await;
+        let place = result::Place {
+            output_dir: self.output_dir,
+            max_tokens: self.max_output_tokens,
+        };
+        let outcome = result::finish(answer, &options.delivery, place).await;
         let mut outcome = after.conclude(outcome).await?;
         outcome.warnings.extend(unfit);
         Ok(outcome)

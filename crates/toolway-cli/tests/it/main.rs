@@ -25,6 +25,7 @@ mod offers;
 mod peers;
 mod processes;
 mod reliability;
+mod results;
 mod scale;
 mod security;
 mod shield;

@@ -7,6 +7,7 @@ mod embedded;
 mod listening;
 mod offers;
 mod remote;
+mod results;
 
 use std::process::Command;
 

@@ -10,6 +10,7 @@ use toolway_wire::view::{ResourceBody, ResourceContents};
 use super::media::{self, Kind, MAX_MEDIA, Media};
 use super::spill;
 use crate::call::SavedFile;
+use crate::tasks;
 
 /// The bytes of one part; what is wrong with it otherwise.
 pub(crate) fn bytes(part: &ResourceContents) -> Result<Vec<u8>, String> {
@@ -53,7 +54,7 @@ pub(crate) async fn save(
     }
     let directory = output_dir.to_owned();
     // Writing can take long; it must not hold up the others on this thread.
-    let work = tokio::task::spawn_blocking(move || spill::save_all(&directory, &media));
+    let work = tasks::blocking("resource", move || spill::save_all(&directory, &media));
     match work.await {
         Ok((saved, failures)) => {
             warnings.extend(failures);

@@ -139,28 +139,25 @@ fn admitted(plan: &Plan, name: &str) -> Option<ServerName> {
 
 fn prompt_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
     let first = before.first()?;
-    let (server, prompt, arguments) = match admitted(plan, first) {
-        Some(server) => match before.get(1) {
-            Some(prompt) => (server, prompt.clone(), &before[2..]),
-            None => {
-                return Some(Unfinished {
-                    server,
-                    wanted: Wish::PromptName,
-                });
-            }
-        },
-        None => {
-            let rest = first.strip_prefix("mcp__")?;
-            let owner = plan
-                .admitted()
-                .map(|(server, _)| &server.name)
-                .filter(|name| {
-                    rest.strip_prefix(name.normalized().as_str())
-                        .is_some_and(|rest| rest.starts_with("__"))
-                });
-            let server = owner.max_by_key(|name| name.as_str().len())?.clone();
-            (server, first.clone(), &before[1..])
-        }
+    let (server, prompt, arguments) = if let Some(server) = admitted(plan, first) {
+        let Some(prompt) = before.get(1) else {
+            return Some(Unfinished {
+                server,
+                wanted: Wish::PromptName,
+            });
+        };
+        (server, prompt.clone(), &before[2..])
+    } else {
+        let rest = first.strip_prefix("mcp__")?;
+        let owner = plan
+            .admitted()
+            .map(|(server, _)| &server.name)
+            .filter(|name| {
+                rest.strip_prefix(name.normalized().as_str())
+                    .is_some_and(|rest| rest.starts_with("__"))
+            });
+        let server = owner.max_by_key(|name| name.as_str().len())?.clone();
+        (server, first.clone(), &before[1..])
     };
     Some(Unfinished {
         server,

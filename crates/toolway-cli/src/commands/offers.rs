@@ -44,15 +44,12 @@ impl Servers {
             });
         }
         let plan = context.plan().clone();
-        let only = match server {
-            Some(name) => {
-                require_flags_only(&plan)?;
-                Some(require_admitted(context, &plan, name)?)
-            }
-            None => {
-                context.require_flags(&plan)?;
-                None
-            }
+        let only = if let Some(name) = server {
+            require_flags_only(&plan)?;
+            Some(require_admitted(context, &plan, name)?)
+        } else {
+            context.require_flags(&plan)?;
+            None
         };
         Ok(Self {
             plan,

@@ -168,7 +168,7 @@ async fn list(
 async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> Row {
     let files = match skill.files() {
         SkillFiles::Listed(files) => Some(files.len()),
-        _ => None,
+        SkillFiles::Dynamic => None,
     };
     // Without digests nothing can be verified, and nothing is read to find that out.
     let loaded = if verify || files.is_none() {

@@ -7,8 +7,9 @@ use clap::{Args, Parser, Subcommand};
 use toolway_config::Flags;
 
 use crate::commands::{
-    add, add_json, approve, audit, call, completions, demo, doctor, explain, generate_docs, get,
-    import, list, logs, man, reconnect, remove, switch, tools,
+    add, add_json, approve, audit, call, complete, completions, demo, doctor, explain,
+    generate_docs, get, import, list, logs, man, prompt, prompts, read, reconnect, remove,
+    resources, skills, switch, tools,
 };
 use crate::exit;
 
@@ -110,12 +111,21 @@ pub(crate) enum Command {
     Reconnect(reconnect::ReconnectArgs),
     Tools(tools::ToolsArgs),
     Call(call::CallArgs),
+    Resources(resources::ResourcesArgs),
+    Read(read::ReadArgs),
+    Prompts(prompts::PromptsArgs),
+    Prompt(prompt::PromptArgs),
+    Skills(skills::SkillsArgs),
+    Skill(skills::SkillArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Demo(demo::DemoArgs),
     /// The demo's server as a stdio child.
     #[command(hide = true)]
     DemoServer(demo::DemoServerArgs),
+    /// What could come next on a command line, for shells.
+    #[command(hide = true, name = "__complete")]
+    Complete(complete::CompleteArgs),
     /// Writes the reference documentation.
     #[command(hide = true)]
     GenerateDocs(generate_docs::GenerateDocsArgs),

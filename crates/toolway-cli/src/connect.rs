@@ -30,9 +30,24 @@ pub(crate) enum Wanted {
 /// Starts a host on a plan, runs `work` on it, and stops it.
 pub(crate) fn with_host<T>(
     context: &Context,
+    plan: Plan,
+    wanted: Wanted,
+    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+) -> Result<T, Report> {
+    with_host_until(context, plan, wanted, work, || {
+        Err(interrupted(
+            "every server that was started has been stopped",
+        ))
+    })
+}
+
+/// As [`with_host`], for work without an end of its own: `told` says what it means to be told.
+pub(crate) fn with_host_until<T>(
+    context: &Context,
     mut plan: Plan,
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+    told: impl FnOnce() -> Result<T, Report>,
 ) -> Result<T, Report> {
     if let Wanted::Only(name) = wanted {
         // The others have no part in this run, so the live view does not speak of them either.
@@ -47,7 +62,7 @@ pub(crate) fn with_host<T>(
         let host = Host::start(plan, options);
         let outcome = tokio::select! {
             outcome = work(&host) => outcome,
-            () = signals.next() => Err(interrupted("every server that was started has been stopped")),
+            () = signals.next() => told(),
         };
         end(host, &mut signals).await?;
         outcome

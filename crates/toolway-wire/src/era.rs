@@ -58,6 +58,12 @@ pub mod method {
     pub const RESOURCE_TEMPLATES_LIST: &str = "resources/templates/list";
     /// Read a resource.
     pub const RESOURCES_READ: &str = "resources/read";
+    /// Asks to hear when a resource changes (legacy era).
+    pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
+    /// Ends that (legacy era).
+    pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
+    /// Asks for values of an argument.
+    pub const COMPLETION_COMPLETE: &str = "completion/complete";
     /// The prompts.
     pub const PROMPTS_LIST: &str = "prompts/list";
     /// Render a prompt.

@@ -3,6 +3,7 @@
 //! Owns what every list has in common: a page, its faults, its cursor. One malformed item is an
 //! [`ItemFault`], never the loss of the list; only a result that is not a list at all is an error.
 
+pub mod completion;
 pub mod content;
 pub mod elicit;
 pub(crate) mod lenient;
@@ -16,6 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::members::Members;
 
+pub use completion::{Completion, completion};
 pub use content::{Content, ResourceBody, ResultType, ToolResult, tool_result};
 pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, prompt_result, prompts};
 pub use resource::{

@@ -7,7 +7,7 @@
 //! try again), `line.rs` (how calls
 //! reach the session), `source.rs` (where the channel comes from), `lists.rs` (what the server
 //! offers), `follow.rs` (when that is fetched again), `era_memory.rs` (which era it spoke last
-//! time), `clock.rs` (whether the machine slept).
+//! time), `clock.rs` (whether the machine slept), `interest.rs` (resources that are followed).
 //! Does not own the picture that others see: reports go to the supervisor.
 //!
 //! Invariants: the time limit covers opening, greeting and listing together; what an attempt
@@ -34,6 +34,7 @@ use self::course::Course;
 pub(crate) use self::era_memory::EraMemory;
 pub use self::era_memory::forget_era;
 use self::follow::Follower;
+pub(crate) use self::interest::{Answer, Interest, Interests};
 use self::keep::Loss;
 use self::line::Standing;
 pub(crate) use self::lists::Lists;
@@ -51,6 +52,7 @@ pub(crate) mod clock;
 mod course;
 mod era_memory;
 mod follow;
+mod interest;
 mod keep;
 pub(crate) mod line;
 mod lists;
@@ -83,6 +85,8 @@ pub(crate) struct Context {
     pub journal: Option<Journal>,
     /// How many bugs of ours, or of the embedding program, ended a connection.
     pub panics: Arc<AtomicU64>,
+    /// Which resources somebody wants to hear of.
+    pub interests: Arc<Interests>,
 }
 
 impl Context {

@@ -80,13 +80,16 @@ impl Dispatch<'_> {
         entry.granted(call.grant());
         let mut after = hooks::After::of(&call, self);
         let answer = send::send(call, self.lines, &options, self.limits).await;
+        let unfit = answer.as_ref().ok().and_then(validate::structured);
         let answer = after.look(answer).await?;
         let place = result::Place {
             output_dir: self.output_dir,
             max_tokens: self.max_output_tokens,
         };
         let outcome = result::finish(answer, &options.delivery, place).await;
-        after.conclude(outcome).await
+        let mut outcome = after.conclude(outcome).await?;
+        outcome.warnings.extend(unfit);
+        Ok(outcome)
     }
 
     /// A tool can be unknown because its server is not connected; then that is the news.

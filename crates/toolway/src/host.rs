@@ -2,7 +2,8 @@
 //!
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
-//! decides), `offers.rs` (resources and prompts). What a host does with skills is `skills.rs`.
+//! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change). What a
+//! host does with skills is `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with
@@ -20,13 +21,14 @@ use toolway_transport::client::Client;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::{ConnectionState, ServerName, Untrusted};
 
-pub use self::offers::{PromptOutcome, ResourceOutcome};
+pub use self::following::{ResourceSubscription, SubscribeError};
+pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use crate::audit::{Audit, Entry};
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
-use crate::connection::{self, Context, EraMemory, InProcessServer};
+use crate::connection::{self, Context, EraMemory, InProcessServer, Interests};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::RunnerOwner;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
@@ -37,6 +39,7 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor};
 use crate::tasks::{self, Task};
 
+mod following;
 mod offers;
 mod options;
 
@@ -56,6 +59,7 @@ pub struct Host {
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
     keeper: Keeper,
+    interests: Arc<Interests>,
     supervisor: Task<()>,
 }
 
@@ -79,6 +83,7 @@ impl Host {
             options.output_dir.clone(),
             Arc::clone(&settings),
         );
+        let interests = Arc::new(Interests::default());
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
@@ -97,6 +102,7 @@ impl Host {
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
+            interests: Arc::clone(&interests),
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
@@ -124,6 +130,7 @@ impl Host {
             roots,
             stop,
             keeper,
+            interests,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }

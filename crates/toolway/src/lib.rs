@@ -45,6 +45,7 @@ pub mod skills;
 pub mod snapshot;
 mod supervisor;
 mod tasks;
+pub mod template;
 pub mod watch;
 
 pub use audit::Audit;
@@ -60,11 +61,15 @@ pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, Libr
 pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
-pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
+pub use host::{
+    CompletionReference, Host, HostOptions, PromptOutcome, ResourceOutcome, ResourceSubscription,
+    SubscribeError, Suggestions,
+};
 pub use journal::{Journal, JournalWriter};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
+pub use template::{TemplateError, UriTemplate};
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;
 /// How remote servers are reached: proxies and certificates.

@@ -279,6 +279,11 @@ impl Session {
         self.0.correlator.reception()
     }
 
+    /// Lets the next read of this resource go to the server, whatever was read before.
+    pub(crate) fn forget_resource(&self, uri: &str) {
+        self.reception().freshness().forget_resource(uri);
+    }
+
     /// Has a list fetched again as if the server had said that it changed.
     fn suspect(&self, list: List) {
         self.0.correlator.suspect(list);

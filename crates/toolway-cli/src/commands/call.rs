@@ -351,7 +351,11 @@ fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
 }
 
 /// The server an exposed name belongs to: the one whose normalised name it carries.
-fn find_by_exposed(context: &Context, plan: &Plan, exposed: &str) -> Result<ServerName, Report> {
+pub(crate) fn find_by_exposed(
+    context: &Context,
+    plan: &Plan,
+    exposed: &str,
+) -> Result<ServerName, Report> {
     let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
     let mut names: Vec<&ServerName> = plan
         .servers

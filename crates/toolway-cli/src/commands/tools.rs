@@ -162,7 +162,7 @@ fn cells(tool: &CatalogTool) -> Vec<String> {
 }
 
 /// Asked for one server: its failure is the command's failure.
-fn require_connected(
+pub(crate) fn require_connected(
     snapshot: &HostSnapshot,
     name: &str,
     typed: Option<&Typed>,
@@ -194,7 +194,7 @@ fn require_connected(
 }
 
 /// Asked for all: those that are missing are named, and the rest is shown.
-fn say_missing(context: &Context, snapshot: &HostSnapshot) {
+pub(crate) fn say_missing(context: &Context, snapshot: &HostSnapshot) {
     for server in &snapshot.servers {
         match &server.state {
             ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } => {

@@ -1,47 +1,26 @@
 //! What a person meets in a day's work: slow tools, servers that are down, typing errors.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::net::TcpListener;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 use toolway_testkit::{Script, ScriptedServer, TempHome};
 
-use crate::support::{command, home_with, servers, toolway};
+use crate::support::{command, home_with, servers, shown_on, terminal, toolway};
 
 /// Runs `toolway` with stderr on a terminal; gives what the terminal got, escapes and all.
 fn on_a_terminal(home: &TempHome, words: &[&str]) -> String {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap();
-    let theirs = File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
+    let (ours, theirs) = terminal();
     let mut child = command(home, words)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(theirs)
         .spawn()
         .unwrap();
-    // The command kept a copy of the terminal until it was dropped: now only the child has one,
-    // and reading ends with it.
-    let mut shown = Vec::new();
-    let ended = File::from(ours).read_to_end(&mut shown);
-    assert!(
-        ended
-            .as_ref()
-            .is_err_and(|error| error.raw_os_error() == Some(5))
-            || ended.is_ok(),
-        "{ended:?}"
-    );
+    let shown = shown_on(ours);
     child.wait().unwrap();
-    String::from_utf8(shown).unwrap()
+    shown
 }
 
 #[test]

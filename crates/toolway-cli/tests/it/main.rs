@@ -21,6 +21,7 @@ mod logs;
 mod managed;
 mod managing;
 mod network;
+mod offers;
 mod peers;
 mod processes;
 mod reliability;

@@ -5,6 +5,7 @@
 
 mod embedded;
 mod listening;
+mod offers;
 mod remote;
 mod results;
 

@@ -1,7 +1,10 @@
-//! A home with a `toolway` in it.
+//! A home with a `toolway` in it, and terminals.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::process::Command;
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
 
@@ -36,4 +39,33 @@ pub(crate) fn home_with(script: Script) -> TempHome {
     let home = TempHome::new();
     home.write_settings(servers(&[("chaos", ScriptedServer::new(script).entry())]));
     home
+}
+
+/// A terminal: our end of it and a child's.
+pub(crate) fn terminal() -> (File, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let theirs = File::options()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    (File::from(ours), theirs)
+}
+
+/// What a terminal got, escapes and all. The command that was given the other end must be gone:
+/// only then does the child alone have it, and reading ends with the child.
+pub(crate) fn shown_on(mut ours: File) -> String {
+    let mut shown = Vec::new();
+    let ended = ours.read_to_end(&mut shown);
+    assert!(
+        ended
+            .as_ref()
+            .is_err_and(|error| error.raw_os_error() == Some(5))
+            || ended.is_ok(),
+        "{ended:?}"
+    );
+    String::from_utf8(shown).unwrap()
 }

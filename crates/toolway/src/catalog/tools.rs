@@ -50,6 +50,8 @@ pub struct CatalogTool {
     received: view::Tool,
     /// Compiled on first use, and kept as long as this catalogue.
     checker: OnceLock<Checker>,
+    /// The same for what it gives.
+    output_checker: OnceLock<Checker>,
 }
 
 impl CatalogTool {
@@ -62,6 +64,13 @@ impl CatalogTool {
     pub(crate) fn checker(&self) -> &Checker {
         self.checker
             .get_or_init(|| Checker::compile(&self.input_schema))
+    }
+
+    /// What checks structured content, where the server says what it gives.
+    pub(crate) fn output_checker(&self) -> Option<&Checker> {
+        let schema = self.output_schema.as_deref()?;
+        let checker = self.output_checker.get_or_init(|| Checker::compile(schema));
+        Some(checker)
     }
 }
 
@@ -205,5 +214,6 @@ fn admit_one(
         shown,
         received: tool,
         checker: OnceLock::new(),
+        output_checker: OnceLock::new(),
     })
 }

@@ -65,6 +65,7 @@ impl Connection {
             self.context.connect_timeout,
         );
         let mut following = pin!(self.follow(follower).fuse());
+        let mut attending = pin!(self.attend(&standing).fuse());
         loop {
             let order = tokio::select! {
                 () = self.stop.cancelled() => return Event::Ended,
@@ -75,6 +76,7 @@ impl Connection {
                 reason = session.closed() => return ended(session, &reason),
                 doubt = standing.doubted() => return doubted(&standing, doubt),
                 () = &mut following, if !following.is_terminated() => continue,
+                () = &mut attending, if !attending.is_terminated() => continue,
                 // Never closed while the session is held; what a slow reader missed is missed.
                 news = updates.recv() => {
                     if let Ok(uri) = news {

@@ -163,6 +163,14 @@ impl Standing {
                 }
                 None => SendError::Closed(CloseReason::Asked),
             },
+            error => SendError::from(error),
+        }
+    }
+}
+
+impl From<RequestError> for SendError {
+    fn from(error: RequestError) -> Self {
+        match error {
             RequestError::TimedOut => SendError::TimedOut,
             RequestError::Closed(reason) => SendError::Closed(reason),
             RequestError::Rpc(error) => SendError::Rpc(error),

@@ -20,6 +20,7 @@ use media::Decoded;
 
 mod bound;
 mod bounds;
+pub(crate) mod contents;
 mod format;
 mod media;
 pub mod outline;

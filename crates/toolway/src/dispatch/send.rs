@@ -17,6 +17,7 @@ use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
+use crate::catalog::CatalogTool;
 use crate::error::{about_certificate, closed_for_login, wants_login};
 
 /// An open way to one server: a session, as far as a call is concerned.
@@ -121,6 +122,10 @@ pub struct RawResult {
 }
 
 impl RawResult {
+    pub(super) fn tool(&self) -> &CatalogTool {
+        self.call.tool()
+    }
+
     pub(super) fn result(&self) -> &RawValue {
         &self.result
     }

@@ -15,6 +15,7 @@ use super::*;
 use crate::call::{Answer, Consent, Oversize, Question, RefusedBy};
 
 pub(super) mod scene;
+mod structured;
 
 fn typed() -> CallOptions {
     CallOptions::new(Consent::Typed)

@@ -1,7 +1,7 @@
-//! Validate: do the arguments fit the tool's schema.
+//! Validate: do the arguments fit the tool's schema, and the answer what was promised.
 //!
-//! Owns the bounds on arguments and the check against the schema. The schema is a stranger's
-//! program: it is never fetched from anywhere, its patterns run in linear time, and one that
+//! Owns the bounds on arguments and the check against a schema (that of answers is in
+//! `validate/structured.rs`). The schema is a stranger's program: it is never fetched from anywhere, its patterns run in linear time, and one that
 //! could take unbounded work is not run (see `validate/weight.rs`).
 //!
 //! A schema that cannot be used — broken, an unknown dialect, a reference to elsewhere — does not
@@ -18,9 +18,12 @@ use super::resolve::ResolvedCall;
 use crate::call::{CallError, Oversize, Problem};
 use crate::catalog::CatalogTool;
 
+mod structured;
 #[cfg(test)]
 mod tests;
 mod weight;
+
+pub(super) use structured::structured;
 
 /// The largest arguments, in bytes of JSON: the request body that peers take.
 pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
@@ -28,6 +31,8 @@ pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 pub const MAX_ARGUMENT_DEPTH: usize = 60;
 /// The most problems told at once.
 const MAX_PROBLEMS: usize = 16;
+/// The most alternatives of which it is told what they expected.
+const MAX_ALTERNATIVES: usize = 4;
 /// The longest message of one problem, in characters: it may quote the arguments.
 const MAX_MESSAGE: usize = 300;
 /// The most memory one pattern of a schema may take.
@@ -123,7 +128,7 @@ fn check(call: &mut ResolvedCall) -> Result<Option<String>, CallError> {
     }
 }
 
-/// What is to be said about arguments.
+/// What is to be said about a value.
 pub(crate) enum Verdict {
     /// They fit.
     Fits,
@@ -147,17 +152,17 @@ impl Checker {
         }
     }
 
-    /// Checks arguments of this size.
-    pub(crate) fn check(&self, arguments: &Value, size: Size) -> Verdict {
+    /// Checks a value of this size.
+    pub(crate) fn check(&self, value: &Value, size: Size) -> Verdict {
         let (validator, weight) = match &self.compiled {
             Ok(compiled) => compiled,
             Err(why) => return Verdict::Unchecked(why.clone()),
         };
         if weight.work(size) > weight::MAX_WORK {
-            return Verdict::Unchecked("would take too much work for these arguments".to_owned());
+            return Verdict::Unchecked("would take too much work for this value".to_owned());
         }
         let mut problems = Vec::new();
-        for error in validator.iter_errors(arguments).take(MAX_PROBLEMS) {
+        for error in validator.iter_errors(value).take(MAX_PROBLEMS) {
             if let ValidationErrorKind::BacktrackLimitExceeded { .. }
             | ValidationErrorKind::RegexEngineFailure { .. } = error.kind()
             {
@@ -178,7 +183,7 @@ fn compile(schema: &RawValue) -> Result<(Validator, weight::Weight), String> {
         serde_json::from_str(schema.get()).map_err(|error| format!("cannot be read: {error}"))?;
     let weight = weight::weigh(&schema).map_err(|why| why.to_string())?;
     if weight.work(Size::default()) > weight::MAX_WORK {
-        return Err("would take too much work for any arguments".to_owned());
+        return Err("would take too much work for any value".to_owned());
     }
     let validator = jsonschema::options()
         .offline()
@@ -201,6 +206,9 @@ fn explain(error: &ValidationError<'_>) -> Problem {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             format!("`{}` does not belong here", unexpected.join("`, `"))
         }
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            alternatives(&path, context)
+        }
         // The library quotes the whole value; what was expected says more than what was given.
         _ => error.masked().to_string(),
     };
@@ -210,7 +218,31 @@ fn explain(error: &ValidationError<'_>) -> Problem {
     }
 }
 
-/// How large arguments are.
+/// What each alternative expected, because that none fits says nothing about how to mend it.
+fn alternatives(path: &str, context: &[Vec<ValidationError<'static>>]) -> String {
+    let mut expectations: Vec<String> = Vec::new();
+    for branch in context.iter().filter_map(|branch| branch.first()) {
+        let Problem {
+            path: deeper,
+            message,
+        } = explain(branch);
+        let expectation = match deeper.strip_prefix(path) {
+            Some(rest) if !rest.is_empty() => format!("`{rest}`: {message}"),
+            _ => message,
+        };
+        if !expectations.contains(&expectation) {
+            expectations.push(expectation);
+        }
+    }
+    let more = expectations.len().saturating_sub(MAX_ALTERNATIVES);
+    expectations.truncate(MAX_ALTERNATIVES);
+    if more > 0 {
+        expectations.push(format!("{more} more"));
+    }
+    format!("fits no alternative: {}", expectations.join(", or "))
+}
+
+/// How large a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Size {
     /// At least so many bytes of JSON.
@@ -226,6 +258,18 @@ impl Size {
         let mut size = Size::default();
         size.add_object(arguments, 1);
         size
+    }
+
+    /// Of any value; counting stops past the limits.
+    pub(crate) fn of_value(value: &Value) -> Self {
+        let mut size = Size::default();
+        size.add(value, 1);
+        size
+    }
+
+    /// Whether counting stopped.
+    fn is_past_limits(self) -> bool {
+        self.bytes > MAX_ARGUMENT_BYTES || self.depth > MAX_ARGUMENT_DEPTH
     }
 
     fn add_object(&mut self, members: &Map<String, Value>, depth: usize) {

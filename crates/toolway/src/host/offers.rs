@@ -1,18 +1,21 @@
-//! Reading a resource and rendering a prompt.
+//! Reading a resource, rendering a prompt, and completing what either takes.
 //!
-//! Owns the two requests and their results. What there is to read and to render stands in the
-//! catalogue. No permission is asked: the embedding program does this of its own accord, and
-//! nothing here runs a tool.
+//! Owns the requests and their results. What there is to read and to render stands in the
+//! catalogue; hearing that a resource changed is `following.rs`. No permission is asked: the
+//! embedding program does this of its own accord, and nothing here runs a tool.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::view;
 
 use super::Host;
-use crate::call::{CallError, CallOptions, Consent, ToolTarget};
+use crate::call::{CallError, CallOptions, Consent, SavedFile, ToolTarget};
+use crate::dispatch::result::contents;
 use crate::dispatch::send::{self, Lines};
 
 /// What a resource holds.
@@ -22,6 +25,34 @@ pub struct ResourceOutcome {
     pub raw: Box<RawValue>,
     /// The same, read.
     pub result: view::ReadResult,
+}
+
+impl ResourceOutcome {
+    /// The bytes of one part, decoded; what is wrong with it otherwise.
+    pub fn bytes(&self, part: usize) -> Result<Vec<u8>, String> {
+        let part = self.result.contents.get(part);
+        contents::bytes(part.ok_or("there is no such part")?)
+    }
+}
+
+/// What values are to be suggested for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionReference {
+    /// An argument of a prompt, by the prompt's own name.
+    Prompt(String),
+    /// A variable of a resource template, by the template.
+    Template(String),
+}
+
+/// Suggested values, the best first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Suggestions {
+    /// The values, as received.
+    pub values: Vec<Untrusted>,
+    /// How many there are in all, where the server says.
+    pub total: Option<u64>,
+    /// Whether there are more than these.
+    pub has_more: bool,
 }
 
 /// A rendered prompt.
@@ -46,6 +77,57 @@ impl Host {
         let raw = raw.await?;
         let result = view::read_result(&raw).map_err(|error| malformed(server, uri, &error))?;
         Ok(ResourceOutcome { raw, result })
+    }
+
+    /// Saves the binary parts of what was read in the private directory. Gives the files, whose
+    /// `block` is the place of the part, and one sentence for each that could not be saved.
+    pub async fn save_resource(&self, read: &ResourceOutcome) -> (Vec<SavedFile>, Vec<String>) {
+        contents::save(&read.result.contents, &self.output_dir).await
+    }
+
+    /// Asks for values that an argument could have, given how it begins and what the other
+    /// arguments are. A server that does not complete has none to suggest, and is not asked.
+    pub async fn complete(
+        &self,
+        server: &ServerName,
+        reference: &CompletionReference,
+        argument: &str,
+        value: &str,
+        context: &BTreeMap<String, String>,
+    ) -> Result<Suggestions, CallError> {
+        let (kind, key, name) = match reference {
+            CompletionReference::Prompt(name) => ("ref/prompt", "name", name),
+            CompletionReference::Template(template) => ("ref/resource", "uri", template),
+        };
+        let options = CallOptions::new(Consent::Typed);
+        let target = ToolTarget::Key(ToolKey::new(server.clone(), name));
+        self.await_server(&target, &options).await?;
+        if let Some(ConnectionState::Connected(facts)) = self
+            .snapshot()
+            .server(server.as_str())
+            .map(|shown| &shown.state)
+            && facts
+                .capabilities
+                .get("completions")
+                .is_none_or(Value::is_null)
+        {
+            return Ok(Suggestions::default());
+        }
+        let mut params = json!({
+            "ref": { "type": kind, key: name },
+            "argument": { "name": argument, "value": value },
+        });
+        if !context.is_empty() {
+            params["context"] = json!({ "arguments": context });
+        }
+        let raw = self.fetch(server, name, method::COMPLETION_COMPLETE, &params);
+        let found =
+            view::completion(&raw.await?).map_err(|error| malformed(server, name, &error))?;
+        Ok(Suggestions {
+            values: found.values.into_iter().map(Untrusted::new).collect(),
+            total: found.total,
+            has_more: found.has_more,
+        })
     }
 
     /// Renders a prompt. A server that is still connecting is waited for. Where an error names a

@@ -1,12 +1,14 @@
 //! `subscriptions/listen`: the one long request over which a modern server says what changed.
 //!
-//! Owns opening it, telling its notifications from those of others, and opening it again when it
-//! ends, with a budget. What a change leads to is `follow.rs`'s; that changes between two
-//! subscriptions are lost is told to it by [`Standing::openings`].
+//! Owns opening it, telling its notifications from those of others, and opening the one about
+//! lists again when it ends, with a budget. What a change leads to is `follow.rs`'s; that changes
+//! between two subscriptions are lost is told to it by [`Standing::openings`]. The one about
+//! single resources, which stands beside it, is kept by `connection/interest.rs`.
 //!
 //! The request is none of a caller's: it has no time limit, nobody waits for it, and the end of
 //! the channel is its end.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -110,9 +112,11 @@ pub(super) struct Desk(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// Every subscription there was: few, because reopening has a budget and pauses.
-    ids: Vec<u64>,
-    waiting: Option<oneshot::Sender<Filter>>,
+    /// The subscriptions that are open, and who hears of the acknowledgement: one about lists and
+    /// one about resources at most.
+    open: Vec<(u64, Option<oneshot::Sender<Value>>)>,
+    /// Those that were: messages of theirs may still be under way.
+    past: VecDeque<u64>,
 }
 
 /// How many ids of earlier subscriptions are known.
@@ -123,29 +127,42 @@ impl Desk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Expects messages of this subscription; what is returned hears of the acknowledgement.
-    fn open(&self, id: u64) -> oneshot::Receiver<Filter> {
+    /// Expects messages of this subscription until the first of what is returned is dropped; the
+    /// second hears of the acknowledgement.
+    fn open(&self, id: u64) -> (Opened<'_>, oneshot::Receiver<Value>) {
         let (sender, receiver) = oneshot::channel();
-        let mut entries = self.entries();
-        if entries.ids.len() == REMEMBERED_IDS {
-            entries.ids.remove(0);
-        }
-        entries.ids.push(id);
-        entries.waiting = Some(sender);
-        receiver
+        self.entries().open.push((id, Some(sender)));
+        (Opened { desk: self, id }, receiver)
     }
 
-    fn acknowledge(&self, id: u64, filter: Filter) {
+    fn acknowledge(&self, id: u64, notifications: Value) {
         let mut entries = self.entries();
-        if entries.ids.last() == Some(&id)
-            && let Some(waiting) = entries.waiting.take()
-        {
-            let _ = waiting.send(filter);
+        let opened = entries.open.iter_mut().find(|(open, _)| *open == id);
+        if let Some(waiting) = opened.and_then(|(_, waiting)| waiting.take()) {
+            let _ = waiting.send(notifications);
         }
     }
 
     fn knows(&self, id: u64) -> bool {
-        self.entries().ids.contains(&id)
+        let entries = self.entries();
+        entries.open.iter().any(|(open, _)| *open == id) || entries.past.contains(&id)
+    }
+}
+
+/// A subscription that is open for as long as this is held.
+struct Opened<'a> {
+    desk: &'a Desk,
+    id: u64,
+}
+
+impl Drop for Opened<'_> {
+    fn drop(&mut self) {
+        let mut entries = self.desk.entries();
+        entries.open.retain(|(open, _)| *open != self.id);
+        if entries.past.len() == REMEMBERED_IDS {
+            entries.past.pop_front();
+        }
+        entries.past.push_back(self.id);
     }
 }
 
@@ -182,7 +199,7 @@ pub(super) fn hear(name: &str, params: Option<&RawValue>, desk: &Desk) -> Option
     let ours = subscription_id(&tag).filter(|id| desk.knows(*id));
     match ours {
         Some(id) if !is_change => {
-            desk.acknowledge(id, Filter::read(&params.notifications));
+            desk.acknowledge(id, params.notifications);
             Some(Inbound::Nothing)
         }
         Some(_) => None,
@@ -200,7 +217,7 @@ fn subscription_id(tag: &Value) -> Option<u64> {
 }
 
 /// How one subscription ended.
-enum End {
+pub(crate) enum End {
     /// With the channel.
     Channel,
     /// The server does not have the method; it will not learn it.
@@ -239,7 +256,16 @@ impl Session {
         let mut unacknowledged = 0;
         let mut pause = PAUSE;
         loop {
-            let end = self.listen(wanted, &standing).await;
+            let filter = wanted.write();
+            let end = self.listen(&filter, |notifications| {
+                let filter = Filter::read(notifications);
+                standing.send_modify(|standing| {
+                    standing.acknowledged = filter;
+                    standing.openings += 1;
+                    standing.trouble = shortfall(wanted, filter);
+                });
+            });
+            let end = end.await;
             standing.send_modify(|standing| standing.acknowledged = Filter::default());
             match end {
                 End::Channel => return,
@@ -272,11 +298,12 @@ impl Session {
         }
     }
 
-    /// Opens one subscription and stays until it ends.
-    async fn listen(&self, wanted: Filter, standing: &watch::Sender<Standing>) -> End {
+    /// Opens one subscription and stays until it ends. `acknowledged` hears what of the wanted
+    /// the server will announce. Dropping the future ends it.
+    pub(crate) async fn listen(&self, wanted: &Value, acknowledged: impl FnOnce(&Value)) -> End {
         let correlator = &self.0.correlator;
         let unsent = |problem: &dyn std::fmt::Display| End::Unacknowledged(problem.to_string());
-        let params = match to_raw_value(&json!({ "notifications": wanted.write() })) {
+        let params = match to_raw_value(&json!({ "notifications": wanted })) {
             Ok(params) => params,
             Err(error) => return unsent(&error),
         };
@@ -292,11 +319,11 @@ impl Session {
             Ok(exchange) => exchange,
             Err(error) => return unsent(&error),
         };
-        let acknowledged = correlator.reception().desk().open(exchange.id);
+        let (_opened, answer) = correlator.reception().desk().open(exchange.id);
         let mut ended = std::pin::pin!(correlator.exchange(exchange));
-        let filter = tokio::select! {
+        let notifications = tokio::select! {
             biased;
-            Ok(filter) = acknowledged => filter,
+            Ok(notifications) = answer => notifications,
             outcome = &mut ended => return match outcome.map_err(refine) {
                 Err(RequestError::Closed(_)) => End::Channel,
                 Err(error) if is_unknown(&error) => End::Unknown(error),
@@ -309,11 +336,7 @@ impl Session {
             }
         };
         let opened = Instant::now();
-        standing.send_modify(|standing| {
-            standing.acknowledged = filter;
-            standing.openings += 1;
-            standing.trouble = shortfall(wanted, filter);
-        });
+        acknowledged(&notifications);
         match ended.await {
             Err(RequestError::Closed(_)) => End::Channel,
             _ => End::Lived(opened.elapsed()),

@@ -52,6 +52,7 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         retry_first: RetryFirst::Never,
         journal: None,
         panics: Arc::default(),
+        interests: Arc::default(),
     });
     let members = roster(&plan, &[], None);
     let (events, _) = broadcast::channel(64);

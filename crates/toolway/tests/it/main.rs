@@ -17,6 +17,7 @@ mod eras;
 mod events;
 mod expiry;
 mod faults;
+mod following;
 mod healing;
 mod hooks;
 mod host;

@@ -191,7 +191,7 @@ pub(crate) fn encoded(content: &Content) -> Option<(&str, Option<&str>)> {
     }
 }
 
-fn from_base64(data: &str) -> Result<Vec<u8>, base64::DecodeError> {
+pub(super) fn from_base64(data: &str) -> Result<Vec<u8>, base64::DecodeError> {
     // MIME tools break base64 into lines; only then is a copy needed.
     if data.bytes().any(|byte| byte.is_ascii_whitespace()) {
         let joined: String = data.split_ascii_whitespace().collect();

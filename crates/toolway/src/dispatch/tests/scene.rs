@@ -81,6 +81,7 @@ pub(in super::super) struct Scene {
     pub(in super::super) max_output_tokens: usize,
     /// `_meta` of the tool `do.it`.
     pub(in super::super) meta: Value,
+    promised: Value,
 }
 
 struct OneLine(Arc<ScriptedLine>);
@@ -152,7 +153,14 @@ impl Scene {
             output: tempfile::tempdir().unwrap(),
             max_output_tokens: 25_000,
             meta: json!({}),
+            promised: json!({}),
         }
+    }
+
+    /// The tool `promise` has this output schema.
+    pub(in super::super) fn promising(mut self, schema: Value) -> Self {
+        self.promised = schema;
+        self
     }
 
     pub(in super::super) fn permissions(mut self, settings_value: &Value) -> Self {
@@ -217,6 +225,7 @@ impl Scene {
              "_meta": self.meta},
             {"name": "guard", "inputSchema": {"type": "object"}},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
+            {"name": "promise", "inputSchema": {}, "outputSchema": self.promised},
         ]});
         let tools = view::tools(&to_raw_value(&list).unwrap()).unwrap().items;
         let server = ServerName::new("s").unwrap();

@@ -284,3 +284,29 @@ fn arguments_past_the_bounds_are_refused() {
         );
     }
 }
+
+#[test]
+fn a_validator_is_compiled_once_for_each_catalogue() {
+    let offer = || {
+        let schema = json!({"type": "object", "required": ["a"]});
+        let list = json!({"tools": [{"name": "t", "inputSchema": schema, "outputSchema": schema}]});
+        let list = serde_json::value::to_raw_value(&list).unwrap();
+        ServerOffer {
+            tools: view::tools(&list).unwrap().items,
+            ..ServerOffer::new(ServerName::new("s").unwrap())
+        }
+    };
+    let (first, second) = (Catalog::build(1, [offer()]), Catalog::build(2, [offer()]));
+    let (old, new) = (&first.tools[0], &second.tools[0]);
+    for checker in [
+        CatalogTool::checker,
+        (|tool| tool.output_checker().unwrap()) as fn(&CatalogTool) -> &Checker,
+    ] {
+        assert!(std::ptr::eq(checker(old), checker(old)), "kept");
+        assert!(
+            !std::ptr::eq(checker(old), checker(new)),
+            "a new revision has its own"
+        );
+    }
+    assert!(!std::ptr::eq(old.checker(), old.output_checker().unwrap()));
+}

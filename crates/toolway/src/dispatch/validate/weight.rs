@@ -3,7 +3,8 @@
 //! Owns the bound. A schema of a few kilobytes can name itself twice at every step and so take
 //! longer than anyone lives; the schema's size says nothing about that. What counts is how often
 //! one value is judged: `allOf`, `$ref` and their like judge the same value again, and each of
-//! them that looks into a value's members multiplies the work of the next level.
+//! them that looks into a value's members multiplies the work of the next level. A list of choices
+//! is as many judgements, and a pattern reads the whole text (see `weight/pattern.rs`).
 //!
 //! The count errs towards more. A schema past the bound is not wrong, only not run.
 
@@ -12,6 +13,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::Size;
+
+mod pattern;
 
 /// The most judgements one check may take: well under a second.
 pub(super) const MAX_WORK: u64 = 10_000_000;
@@ -43,6 +46,11 @@ const MEMBERS: [&str; 12] = [
     "dependencies",
 ];
 
+/// Keywords whose every entry is looked at for one value.
+const ENTRIES: [&str; 4] = ["enum", "required", "patternProperties", "dependentRequired"];
+/// Steps through a text that take as long as one judgement.
+const STEPS_PER_JUDGEMENT: u64 = 64;
+
 /// Why a schema cannot be bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unbounded {
@@ -64,6 +72,8 @@ pub(super) struct Weight {
     judgements: u64,
     /// How many of these look into its members.
     openings: u64,
+    /// How many steps each byte of text may take.
+    steps: u64,
     /// The longest chain.
     chain: usize,
 }
@@ -72,17 +82,20 @@ impl Weight {
     /// The most judgements that arguments of this size can take.
     pub(super) fn work(self, size: Size) -> u64 {
         let levels = u32::try_from(size.depth).unwrap_or(u32::MAX);
+        let judging = self.judgements.saturating_mul(size.values.max(1));
+        let bytes = u64::try_from(size.bytes).unwrap_or(u64::MAX);
+        let reading = self.steps.saturating_mul(bytes) / STEPS_PER_JUDGEMENT;
         self.openings
             .max(1)
             .saturating_pow(levels)
-            .saturating_mul(self.judgements)
-            .saturating_mul(size.values.max(1))
+            .saturating_mul(judging.saturating_add(reading))
     }
 
     fn largest(self, other: Self) -> Self {
         Self {
             judgements: self.judgements.max(other.judgements),
             openings: self.openings.max(other.openings),
+            steps: self.steps.max(other.steps),
             chain: self.chain.max(other.chain),
         }
     }
@@ -161,8 +174,8 @@ impl<'a> Scale<'a> {
         let Value::Object(members) = schema else {
             return Ok(Weight {
                 judgements: 1,
-                openings: 0,
                 chain: 1,
+                ..Weight::default()
             });
         };
         match self.known.insert(schema, None) {
@@ -194,15 +207,25 @@ impl<'a> Scale<'a> {
             }
         }
         let opens = MEMBERS.iter().any(|key| members.contains_key(*key));
+        let entries = ENTRIES.iter().filter_map(|key| members.get(*key));
+        let entries: usize = entries
+            .map(|entries| match entries {
+                Value::Array(items) => items.len(),
+                Value::Object(members) => members.len(),
+                _ => 0,
+            })
+            .sum();
         let mut sum = Weight {
-            judgements: 1,
+            judgements: u64::try_from(entries).unwrap_or(u64::MAX).saturating_add(1),
             openings: u64::from(opens),
+            steps: pattern::steps(members),
             chain: 0,
         };
         for part in parts {
             let weight = self.weight(part)?;
             sum.judgements = sum.judgements.saturating_add(weight.judgements);
             sum.openings = sum.openings.saturating_add(weight.openings);
+            sum.steps = sum.steps.saturating_add(weight.steps);
             sum.chain = sum.chain.max(weight.chain);
         }
         sum.chain += 1;

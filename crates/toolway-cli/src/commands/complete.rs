@@ -1,0 +1,245 @@
+//! `toolway __complete`: what could come next on a command line that names a prompt or a template.
+//!
+//! Owns reading the unfinished line and asking the one server it names. A shell waits while this
+//! runs: it takes two seconds at most and says nothing when it fails.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use toolway::template::UriTemplate;
+use toolway::{CompletionReference, Host};
+use toolway_config::Plan;
+use toolway_types::ServerName;
+use toolway_types::name::shell_word;
+use toolway_types::text::is_hidden;
+
+use super::prompt;
+use crate::connect::{self, Wanted};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// The longest a shell is kept waiting.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What could come next on a command line, for shells
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+
+    /// The line up to the cursor
+    #[arg(allow_hyphen_values = true)]
+    line: String,
+}
+
+/// The shells that ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Shell {
+    /// Replaces only what stands behind the last `=` or `:`.
+    Bash,
+}
+
+/// What is to be completed.
+struct Unfinished {
+    server: ServerName,
+    wanted: Wish,
+}
+
+enum Wish {
+    /// The name of a prompt.
+    PromptName,
+    /// An argument of a prompt: those before it, and how it begins.
+    PromptArgument {
+        prompt: String,
+        before: Vec<String>,
+        word: String,
+    },
+    /// A variable of a template.
+    Variable {
+        template: String,
+        before: Vec<String>,
+        word: String,
+    },
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
+    let words = words(&args.line);
+    let word = words.last().cloned().unwrap_or_default();
+    let candidates = candidates(context, &words).unwrap_or_default();
+    let Shell::Bash = args.shell;
+    // Bash takes `a=b` for three words.
+    let kept = word.rfind(['=', ':']).map_or(0, |at| at + 1);
+    let mut text = String::new();
+    for candidate in candidates {
+        let fits = candidate.starts_with(&word) && !candidate.contains(is_hidden);
+        if let (true, Some(rest)) = (fits, candidate.get(kept..)) {
+            text.push_str(&shell_word(rest));
+            text.push('\n');
+        }
+    }
+    context.output.verbatim(&text)?;
+    Ok(Exit::Success)
+}
+
+/// The words of the line, the last of which is unfinished, without the program's own name.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = line.split_whitespace().skip(1).map(unquoted).collect();
+    if line.ends_with(char::is_whitespace) {
+        words.push(String::new());
+    }
+    words
+}
+
+/// Quotes are how a shell is told that braces are meant.
+fn unquoted(word: &str) -> String {
+    word.chars()
+        .filter(|c| !matches!(c, '\'' | '"' | '\\'))
+        .collect()
+}
+
+fn candidates(context: &Context, words: &[String]) -> Option<Vec<String>> {
+    let (command, rest) = words.split_first()?;
+    let (word, before) = rest.split_last()?;
+    if word.starts_with('-') {
+        return None;
+    }
+    let plan = context.plan();
+    if command == "prompt" && before.is_empty() {
+        return Some(names(plan));
+    }
+    let unfinished = match command.as_str() {
+        "prompt" => prompt_of(plan, before, word)?,
+        "read" => template_of(plan, before, word)?,
+        _ => return None,
+    };
+    let wanted = Wanted::Only(unfinished.server.clone());
+    let found = connect::with_host(context, plan.clone(), wanted, async |host| {
+        let asked = tokio::time::timeout(PATIENCE, ask(host, &unfinished)).await;
+        Ok::<_, Report>(asked.ok().flatten())
+    });
+    found.ok().flatten()
+}
+
+fn names(plan: &Plan) -> Vec<String> {
+    plan.admitted()
+        .map(|(server, _)| server.name.to_string())
+        .collect()
+}
+
+fn admitted(plan: &Plan, name: &str) -> Option<ServerName> {
+    plan.admitted()
+        .map(|(server, _)| &server.name)
+        .find(|server| server.as_str() == name)
+        .cloned()
+}
+
+fn prompt_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
+    let first = before.first()?;
+    let (server, prompt, arguments) = if let Some(server) = admitted(plan, first) {
+        let Some(prompt) = before.get(1) else {
+            return Some(Unfinished {
+                server,
+                wanted: Wish::PromptName,
+            });
+        };
+        (server, prompt.clone(), &before[2..])
+    } else {
+        let rest = first.strip_prefix("mcp__")?;
+        let owner = plan
+            .admitted()
+            .map(|(server, _)| &server.name)
+            .filter(|name| {
+                rest.strip_prefix(name.normalized().as_str())
+                    .is_some_and(|rest| rest.starts_with("__"))
+            });
+        let server = owner.max_by_key(|name| name.as_str().len())?.clone();
+        (server, first.clone(), &before[1..])
+    };
+    Some(Unfinished {
+        server,
+        wanted: Wish::PromptArgument {
+            prompt,
+            before: arguments.to_vec(),
+            word: word.to_owned(),
+        },
+    })
+}
+
+/// A template's server is named, or is the only one there is: a tab does not start them all.
+fn template_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
+    let template = before.first().filter(|uri| uri.contains('{'))?;
+    let named = before[1..].iter().find_map(|name| admitted(plan, name));
+    let mut all = plan.admitted().map(|(server, _)| server.name.clone());
+    let only = match (all.next(), all.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    };
+    Some(Unfinished {
+        server: named.or(only)?,
+        wanted: Wish::Variable {
+            template: template.clone(),
+            before: before[1..].to_vec(),
+            word: word.to_owned(),
+        },
+    })
+}
+
+async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
+    let server = &unfinished.server;
+    host.ready(server.as_str()).await;
+    let snapshot = host.snapshot();
+    let (reference, known, before, word) = match &unfinished.wanted {
+        Wish::PromptName => {
+            let prompts = snapshot.catalog.prompts.iter();
+            let of_server = prompts.filter(|prompt| prompt.key.server == *server);
+            return Some(of_server.map(|prompt| prompt.key.tool.clone()).collect());
+        }
+        Wish::PromptArgument {
+            prompt,
+            before,
+            word,
+        } => {
+            let prompt = prompt::find(&snapshot.catalog, Some(server), prompt).ok()?;
+            let known: Vec<String> = prompt
+                .arguments
+                .iter()
+                .map(|argument| argument.name.clone())
+                .collect();
+            let reference = CompletionReference::Prompt(prompt.key.tool.clone());
+            (reference, known, before, word)
+        }
+        Wish::Variable {
+            template,
+            before,
+            word,
+        } => {
+            let parsed = UriTemplate::parse(template).ok()?;
+            let known = parsed.variables().into_iter().map(str::to_owned).collect();
+            let reference = CompletionReference::Template(template.clone());
+            (reference, known, before, word)
+        }
+    };
+    let given: BTreeMap<String, String> = before
+        .iter()
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let Some((key, value)) = word.split_once('=') else {
+        let open = known.iter().filter(|name| !given.contains_key(*name));
+        return Some(open.map(|name| format!("{name}=")).collect());
+    };
+    let found = host
+        .complete(server, &reference, key, value, &given)
+        .await
+        .ok()?;
+    let values = found.values.iter();
+    Some(
+        values
+            .map(|value| format!("{key}={}", value.as_received()))
+            .collect(),
+    )
+}

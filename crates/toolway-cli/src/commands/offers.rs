@@ -1,0 +1,138 @@
+//! What the commands about resources, prompts and skills share: which servers are asked, and
+//! the words behind a name.
+//!
+//! Owns no request; those are the host's.
+
+use std::collections::BTreeMap;
+
+use toolway::{Host, HostSnapshot};
+use toolway_config::Plan;
+use toolway_types::ServerName;
+
+use crate::commands::call::require_admitted;
+use crate::commands::list::say_warnings;
+use crate::commands::tools::{require_connected, say_missing};
+use crate::connect::{self, Typed, Wanted};
+use crate::context::{Context, require_flags_only};
+use crate::exit::Exit;
+use crate::report::Report;
+
+/// The servers that a command asks.
+pub(super) struct Servers {
+    pub(super) plan: Plan,
+    /// The one that was named, if one was.
+    pub(super) only: Option<ServerName>,
+    typed: Option<Typed>,
+}
+
+impl Servers {
+    /// Those that were meant by a name, a URL or a command; all of them where nothing was typed.
+    pub(super) fn find(
+        context: &Context,
+        server: Option<&str>,
+        command: &[String],
+    ) -> Result<Self, Report> {
+        let typed = Typed::either(context, server, command);
+        if let Some(typed) = typed {
+            let plan = context.plan_with(&typed.flags);
+            context.require_flags(&plan)?;
+            let only = require_admitted(context, &plan, &typed.name)?;
+            return Ok(Self {
+                plan,
+                only: Some(only),
+                typed: Some(typed),
+            });
+        }
+        let plan = context.plan().clone();
+        let only = if let Some(name) = server {
+            require_flags_only(&plan)?;
+            Some(require_admitted(context, &plan, name)?)
+        } else {
+            context.require_flags(&plan)?;
+            None
+        };
+        Ok(Self {
+            plan,
+            only,
+            typed: None,
+        })
+    }
+
+    /// Who is to be connected.
+    pub(super) fn wanted(&self) -> Wanted {
+        match &self.only {
+            Some(name) => Wanted::Only(name.clone()),
+            None => Wanted::All,
+        }
+    }
+
+    /// Waits for them, and says what is wrong with them. The failure of the only one is an error.
+    pub(super) async fn settle(
+        &self,
+        context: &Context,
+        host: &Host,
+    ) -> Result<std::sync::Arc<HostSnapshot>, Report> {
+        connect::settle(context, host).await;
+        let snapshot = host.snapshot();
+        say_warnings(context, &snapshot);
+        match &self.only {
+            Some(name) => require_connected(&snapshot, name.as_str(), self.typed.as_ref())?,
+            None => say_missing(context, &snapshot),
+        }
+        Ok(snapshot)
+    }
+}
+
+/// `key=value` words; a key again makes a list. `key=@file` reads a file.
+pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, Report> {
+    let mut pairs = BTreeMap::<String, Vec<String>>::new();
+    for word in words {
+        let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
+        let Some((key, value)) = pair else {
+            return Err(Report::new(
+                Exit::Usage,
+                format!("`{word}` is not an argument of the form `key=value`"),
+            )
+            .hint("use `key=value`, or `key=@file` to read a file"));
+        };
+        let value = match value.strip_prefix('@') {
+            Some(path) => std::fs::read_to_string(path).map_err(|error| {
+                Report::new(Exit::Usage, format!("cannot read `{path}`: {error}"))
+                    .hint(format!("give the value itself: `{key}=…`"))
+            })?,
+            None => value.to_owned(),
+        };
+        pairs.entry(key.to_owned()).or_default().push(value);
+    }
+    Ok(pairs)
+}
+
+/// The nearest of these, as long as they are near enough to be a slip of the pen.
+pub(super) fn nearest<'a>(
+    wanted: &str,
+    known: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    let mut near: Vec<(usize, &str)> = known
+        .map(|name| (strsim::osa_distance(wanted, name), name))
+        .filter(|(distance, name)| *distance <= name.chars().count().max(3) / 3)
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    // What is much farther than the best is not what was meant.
+    let best = near.first().map_or(0, |(distance, _)| *distance);
+    near.into_iter()
+        .take_while(|(distance, _)| *distance <= best + 1)
+        .take(most)
+        .map(|(_, name)| name)
+        .collect()
+}
+
+/// The first line of a description.
+pub(super) fn first_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .to_owned()
+}

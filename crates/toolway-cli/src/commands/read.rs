@@ -1,0 +1,269 @@
+//! `toolway read`: what a resource holds, once or as often as it changes.
+//!
+//! Owns reading what was typed and printing what was read; whose resource it is stands in
+//! `read/target.rs`.
+
+mod target;
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use toolway::view::ResourceBody;
+use toolway::{CallError, Host, ResourceOutcome, SubscribeError};
+use toolway_types::name::as_word;
+use toolway_types::{ServerName, Untrusted};
+
+use self::target::Target;
+use super::offers::Servers;
+use crate::connect;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+use crate::signals::stdout_closed;
+
+/// Read a resource
+///
+/// Text goes to stdout, anything else to a private file whose path is printed. A URI with
+/// variables, as `toolway resources --templates` lists them, is filled in from `key=value`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway read file:///notes/today.md
+  toolway read docs://guide/intro docs
+  toolway read 'docs://page/{name}' name=intro
+  toolway read img://logo --output logo.png
+  toolway read log://today --follow")]
+pub(crate) struct ReadArgs {
+    /// Its URI, or a template
+    uri: String,
+
+    /// The server, where several have it or none lists it, and values for a template
+    #[arg(value_names = ["SERVER", "KEY=VALUE"])]
+    words: Vec<String>,
+
+    /// Write it to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Let `--output` replace a file
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    /// Print the whole MCP result as JSON
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
+
+    /// Stay, and print it again whenever it changes, until Ctrl-C
+    #[arg(short, long, conflicts_with = "output")]
+    follow: bool,
+
+    /// A command to run as the server
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
+    let target = Target::parse(&args.uri, &args.words)?;
+    let servers = Servers::find(context, target.server, &args.command)?;
+    if let (Some(path), false) = (&args.output, args.force) {
+        // Said before anything is started; the file is not written over in any case.
+        if path.symlink_metadata().is_ok() {
+            return Err(exists(path));
+        }
+    }
+    let work = async |host: &Host| {
+        let snapshot = servers.settle(context, host).await?;
+        let server = target.choose(&snapshot, servers.only.as_ref())?;
+        if args.follow {
+            follow(context, host, &server, &target.uri, args).await?;
+        } else {
+            let read = read(host, &target, &server).await?;
+            show(context, host, &read, args).await?;
+        }
+        Ok(Exit::Success)
+    };
+    let (plan, wanted) = (servers.plan.clone(), servers.wanted());
+    if args.follow {
+        // To be told to end is how following succeeds.
+        connect::with_host_until(context, plan, wanted, work, || Ok(Exit::Success))
+    } else {
+        connect::with_host(context, plan, wanted, work)
+    }
+}
+
+async fn read(
+    host: &Host,
+    target: &Target<'_>,
+    server: &ServerName,
+) -> Result<ResourceOutcome, Report> {
+    host.read_resource(server, &target.uri)
+        .await
+        .map_err(|error| {
+            let unknown = matches!(error, CallError::Protocol { .. });
+            let report = Report::from(error);
+            if unknown {
+                target.near(&host.snapshot(), report, Some(server))
+            } else {
+                report
+            }
+        })
+}
+
+/// Prints it now, and again with every change.
+async fn follow(
+    context: &Context,
+    host: &Host,
+    server: &ServerName,
+    uri: &str,
+    args: &ReadArgs,
+) -> Result<(), Report> {
+    let mut subscription = host
+        .subscribe_resource(server, uri)
+        .await
+        .map_err(|error| unfollowed(server, error))?;
+    let mut closed = std::pin::pin!(stdout_closed());
+    loop {
+        let read = host.read_resource(server, uri).await?;
+        show(context, host, &read, args).await?;
+        tokio::select! {
+            updated = subscription.updated() => {
+                updated.map_err(|error| unfollowed(server, error))?;
+            }
+            () = &mut closed => return Ok(()),
+        }
+    }
+}
+
+fn unfollowed(server: &ServerName, error: SubscribeError) -> Report {
+    let message = error.to_string();
+    match error {
+        SubscribeError::Call(error) => Report::from(error),
+        SubscribeError::NotOffered { .. } => {
+            Report::new(Exit::ToolError, message).hint("leave out `--follow`")
+        }
+        SubscribeError::Ended => Report::new(Exit::Connection, message).hint(format!(
+            "see what happened with `toolway logs {}`",
+            as_word(server.as_str())
+        )),
+    }
+}
+
+async fn show(
+    context: &Context,
+    host: &Host,
+    read: &ResourceOutcome,
+    args: &ReadArgs,
+) -> Result<(), Report> {
+    if args.json {
+        context.output.json(&read.raw)?;
+        return Ok(());
+    }
+    let parts = &read.result.contents;
+    for fault in &read.result.faults {
+        let reason = Untrusted::new(&fault.reason);
+        context.output.say(&format!(
+            "warning: part {} cannot be read: {}",
+            fault.index,
+            reason.line()
+        ));
+    }
+    if parts.is_empty() {
+        context.output.say("the resource is empty");
+    }
+    if let Some(path) = &args.output {
+        return write(context, read, path, args.force);
+    }
+    let (saved, warnings) = host.save_resource(read).await;
+    let mut text = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        if parts.len() > 1 {
+            let uri = Untrusted::new(&part.uri);
+            let _ = writeln!(text, "<{}>", uri.line());
+        }
+        match &part.body {
+            ResourceBody::Text(words) => {
+                text.push_str(words);
+                // One text alone is printed as it is, to the byte.
+                if parts.len() > 1 && !words.ends_with('\n') {
+                    text.push('\n');
+                }
+            }
+            ResourceBody::Blob(_) => match saved.iter().find(|file| file.block == index) {
+                Some(file) => {
+                    let path = file.path.display();
+                    let _ = writeln!(text, "[{}, {} bytes: {path}]", file.mime_type, file.bytes);
+                }
+                None => text.push_str("[binary content that could not be saved]\n"),
+            },
+        }
+    }
+    // On a terminal a control character would act; in a pipe, bytes are bytes.
+    if context.output.stdout_is_terminal() {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        context.output.result(&text)?;
+    } else {
+        context.output.verbatim(&text)?;
+    }
+    for warning in warnings {
+        context.output.say(&format!("warning: {warning}"));
+    }
+    Ok(())
+}
+
+fn write(
+    context: &Context,
+    read: &ResourceOutcome,
+    path: &Path,
+    force: bool,
+) -> Result<(), Report> {
+    let parts = read.result.contents.len();
+    if parts != 1 {
+        return Err(Report::new(
+            Exit::ToolError,
+            format!("the resource has {parts} parts, and one file holds one"),
+        )
+        .hint("leave out `--output`: each part is printed, or saved to a file of its own"));
+    }
+    let bytes = read.bytes(0).map_err(|why| {
+        Report::new(
+            Exit::ToolError,
+            format!("the resource cannot be read: {why}"),
+        )
+        .hint("see what came with `--json`")
+    })?;
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if force {
+        options.create(true).truncate(true);
+    } else {
+        options.create_new(true);
+    }
+    let written = options
+        .open(path)
+        .and_then(|mut file| file.write_all(&bytes));
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(path),
+        _ => Report::new(
+            Exit::Unexpected,
+            format!("cannot write `{}`: {error}", path.display()),
+        )
+        .hint("choose another file with `--output`"),
+    })?;
+    context
+        .output
+        .say(&format!("{} bytes: {}", bytes.len(), path.display()));
+    Ok(())
+}
+
+fn exists(path: &Path) -> Report {
+    Report::new(
+        Exit::Usage,
+        format!("`{}` exists already; nothing was written", path.display()),
+    )
+    .hint("replace it with `--force`")
+}

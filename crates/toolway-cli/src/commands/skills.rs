@@ -1,0 +1,274 @@
+//! `toolway skills` and `toolway skill`: instructions that servers publish beside their tools.
+//!
+//! Owns the rows and the printing. That nothing is shown which is not what was listed is the
+//! library's (`toolway::skills`).
+
+use clap::Args;
+use serde::Serialize;
+use toolway::view::SkillFiles;
+use toolway::{Host, HostSnapshot, ListedSkill, SkillError};
+use toolway_types::name::as_word;
+use toolway_types::{ConnectionState, ServerName};
+
+use super::offers::{Servers, first_line, nearest};
+use crate::connect;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// List the skills of all servers, or of one
+///
+/// A skill is shown only if its files are what its server lists. `--verify` reads each one to find
+/// out; without it, only what the list itself gives away is told.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway skills
+  toolway skills docs --verify
+  toolway skills --json")]
+pub(crate) struct SkillsArgs {
+    /// A server's name, or a URL
+    server: Option<String>,
+
+    /// Read each skill, and say which are not what was listed
+    #[arg(long)]
+    verify: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// A command to run as the server
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+/// Show a skill's instructions
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway skill docs writing-guides
+  toolway skill docs writing-guides --file notes.md")]
+pub(crate) struct SkillArgs {
+    /// A server's name, or a URL
+    server: String,
+
+    /// The skill's name, or its URI
+    name: String,
+
+    /// Another file of the skill, by its path
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One skill, as `--json` prints it. Absent values are null, never left out.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    server: ServerName,
+    uri: String,
+    description: String,
+    files: Option<usize>,
+    /// Null when nobody looked.
+    verified: Option<bool>,
+    /// Why it cannot be shown.
+    problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Listing {
+    skills: Vec<Row>,
+}
+
+/// A skill's text, as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    server: &'a ServerName,
+    uri: &'a str,
+    text: &'a str,
+}
+
+/// Runs `toolway skills`.
+pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
+    let servers = Servers::find(context, args.server.as_deref(), &args.command)?;
+    let rows = connect::with_host(
+        context,
+        servers.plan.clone(),
+        servers.wanted(),
+        async |host| {
+            let snapshot = servers.settle(context, host).await?;
+            list(context, host, &snapshot, servers.only.as_ref(), args.verify).await
+        },
+    )?;
+    if args.json {
+        context.output.json(&Listing { skills: rows })?;
+        return Ok(Exit::Success);
+    }
+    if rows.is_empty() {
+        context.output.say("no skills");
+        return Ok(Exit::Success);
+    }
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let text = first_line(&row.description);
+            vec![row.name.clone(), row.server.to_string(), text]
+        })
+        .collect();
+    context
+        .output
+        .table(&["NAME", "SERVER", "DESCRIPTION"], &cells)?;
+    for row in &rows {
+        if let Some(problem) = &row.problem {
+            context.output.say(&format!("warning: {problem}"));
+        }
+    }
+    Ok(Exit::Success)
+}
+
+async fn list(
+    context: &Context,
+    host: &Host,
+    snapshot: &HostSnapshot,
+    only: Option<&ServerName>,
+    verify: bool,
+) -> Result<Vec<Row>, Report> {
+    let mut rows = Vec::new();
+    let connected = snapshot
+        .servers
+        .iter()
+        .filter(|server| only.is_none_or(|only| *only == server.name))
+        .filter(|server| matches!(server.state, ConnectionState::Connected(_)));
+    for server in connected {
+        let listed = match host.skills(&server.name).await {
+            Ok(listed) => listed,
+            Err(SkillError::NotOffered { .. }) => continue,
+            Err(error) if only.is_some() => return Err(failed(error)),
+            // One server's failure does not hide the others' skills.
+            Err(error) => {
+                context.output.say(&format!("warning: {error}"));
+                continue;
+            }
+        };
+        for warning in &listed.warnings {
+            context
+                .output
+                .say(&format!("warning: server `{}`: {warning}", server.name));
+        }
+        for skill in &listed.skills {
+            rows.push(row(host, skill, verify).await);
+        }
+    }
+    Ok(rows)
+}
+
+async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> Row {
+    let files = match skill.files() {
+        SkillFiles::Listed(files) => Some(files.len()),
+        SkillFiles::Dynamic => None,
+    };
+    // Without digests nothing can be verified, and nothing is read to find that out.
+    let loaded = if verify || files.is_none() {
+        Some(host.load_skill(skill).await.map(drop))
+    } else {
+        None
+    };
+    Row {
+        name: skill.name().line().into_owned(),
+        server: skill.server().clone(),
+        uri: skill.uri().to_owned(),
+        description: skill.description().to_string(),
+        files,
+        verified: loaded.as_ref().map(Result::is_ok),
+        problem: loaded.and_then(Result::err).map(|error| error.to_string()),
+    }
+}
+
+/// Runs `toolway skill`.
+pub(crate) fn show(context: &Context, args: &SkillArgs) -> Outcome {
+    let servers = Servers::find(context, Some(&args.server), &[])?;
+    connect::with_host(
+        context,
+        servers.plan.clone(),
+        servers.wanted(),
+        async |host| {
+            servers.settle(context, host).await?;
+            let Some(server) = &servers.only else {
+                return Ok(Exit::Success);
+            };
+            print(context, host, server, args).await?;
+            Ok(Exit::Success)
+        },
+    )
+}
+
+async fn print(
+    context: &Context,
+    host: &Host,
+    server: &ServerName,
+    args: &SkillArgs,
+) -> Result<(), Report> {
+    let loaded = match host.read_skill(server, &args.name).await {
+        Ok(loaded) => loaded,
+        Err(error @ SkillError::Unknown { .. }) => {
+            let listed = host.skills(server).await.map(|list| list.skills);
+            let listed = listed.unwrap_or_default();
+            let names = listed.iter().map(|skill| skill.name().as_received());
+            let report = failed(error);
+            return Err(match nearest(&args.name, names, 1).first() {
+                Some(near) => report.hint(format!("did you mean `{near}`?")),
+                None => report,
+            });
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let text = match &args.file {
+        None => loaded.text().as_received().to_owned(),
+        Some(path) => {
+            let file = host.read_skill_file(&loaded, path).await.map_err(failed)?;
+            String::from_utf8(file.bytes).map_err(|_| {
+                Report::new(Exit::ToolError, format!("`{path}` is not text")).hint(format!(
+                    "save it with `toolway read {} {} --output <file>`",
+                    toolway_types::name::shell_word(&file.uri),
+                    as_word(server.as_str())
+                ))
+            })?
+        }
+    };
+    if args.json {
+        context.output.json(&Shown {
+            name: loaded.listed().name().as_received(),
+            server,
+            uri: loaded.listed().uri(),
+            text: &text,
+        })?;
+    } else if context.output.stdout_is_terminal() {
+        context.output.result(&text)?;
+    } else {
+        context.output.verbatim(&text)?;
+    }
+    Ok(())
+}
+
+fn failed(error: SkillError) -> Report {
+    let message = error.to_string();
+    let server = error.server().map(ToString::to_string).unwrap_or_default();
+    let list = format!("see its skills with `toolway skills {}`", as_word(&server));
+    match error {
+        SkillError::Call(error) => Report::from(error),
+        SkillError::NotOffered { .. } => {
+            Report::new(Exit::Usage, message).hint("see all skills with `toolway skills`")
+        }
+        SkillError::Unknown { .. } | SkillError::Ambiguous { .. } => {
+            Report::new(Exit::Usage, message).hint(list)
+        }
+        SkillError::Unverifiable { .. }
+        | SkillError::TooManyFiles { .. }
+        | SkillError::TooLarge { .. }
+        | SkillError::Unreadable { .. }
+        | SkillError::Unverified { .. } => Report::new(Exit::Refused, message).hint(list),
+    }
+}

@@ -1,0 +1,304 @@
+//! Which resources somebody wants to hear of, and telling their servers so.
+//!
+//! Owns the wishes of a host, which outlive every connection, and what a connection that stands
+//! does about those that concern its server: `resources/subscribe` in the legacy era, one
+//! `subscriptions/listen` in the modern one. What the server then says travels as any other
+//! news. A wish that was granted before and is granted again, by a new session or a new stream,
+//! counts as an update: what happened between the two was said to nobody.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use tokio::sync::watch;
+use toolway_types::{Era, ServerName, Untrusted};
+use toolway_wire::era::method;
+
+use super::line::Standing;
+use super::{Connection, News};
+use crate::error::RequestError;
+use crate::session::subscription::End;
+use crate::session::{RequestOptions, Session};
+
+/// The pause before a stream that ended is opened again; it doubles with each time.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How often in a row a stream may fail to be acknowledged.
+const BUDGET: u32 = 3;
+
+/// What a server made of a wish.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Answer {
+    /// Nothing yet.
+    #[default]
+    Awaited,
+    /// It says when the resource changes.
+    Granted,
+    /// It does not offer that.
+    NotOffered,
+    /// It was asked, and did not agree.
+    Refused(RequestError),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Wish {
+    holders: usize,
+    /// Grows when it is asked for again after a refusal.
+    round: u64,
+    answer: watch::Sender<Answer>,
+}
+
+type Wishes = BTreeMap<String, Wish>;
+
+/// The wishes of a host, by server.
+#[derive(Debug, Default)]
+pub(crate) struct Interests(Mutex<BTreeMap<ServerName, watch::Sender<Wishes>>>);
+
+impl Interests {
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<ServerName, watch::Sender<Wishes>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wants to hear of this resource, for as long as what is returned is held.
+    pub(crate) fn register(self: &Arc<Self>, server: &ServerName, uri: &str) -> Interest {
+        let mut servers = self.servers();
+        let wishes = servers.entry(server.clone()).or_default();
+        let mut answer = None;
+        wishes.send_modify(|wishes| {
+            let wish = wishes.entry(uri.to_owned()).or_default();
+            wish.holders += 1;
+            // A refusal is an answer to those who asked then.
+            if wish.is_turned_down() {
+                wish.round += 1;
+                wish.answer.send_replace(Answer::Awaited);
+            }
+            answer = Some(wish.answer.subscribe());
+        });
+        Interest {
+            interests: Arc::clone(self),
+            server: server.clone(),
+            uri: uri.to_owned(),
+            answer: answer.unwrap_or_else(|| watch::channel(Answer::NotOffered).1),
+        }
+    }
+
+    fn release(&self, server: &ServerName, uri: &str) {
+        let servers = self.servers();
+        let Some(wishes) = servers.get(server) else {
+            return;
+        };
+        wishes.send_if_modified(|wishes| {
+            let Some(wish) = wishes.get_mut(uri) else {
+                return false;
+            };
+            wish.holders -= 1;
+            let last = wish.holders == 0;
+            if last {
+                wishes.remove(uri);
+            }
+            last
+        });
+    }
+
+    fn of(&self, server: &ServerName) -> watch::Receiver<Wishes> {
+        self.servers()
+            .entry(server.clone())
+            .or_default()
+            .subscribe()
+    }
+}
+
+/// One wish, held. Dropping it lets the server know that nobody listens any more.
+#[derive(Debug)]
+pub(crate) struct Interest {
+    interests: Arc<Interests>,
+    pub(crate) server: ServerName,
+    pub(crate) uri: String,
+    /// What the server made of it, now and later.
+    pub(crate) answer: watch::Receiver<Answer>,
+}
+
+impl Drop for Interest {
+    fn drop(&mut self) {
+        self.interests.release(&self.server, &self.uri);
+    }
+}
+
+impl Connection {
+    /// Sees to the wishes about this server for as long as the session stands.
+    pub(super) async fn attend(&self, standing: &Standing) {
+        let wishes = self.context.interests.of(&self.server);
+        let session = &standing.session;
+        match session.facts().era {
+            Era::Legacy => self.attend_each(session, wishes).await,
+            Era::Modern => self.attend_all(session, wishes).await,
+        }
+    }
+
+    /// The legacy way: a request for each.
+    async fn attend_each(&self, session: &Session, mut wishes: watch::Receiver<Wishes>) {
+        let offered = session.facts().capabilities["resources"]["subscribe"] == true;
+        let mut subscribed = BTreeSet::new();
+        loop {
+            let wanted = wishes.borrow_and_update().clone();
+            let gone: Vec<String> = subscribed
+                .iter()
+                .filter(|uri| !wanted.contains_key(*uri))
+                .cloned()
+                .collect();
+            for uri in gone {
+                // Whatever it answers, nobody listens any more.
+                let _ = self.say(session, method::RESOURCES_UNSUBSCRIBE, &uri).await;
+                subscribed.remove(&uri);
+            }
+            for (uri, wish) in &wanted {
+                if subscribed.contains(uri) {
+                    // Let go and asked for again before anybody looked.
+                    wish.answer.send_replace(Answer::Granted);
+                    continue;
+                }
+                if wish.is_turned_down() {
+                    continue;
+                }
+                if !offered {
+                    wish.answer.send_replace(Answer::NotOffered);
+                    continue;
+                }
+                match self.say(session, method::RESOURCES_SUBSCRIBE, uri).await {
+                    Ok(()) => {
+                        subscribed.insert(uri.clone());
+                        self.grant(session, uri, wish).await;
+                    }
+                    Err(RequestError::Closed(_)) => return,
+                    Err(error) => {
+                        wish.answer.send_replace(Answer::Refused(error));
+                    }
+                }
+            }
+            if wishes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn say(&self, session: &Session, method: &str, uri: &str) -> Result<(), RequestError> {
+        let params = to_raw_value(&json!({ "uri": uri }))
+            .map_err(|error| RequestError::Malformed(error.to_string()))?;
+        let options = RequestOptions::within(self.context.connect_timeout);
+        session.request(method, params, options).await.map(drop)
+    }
+
+    /// The modern way: one stream for all, opened anew when they change.
+    async fn attend_all(&self, session: &Session, mut wishes: watch::Receiver<Wishes>) {
+        let mut pause = PAUSE;
+        let mut failures = 0;
+        loop {
+            let wanted = wishes.borrow_and_update().clone();
+            let uris: Vec<&String> = wanted
+                .iter()
+                .filter(|(_, wish)| !wish.is_turned_down())
+                .map(|(uri, _)| uri)
+                .collect();
+            if uris.is_empty() {
+                if wishes.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            }
+            let filter = json!({ "resourceSubscriptions": uris });
+            let (acknowledge, acknowledged) = tokio::sync::oneshot::channel();
+            let listening = session.listen(&filter, |notifications| {
+                let _ = acknowledge.send(notifications["resourceSubscriptions"].clone());
+            });
+            let granting = async {
+                if let Ok(granted) = acknowledged.await {
+                    for uri in &uris {
+                        let wish = &wanted[*uri];
+                        let is_granted = granted
+                            .as_array()
+                            .is_some_and(|granted| granted.iter().any(|one| one == *uri));
+                        if is_granted {
+                            self.grant(session, uri, wish).await;
+                        } else {
+                            wish.answer.send_replace(Answer::NotOffered);
+                        }
+                    }
+                }
+                std::future::pending::<()>().await;
+            };
+            let end = tokio::select! {
+                end = listening => end,
+                () = granting => continue,
+                changed = others(&mut wishes, &wanted) => match changed {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                },
+            };
+            let turned_down = match end {
+                End::Channel => return,
+                End::Unknown(_) => Some(Answer::NotOffered),
+                End::Unacknowledged(why) => {
+                    failures += 1;
+                    let why = RequestError::Malformed(why);
+                    (failures == BUDGET).then_some(Answer::Refused(why))
+                }
+                End::Unreachable(_) => None,
+                End::Lived(lived) => {
+                    failures = 0;
+                    if lived > LONGEST_PAUSE {
+                        pause = PAUSE;
+                    }
+                    None
+                }
+            };
+            if let Some(answer) = turned_down {
+                failures = 0;
+                for uri in uris {
+                    wanted[uri].answer.send_replace(answer.clone());
+                }
+            } else {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+
+    /// The server agreed. Where it had agreed before, something may have been missed.
+    async fn grant(&self, session: &Session, uri: &str, wish: &Wish) {
+        let before = wish.answer.send_replace(Answer::Granted);
+        if matches!(before, Answer::Granted) {
+            session.forget_resource(uri);
+            self.report(News::Updated(Untrusted::new(uri))).await;
+        }
+    }
+}
+
+/// Waits until other resources are wanted.
+async fn others(
+    wishes: &mut watch::Receiver<Wishes>,
+    wanted: &Wishes,
+) -> Result<(), watch::error::RecvError> {
+    let moved = |wishes: &Wishes| {
+        let asked_for = |(uri, wish): (&String, &Wish)| {
+            wanted.get(uri).is_some_and(|known| {
+                known.round == wish.round && known.answer.same_channel(&wish.answer)
+            })
+        };
+        let still_wanted =
+            |(uri, wish): (&String, &Wish)| wish.is_turned_down() || wishes.contains_key(uri);
+        !wishes.iter().all(asked_for) || !wanted.iter().all(still_wanted)
+    };
+    wishes.wait_for(|wishes| moved(wishes)).await.map(drop)
+}
+
+impl Wish {
+    fn is_turned_down(&self) -> bool {
+        matches!(
+            *self.answer.borrow(),
+            Answer::NotOffered | Answer::Refused(_)
+        )
+    }
+}

@@ -1,0 +1,167 @@
+//! Hearing that a resource changed.
+//!
+//! Owns the subscription that an embedding program holds. Telling the server, also after every
+//! new connection, is `connection/interest.rs`.
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use toolway_types::{ServerName, ToolKey, Untrusted};
+
+use super::Host;
+use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget, brief};
+use crate::connection::{Answer, Interest};
+use crate::dispatch::send::{self, Lines as _, SendError};
+use crate::error::RequestError;
+use crate::event::HostEvent;
+
+/// Why nobody says when a resource changes.
+#[derive(Debug, thiserror::Error)]
+pub enum SubscribeError {
+    /// A request came to nothing. Where it names a tool, that is the URI.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The server does not say when this resource changes.
+    #[error("server `{server}` does not say when `{}` changes: read it again instead", brief(.uri))]
+    NotOffered {
+        /// The server.
+        server: ServerName,
+        /// The resource.
+        uri: Untrusted,
+    },
+    /// The host has ended.
+    #[error("the host has ended")]
+    Ended,
+}
+
+/// A resource that is followed. It is subscribed to anew with every new connection; dropping this
+/// ends the subscription.
+#[derive(Debug)]
+pub struct ResourceSubscription {
+    interest: Interest,
+    events: broadcast::Receiver<HostEvent>,
+    timeout: std::time::Duration,
+}
+
+impl ResourceSubscription {
+    /// The server.
+    pub fn server(&self) -> &ServerName {
+        &self.interest.server
+    }
+
+    /// The resource.
+    pub fn uri(&self) -> &str {
+        &self.interest.uri
+    }
+
+    /// Waits until the resource may have changed: the server said so, or could not have been
+    /// heard for a while. Several changes at once are one. An error is the end of it.
+    pub async fn updated(&mut self) -> Result<(), SubscribeError> {
+        loop {
+            let mut answer = self.interest.answer.clone();
+            let turned_down =
+                answer.wait_for(|answer| matches!(answer, Answer::NotOffered | Answer::Refused(_)));
+            let heard = tokio::select! {
+                heard = self.events.recv() => heard,
+                answer = turned_down => {
+                    let answer = answer.map(|answer| answer.clone());
+                    return Err(match answer {
+                        Ok(answer) => self.refusal(answer),
+                        Err(_) => SubscribeError::Ended,
+                    });
+                }
+            };
+            match heard {
+                Ok(event) if self.is_meant(&event) => {
+                    self.drain();
+                    return Ok(());
+                }
+                // What was missed may have been about this one.
+                Err(RecvError::Lagged(_)) => {
+                    self.drain();
+                    return Ok(());
+                }
+                Ok(_) => {}
+                Err(RecvError::Closed) => return Err(SubscribeError::Ended),
+            }
+        }
+    }
+
+    /// A server may name a part of what is followed.
+    fn is_meant(&self, event: &HostEvent) -> bool {
+        let HostEvent::ResourceUpdated { server, uri } = event else {
+            return false;
+        };
+        let part = uri.as_received().strip_prefix(self.uri());
+        *server == self.interest.server
+            && part.is_some_and(|part| {
+                part.is_empty() || part.starts_with(['/', '?', '#']) || self.uri().ends_with('/')
+            })
+    }
+
+    /// Takes what has happened already.
+    fn drain(&mut self) {
+        loop {
+            match self.events.try_recv() {
+                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+
+    fn refusal(&self, answer: Answer) -> SubscribeError {
+        let server = self.interest.server.clone();
+        let error = match answer {
+            Answer::Refused(error) => error,
+            Answer::NotOffered => {
+                let uri = Untrusted::new(self.uri());
+                return SubscribeError::NotOffered { server, uri };
+            }
+            Answer::Awaited | Answer::Granted => RequestError::TimedOut,
+        };
+        let key = ToolKey::new(server, self.uri());
+        SubscribeError::Call(send::explain(SendError::from(error), &key, self.timeout))
+    }
+}
+
+impl Host {
+    /// Asks a server to say when a resource changes, and waits until it agreed. A server that is
+    /// still connecting is waited for.
+    pub async fn subscribe_resource(
+        &self,
+        server: &ServerName,
+        uri: &str,
+    ) -> Result<ResourceSubscription, SubscribeError> {
+        let options = CallOptions::new(Consent::Typed);
+        let key = ToolKey::new(server.clone(), uri);
+        self.await_server(&ToolTarget::Key(key), &options).await?;
+        let picture = self.snapshot();
+        picture.line(server)?;
+        let timeout = picture.general_limits().timeout;
+        // Heard from before it is asked for, so that the first word is not missed.
+        let mut subscription = ResourceSubscription {
+            events: self.events.subscribe(),
+            interest: self.interests.register(server, uri),
+            timeout,
+        };
+        let answered = subscription
+            .interest
+            .answer
+            .wait_for(|answer| !matches!(answer, Answer::Awaited));
+        let answer = match tokio::time::timeout(timeout, answered).await {
+            Ok(Ok(answer)) => answer.clone(),
+            Ok(Err(_)) => return Err(SubscribeError::Ended),
+            Err(_) => {
+                return Err(SubscribeError::Call(CallError::TimedOut {
+                    server: server.clone(),
+                    tool: Untrusted::new(uri),
+                    after: timeout,
+                    limit: TimeLimit::Whole,
+                }));
+            }
+        };
+        match answer {
+            Answer::Granted => Ok(subscription),
+            other => Err(subscription.refusal(other)),
+        }
+    }
+}

@@ -8,7 +8,7 @@ use toolway_config::Flags;
 
 use crate::commands::{
     add, add_json, approve, audit, call, completions, demo, doctor, explain, generate_docs, get,
-    import, list, logs, man, reconnect, remove, switch, tools,
+    import, list, logs, man, permissions, reconnect, remove, switch, tools,
 };
 use crate::exit;
 
@@ -104,6 +104,7 @@ pub(crate) enum Command {
     ResetApprovals(approve::ResetArgs),
     Import(import::ImportArgs),
     Explain(explain::ExplainArgs),
+    Permissions(permissions::PermissionsArgs),
     Doctor(doctor::DoctorArgs),
     Logs(logs::LogsArgs),
     Audit(audit::AuditArgs),

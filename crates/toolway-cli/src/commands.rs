@@ -16,6 +16,7 @@ pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod permissions;
 pub(crate) mod reconnect;
 pub(crate) mod remove;
 pub(crate) mod switch;

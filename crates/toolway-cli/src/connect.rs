@@ -5,9 +5,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolway::keeper::Keeper;
-use toolway::{Audit, Host, HostOptions, Journal, Protected, Protection, Shield};
+use toolway::{
+    Audit, Host, HostOptions, Journal, Prompter, Protected, Protection, SettingsRules, Shield,
+};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
@@ -30,8 +33,19 @@ pub(crate) enum Wanted {
 /// Starts a host on a plan, runs `work` on it, and stops it.
 pub(crate) fn with_host<T>(
     context: &Context,
+    plan: Plan,
+    wanted: Wanted,
+    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+) -> Result<T, Report> {
+    with_person(context, plan, wanted, None, work)
+}
+
+/// As [`with_host`], with somebody who asks a person where that is called for.
+pub(crate) fn with_person<T>(
+    context: &Context,
     mut plan: Plan,
     wanted: Wanted,
+    prompter: Option<Arc<dyn Prompter>>,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
     if let Wanted::Only(name) = wanted {
@@ -41,7 +55,10 @@ pub(crate) fn with_host<T>(
         plan.servers
             .retain(|server| server.name == name || hooks.contains(&server.name.as_str()));
     }
-    let options = host_options(context);
+    let options = HostOptions {
+        prompter,
+        ..host_options(context)
+    };
     block_on(async {
         let mut signals = Signals::listen();
         let host = Host::start(plan, options);
@@ -92,6 +109,11 @@ impl State<'_> {
         self.0.environment.state_home().join("eras.json")
     }
 
+    /// How tools were defined when they were first permitted.
+    pub(crate) fn pins(&self) -> PathBuf {
+        self.0.environment.state_home().join("pins.json")
+    }
+
     /// Requests to running processes to connect anew.
     pub(crate) fn reconnects(&self) -> PathBuf {
         self.0.environment.state_home().join("reconnect")
@@ -103,6 +125,8 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
         era_memory: Some(State(context).eras()),
+        pins: Some(State(context).pins()),
+        rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
         // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.

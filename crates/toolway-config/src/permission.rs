@@ -293,6 +293,22 @@ impl Permissions {
         self.bypass_forbidden.as_ref()
     }
 
+    /// Every rule, the strictest lists first, as written: its list, its text, its scope and where
+    /// it stands.
+    pub fn rules(&self) -> impl Iterator<Item = (&'static str, String, Scope, Origin)> {
+        let lists = [
+            ("deny", &self.deny),
+            ("ask", &self.ask),
+            ("allow", &self.allow),
+        ];
+        lists.into_iter().flat_map(|(list, rules)| {
+            rules.iter().map(move |rule| {
+                let (text, origin) = rule.cited();
+                (list, text, rule.scope, origin)
+            })
+        })
+    }
+
     /// Whether no rule stands here and no mode is set.
     pub fn is_empty(&self) -> bool {
         self == &Self::default()

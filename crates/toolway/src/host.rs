@@ -29,6 +29,7 @@ use crate::call::{
 use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::RunnerOwner;
+use crate::dispatch::permission::Approvals;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
 use crate::respondent::Root;
@@ -50,6 +51,7 @@ pub struct Host {
     replan: Option<Replan>,
     journal: Option<Journal>,
     audit: Option<Audit>,
+    approvals: Arc<Approvals>,
     prompter: Option<Arc<dyn Prompter>>,
     hooks: RunnerOwner,
     output_dir: PathBuf,
@@ -73,11 +75,14 @@ impl Host {
         };
         let limits = plan.limits.clone();
         let settings = settings(plan);
+        let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
         let mut hooks = RunnerOwner::new(
             options.hooks,
             open.clone(),
             options.output_dir.clone(),
             Arc::clone(&settings),
+            Arc::clone(&approvals),
+            options.audit.clone(),
         );
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
@@ -118,6 +123,7 @@ impl Host {
             replan: options.replan,
             journal: options.journal,
             audit: options.audit,
+            approvals,
             prompter: options.prompter,
             hooks,
             output_dir: options.output_dir,
@@ -238,9 +244,11 @@ impl Host {
             hooks: &settings.hooks,
             runner: self.hooks.runner(),
             lines: &*picture,
+            approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
+            audit: self.audit.as_ref(),
         };
         dispatch.noted(request, options, entry).await
     }

@@ -38,27 +38,32 @@ pub mod error;
 pub mod event;
 pub mod host;
 pub mod journal;
+mod pins;
 pub mod respondent;
 mod session;
 pub mod skills;
 pub mod snapshot;
+mod state_file;
 mod supervisor;
 mod tasks;
 pub mod watch;
 
 pub use audit::Audit;
 pub use call::{
-    Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
-    Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+    Answer, CallError, CallOptions, Consent, Lasting, Oversize, Problem, Progress, ProgressSink,
+    Prompter, Question, Reach, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
+    ToolTarget,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
+pub use dispatch::permission::{KeepIn, RuleKeeper, SettingsRules};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
 pub use journal::{Journal, JournalWriter};
+pub use pins::Difference;
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};

@@ -22,6 +22,7 @@ mod managed;
 mod managing;
 mod network;
 mod peers;
+mod permission;
 mod processes;
 mod reliability;
 mod scale;

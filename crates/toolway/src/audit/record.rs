@@ -70,6 +70,9 @@ pub struct Record {
     /// Who decided that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
+    /// How the tool's definition differed from the one that was permitted before, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Vec<String>>,
     /// How long it took, waiting for the server and for people included.
     pub milliseconds: u64,
     /// The size of its arguments in bytes.
@@ -122,6 +125,10 @@ pub enum By {
     Typed,
     /// The person who was asked.
     Person,
+    /// The person who was asked before, for as long as the program runs.
+    Session,
+    /// Nobody: the tool's definition changed, and no person has looked at it.
+    Changed,
     /// Nobody: a person had to be asked, and there was none.
     Nobody,
     /// A settings file that cannot be read.
@@ -204,6 +211,7 @@ impl Record {
             tool: shown(tool),
             decision: None,
             by: None,
+            changed: None,
             milliseconds: 0,
             sent: serde_json::to_string(&request.arguments).map_or(0, |text| text.len()),
             received: None,
@@ -226,9 +234,13 @@ impl Record {
                 rule: rule.clone(),
                 origin: origin.to_string(),
             },
+            Grant::Hook { origin, .. } => By::Hook {
+                origin: origin.to_string(),
+            },
             Grant::Mode => By::Mode,
             Grant::Typed => By::Typed,
             Grant::Person => By::Person,
+            Grant::Session => By::Session,
         });
     }
 
@@ -288,10 +300,11 @@ fn refuser(by: &RefusedBy) -> By {
         RefusedBy::Unreadable { origin } => By::Unreadable {
             origin: origin.to_string(),
         },
-        RefusedBy::Hook { origin } => By::Hook {
+        RefusedBy::Hook { origin, .. } => By::Hook {
             origin: origin.to_string(),
         },
-        RefusedBy::Person => By::Person,
+        RefusedBy::Person { .. } => By::Person,
+        RefusedBy::Changed { .. } => By::Changed,
         RefusedBy::NobodyToAsk { .. } => By::Nobody,
     }
 }

@@ -15,6 +15,7 @@ use toolway_wire::{headers, view};
 use super::names::Named;
 use super::{CatalogWarning, sanitize};
 use crate::dispatch::validate::Checker;
+use crate::pins::Definition;
 
 /// The most tools of one server.
 pub const MAX_TOOLS: usize = 512;
@@ -50,12 +51,20 @@ pub struct CatalogTool {
     received: view::Tool,
     /// Compiled on first use, and kept as long as this catalogue.
     checker: OnceLock<Checker>,
+    /// Digested on first use.
+    definition: OnceLock<Definition>,
 }
 
 impl CatalogTool {
     /// The tool as its server sent it, for the wire only: nothing in it is cleaned.
     pub fn received(&self) -> &view::Tool {
         &self.received
+    }
+
+    /// What is pinned of it.
+    pub(crate) fn definition(&self) -> &Definition {
+        self.definition
+            .get_or_init(|| Definition::of(&self.received))
     }
 
     /// What checks arguments against the schema.
@@ -205,5 +214,6 @@ fn admit_one(
         shown,
         received: tool,
         checker: OnceLock::new(),
+        definition: OnceLock::new(),
     })
 }

@@ -72,6 +72,9 @@ pub(in super::super) struct Scene {
     hooks: Hooks,
     owner: RunnerOwner,
     pub(in super::super) prompter: Option<Box<dyn Prompter>>,
+    pub(in super::super) approvals: permission::Approvals,
+    /// What `do.it` is described as; a server may change its mind.
+    pub(in super::super) described: Mutex<String>,
     pub(in super::super) output: tempfile::TempDir,
 }
 
@@ -97,6 +100,8 @@ fn runner(hooks: Vec<LibraryHook>) -> RunnerOwner {
         OpenOptions::default(),
         PathBuf::new(),
         Arc::default(),
+        Arc::default(),
+        None,
     )
 }
 
@@ -140,6 +145,8 @@ impl Scene {
             hooks: Hooks::empty(),
             owner: runner(Vec::new()),
             prompter: None,
+            approvals: permission::Approvals::default(),
+            described: Mutex::default(),
             output: tempfile::tempdir().unwrap(),
         }
     }
@@ -202,7 +209,8 @@ impl Scene {
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let list = json!({"tools": [
-            {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}}},
+            {"name": "do.it", "description": *self.described.lock().unwrap(),
+                "inputSchema": {"properties": {"n": {"type": "integer"}}}},
             {"name": "guard", "inputSchema": {"type": "object"}},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
         ]});
@@ -223,12 +231,14 @@ impl Scene {
             hooks: &self.hooks,
             runner: self.owner.runner(),
             lines: &lines,
+            approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
             limits: GeneralLimits {
                 timeout: Duration::from_secs(100),
                 idle: None,
             },
             output_dir: &output_dir,
+            audit: None,
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();
         dispatch

@@ -3,6 +3,8 @@
 //! Owns the words. Nothing is connected: what only a connected server could tell, its tools'
 //! annotations, counts as not known, and a rule about them then asks.
 
+use std::fmt::Write as _;
+
 use clap::Args;
 use serde_json::{Map, Value, json};
 use toolway_config::permission::{Decision, Permissions, Subject};
@@ -119,12 +121,13 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
     };
     let mut text = format!("mode {}: without a rule {otherwise}\n", mode(permissions));
     if let Some(origin) = banned {
-        text.push_str(&format!("bypass is forbidden in {origin}\n"));
+        let _ = writeln!(text, "bypass is forbidden in {origin}");
     }
-    text.push_str(&format!(
-        "pins {}: what happens when a tool's definition changed\n",
+    let _ = writeln!(
+        text,
+        "pins {}: what happens when a tool's definition changed",
         permissions.pins().as_str()
-    ));
+    );
     context.output.result(&text)?;
     Ok(Exit::Success)
 }

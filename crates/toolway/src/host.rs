@@ -73,7 +73,7 @@ impl Host {
             keeper: options.keeper,
             ..OpenOptions::default()
         };
-        let limits = plan.limits.clone();
+        let limits = plan.limits;
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
         let mut hooks = RunnerOwner::new(
@@ -249,6 +249,7 @@ impl Host {
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
             audit: self.audit.as_ref(),
+            max_output_tokens: settings.limits.max_output_tokens,
         };
         dispatch.noted(request, options, entry).await
     }

@@ -39,6 +39,7 @@ pub mod event;
 pub mod host;
 pub mod journal;
 mod pins;
+pub mod projection;
 pub mod respondent;
 mod session;
 pub mod skills;
@@ -50,15 +51,16 @@ pub mod watch;
 
 pub use audit::Audit;
 pub use call::{
-    Answer, CallError, CallOptions, Consent, Lasting, Oversize, Problem, Progress, ProgressSink,
-    Prompter, Question, Reach, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
-    ToolTarget,
+    Answer, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Lasting, Oversize,
+    Problem, Progress, ProgressSink, Prompter, Question, Reach, RefusedBy, SavedFile, TimeLimit,
+    ToolOutcome, ToolRequest, ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
 pub use dispatch::permission::{KeepIn, RuleKeeper, SettingsRules};
+pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};

@@ -25,6 +25,7 @@ mod peers;
 mod permission;
 mod processes;
 mod reliability;
+mod results;
 mod scale;
 mod security;
 mod shield;

@@ -41,8 +41,8 @@ fn settings(plan: Plan) -> Arc<Settings> {
 fn standing_still(plan: Plan) -> (Supervisor, Handle) {
     let context = Arc::new(Context {
         client: Arc::new(ClientIdentity::new("tests", "0")),
-        hooks: Arc::default(),
         respondent: None,
+        hooks: Arc::default(),
         roots: watch::channel(Arc::from([])).1,
         open: OpenOptions::default(),
         eras: EraMemory::none(),

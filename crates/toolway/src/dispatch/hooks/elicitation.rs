@@ -83,6 +83,7 @@ impl Runner {
                 limits: picture.general_limits(),
                 output_dir: self.output_dir(),
                 audit: self.audit(),
+                max_output_tokens: settings.limits.max_output_tokens,
             });
         let means = Means {
             place: settings.hooks.place(),

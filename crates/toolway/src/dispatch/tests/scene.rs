@@ -34,6 +34,7 @@ type Script = Box<dyn Fn(&str) -> Result<Box<RawValue>, SendError> + Send + Sync
 pub(in super::super) struct ScriptedLine {
     answer: Script,
     pub(in super::super) timeout: Option<Duration>,
+    pub(in super::super) is_editor: bool,
     sent: Mutex<Vec<Sent>>,
 }
 
@@ -63,6 +64,10 @@ impl Line for ScriptedLine {
     fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
+
+    fn is_editor(&self) -> bool {
+        self.is_editor
+    }
 }
 
 /// One connected server `s` and one that wants a login, `locked`.
@@ -76,6 +81,9 @@ pub(in super::super) struct Scene {
     /// What `do.it` is described as; a server may change its mind.
     pub(in super::super) described: Mutex<String>,
     pub(in super::super) output: tempfile::TempDir,
+    pub(in super::super) max_output_tokens: usize,
+    /// `_meta` of the tool `do.it`.
+    pub(in super::super) meta: Value,
 }
 
 struct OneLine(Arc<ScriptedLine>);
@@ -139,6 +147,7 @@ impl Scene {
             line: Arc::new(ScriptedLine {
                 answer,
                 timeout: None,
+                is_editor: false,
                 sent: Mutex::default(),
             }),
             permissions: Permissions::empty(),
@@ -148,6 +157,8 @@ impl Scene {
             approvals: permission::Approvals::default(),
             described: Mutex::default(),
             output: tempfile::tempdir().unwrap(),
+            max_output_tokens: 25_000,
+            meta: json!({}),
         }
     }
 
@@ -210,7 +221,7 @@ impl Scene {
     ) -> Result<ToolOutcome, CallError> {
         let list = json!({"tools": [
             {"name": "do.it", "description": *self.described.lock().unwrap(),
-                "inputSchema": {"properties": {"n": {"type": "integer"}}}},
+             "inputSchema": {"properties": {"n": {"type": "integer"}}}, "_meta": self.meta},
             {"name": "guard", "inputSchema": {"type": "object"}},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
         ]});
@@ -239,6 +250,7 @@ impl Scene {
             },
             output_dir: &output_dir,
             audit: None,
+            max_output_tokens: self.max_output_tokens,
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();
         dispatch

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use toolway_testkit::{Script, ScriptedServer, TempHome};
@@ -46,6 +47,11 @@ fn typing(home: &TempHome, words: &[&str], typed: &[&str]) -> (String, String) {
         if questions > asked {
             asked = questions;
             let answer = answers.next().copied().unwrap_or("n");
+            if answer == CTRL_C {
+                let child = Pid::from_child(&child);
+                kill_process(child, Signal::INT).unwrap();
+                continue;
+            }
             terminal
                 .write_all(format!("{answer}\n").as_bytes())
                 .unwrap();
@@ -70,6 +76,9 @@ fn typing(home: &TempHome, words: &[&str], typed: &[&str]) -> (String, String) {
         format!("{out}exit {}", code.unwrap_or(-1)),
     )
 }
+
+/// Typed in the place of an answer.
+const CTRL_C: &str = "\u{3}";
 
 fn settings(home: &TempHome) -> Value {
     let text = std::fs::read_to_string(home.config_home().join("settings.json")).unwrap();
@@ -127,6 +136,49 @@ fn always_is_written_into_the_chosen_settings() {
         settings(&home)["permissions"]["allow"],
         json!(["mcp__chaos__echo"])
     );
+}
+
+#[test]
+fn a_question_can_be_given_up() {
+    let home = home_with(Script::default());
+    let (shown, out) = typing(&home, &ECHO, &[CTRL_C]);
+    assert!(shown.contains("error: interrupted\n"), "{shown}");
+    assert_eq!(out, "exit 8");
+}
+
+#[test]
+fn rules_and_the_audit_see_the_tool_that_a_hook_calls() {
+    let home = TempHome::new();
+    let server = ScriptedServer::new(Script::default()).entry();
+    let settings = json!({
+        "mcpServers": { "chaos": server, "guard": server },
+        "permissions": { "deny": ["mcp__guard__echo(text:secret*)"] },
+        "hooks": { "PreToolUse": [{ "matcher": "mcp__chaos__.*", "hooks": [
+            { "type": "mcp_tool", "server": "guard", "tool": "echo", "input": { "text": "${tool_input.text}" } },
+        ] }] },
+    });
+    home.write_settings(serde_json::to_string_pretty(&settings).unwrap());
+    let refused = toolway(&home, &["call", "chaos", "echo", "text=secrets"]).expect_code(6);
+    assert!(
+        refused.stderr.contains(
+            "`echo` of server `guard` was refused by the rule `mcp__guard__echo(text:secret*)`"
+        ),
+        "{refused}"
+    );
+    let audit = toolway(&home, &["audit", "--json"]).expect_code(0).stdout;
+    let lines: Vec<Value> = audit
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told = |line: &Value| {
+        ["who", "server", "outcome"].map(|key| line[key].as_str().unwrap_or("-").to_owned())
+    };
+    assert_eq!(
+        lines.iter().map(told).collect::<Vec<_>>(),
+        [["hook", "guard", "refused"], ["cli", "chaos", "refused"]]
+    );
+    assert_eq!(lines[0]["by"]["kind"], "rule");
+    assert_eq!(lines[1]["by"]["kind"], "hook");
 }
 
 #[test]

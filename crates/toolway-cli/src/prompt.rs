@@ -42,6 +42,7 @@ impl TerminalPrompt {
     async fn put(&self, question: &Question<'_>) -> Answer {
         write(&render(question));
         for _ in 0..ATTEMPTS {
+            forget_typed();
             write(&keys(&question.lasting));
             let Some(line) = read_line().await else {
                 write("\n");
@@ -217,6 +218,12 @@ fn write(text: &str) {
     let _ = stderr
         .write_all(text.as_bytes())
         .and_then(|()| stderr.flush());
+}
+
+/// Drops what was typed before the question was there: it cannot have been meant as its answer.
+fn forget_typed() {
+    // Where it cannot be dropped, it is read.
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
 /// A line of stdin; none at its end. Read by a thread of its own that nobody waits for: Ctrl-C

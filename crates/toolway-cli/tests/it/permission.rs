@@ -16,6 +16,11 @@ use crate::support::{command, home_with, toolway};
 /// Runs `toolway` with stdin and stderr on a terminal, where this is typed as soon as it asks.
 /// Gives what stood on the terminal, and what came out.
 fn typing(home: &TempHome, words: &[&str], typed: &[&str]) -> (String, String) {
+    typing_early(home, words, "", typed)
+}
+
+/// As [`typing`], with something that is typed before there is a question.
+fn typing_early(home: &TempHome, words: &[&str], early: &str, typed: &[&str]) -> (String, String) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
@@ -35,6 +40,9 @@ fn typing(home: &TempHome, words: &[&str], typed: &[&str]) -> (String, String) {
         .spawn()
         .unwrap();
     let mut terminal = File::from(ours);
+    if !early.is_empty() {
+        terminal.write_all(format!("{early}\n").as_bytes()).unwrap();
+    }
     let mut shown = Vec::new();
     let mut answers = typed.iter();
     let mut asked = 0;
@@ -136,6 +144,18 @@ fn always_is_written_into_the_chosen_settings() {
         settings(&home)["permissions"]["allow"],
         json!(["mcp__chaos__echo"])
     );
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let home = home_with(Script {
+        start_delay_ms: 300,
+        ..Script::default()
+    });
+    // While the server starts.
+    let (shown, out) = typing_early(&home, &ECHO, "y", &["n"]);
+    assert!(shown.contains("was refused by the person asked"), "{shown}");
+    assert_eq!(out, "exit 6");
 }
 
 #[test]

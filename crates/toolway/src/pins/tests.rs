@@ -82,9 +82,8 @@ fn sec_33_a_change_at_the_end_of_a_long_text_is_shown() {
 #[test]
 fn a_difference_is_bounded_and_counts_what_is_left_out() {
     let lines = |word: &str| {
-        (0..200)
-            .map(|n| format!("{word} {n}\n"))
-            .collect::<String>()
+        let lines: Vec<String> = (0..200).map(|n| format!("{word} {n}")).collect();
+        lines.join("\n")
     };
     let old = described(&lines("old"));
     let new = described(&lines("new"));

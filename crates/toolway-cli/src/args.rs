@@ -8,8 +8,8 @@ use toolway_config::Flags;
 
 use crate::commands::{
     add, add_json, approve, audit, call, complete, completions, demo, doctor, explain,
-    generate_docs, get, import, list, logs, man, prompt, prompts, read, reconnect, remove,
-    resources, skills, switch, tools,
+    generate_docs, get, import, list, logs, man, permissions, prompt, prompts, read, reconnect,
+    remove, resources, skills, switch, tools,
 };
 use crate::exit;
 
@@ -105,6 +105,7 @@ pub(crate) enum Command {
     ResetApprovals(approve::ResetArgs),
     Import(import::ImportArgs),
     Explain(explain::ExplainArgs),
+    Permissions(permissions::PermissionsArgs),
     Doctor(doctor::DoctorArgs),
     Logs(logs::LogsArgs),
     Audit(audit::AuditArgs),

@@ -18,6 +18,7 @@ pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod man;
 mod offers;
+pub(crate) mod permissions;
 pub(crate) mod prompt;
 pub(crate) mod prompts;
 pub(crate) mod read;

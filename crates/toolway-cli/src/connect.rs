@@ -5,9 +5,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolway::keeper::Keeper;
-use toolway::{Audit, Host, HostOptions, Journal, Protected, Protection, Shield};
+use toolway::{
+    Audit, Host, HostOptions, Journal, Prompter, Protected, Protection, SettingsRules, Shield,
+};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
@@ -34,18 +37,40 @@ pub(crate) fn with_host<T>(
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    with_host_until(context, plan, wanted, work, || {
-        Err(interrupted(
-            "every server that was started has been stopped",
-        ))
-    })
+    run_host(context, plan, wanted, None, work, || Err(stopped()))
+}
+
+/// As [`with_host`], with somebody who asks a person where that is called for.
+pub(crate) fn with_person<T>(
+    context: &Context,
+    plan: Plan,
+    wanted: Wanted,
+    prompter: Option<Arc<dyn Prompter>>,
+    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+) -> Result<T, Report> {
+    run_host(context, plan, wanted, prompter, work, || Err(stopped()))
 }
 
 /// As [`with_host`], for work without an end of its own: `told` says what it means to be told.
 pub(crate) fn with_host_until<T>(
     context: &Context,
+    plan: Plan,
+    wanted: Wanted,
+    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+    told: impl FnOnce() -> Result<T, Report>,
+) -> Result<T, Report> {
+    run_host(context, plan, wanted, None, work, told)
+}
+
+fn stopped() -> Report {
+    interrupted("every server that was started has been stopped")
+}
+
+fn run_host<T>(
+    context: &Context,
     mut plan: Plan,
     wanted: Wanted,
+    prompter: Option<Arc<dyn Prompter>>,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
     told: impl FnOnce() -> Result<T, Report>,
 ) -> Result<T, Report> {
@@ -56,7 +81,10 @@ pub(crate) fn with_host_until<T>(
         plan.servers
             .retain(|server| server.name == name || hooks.contains(&server.name.as_str()));
     }
-    let options = host_options(context);
+    let options = HostOptions {
+        prompter,
+        ..host_options(context)
+    };
     block_on(async {
         let mut signals = Signals::listen();
         let host = Host::start(plan, options);
@@ -107,6 +135,11 @@ impl State<'_> {
         self.0.environment.state_home().join("eras.json")
     }
 
+    /// How tools were defined when they were first permitted.
+    pub(crate) fn pins(&self) -> PathBuf {
+        self.0.environment.state_home().join("pins.json")
+    }
+
     /// Requests to running processes to connect anew.
     pub(crate) fn reconnects(&self) -> PathBuf {
         self.0.environment.state_home().join("reconnect")
@@ -118,6 +151,8 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: context.environment.state_home().join("results"),
         era_memory: Some(State(context).eras()),
+        pins: Some(State(context).pins()),
+        rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
         // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.

@@ -10,6 +10,7 @@ mod context;
 mod demo;
 mod exit;
 mod output;
+mod prompt;
 mod report;
 mod signals;
 
@@ -61,6 +62,7 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::ResetApprovals(args) => commands::approve::reset(context, &args),
         Command::Import(args) => commands::import::run(context, &args),
         Command::Explain(args) => commands::explain::run(context, &args),
+        Command::Permissions(args) => commands::permissions::run(context, &args),
         Command::Doctor(args) => commands::doctor::run(context, &args),
         Command::Logs(args) => commands::logs::run(context, &args),
         Command::Audit(args) => commands::audit::run(context, &args),

@@ -9,8 +9,11 @@ use std::path::Path;
 
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
+use toolway_config::permission::rule_for_tool;
 use toolway_types::name::as_word;
-use toolway_types::{CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity};
+use toolway_types::{
+    CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity, ToolKey,
+};
 
 use crate::exit::Exit;
 
@@ -276,8 +279,13 @@ impl From<CallError> for Report {
                     as_word(server.as_str())
                 ))
             }
-            CallError::Refused { by, .. } => {
-                Report::new(Exit::Refused, message).hint(refused_hint(&by))
+            CallError::Refused { server, tool, by } => {
+                let report = Report::new(Exit::Refused, message)
+                    .hint(refused_hint(&ToolKey::new(server, tool.as_received()), &by));
+                match by {
+                    RefusedBy::Changed { difference } => report.details(difference.lines),
+                    _ => report,
+                }
             }
             CallError::Unavailable { server, state } => {
                 Report::unavailable(server.as_str(), &state)
@@ -318,7 +326,7 @@ impl From<CallError> for Report {
     }
 }
 
-fn refused_hint(by: &RefusedBy) -> String {
+fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
     match by {
         RefusedBy::Rule { origin, .. } => {
             format!("if it should run, take the rule out of `permissions.deny` at {origin}")
@@ -329,8 +337,19 @@ fn refused_hint(by: &RefusedBy) -> String {
         RefusedBy::Hook { origin, .. } => {
             format!("mend the hook at {origin}, or take it out; `toolway doctor` lists all hooks")
         }
-        RefusedBy::Person => "nothing was sent".to_owned(),
-        RefusedBy::NobodyToAsk { .. } => "allow it with a rule in `permissions.allow`".to_owned(),
+        RefusedBy::Person { .. } => "nothing was sent".to_owned(),
+        RefusedBy::Changed { .. } => {
+            "if that is as it should be, run it again with `--accept-change`".to_owned()
+        }
+        RefusedBy::NobodyToAsk {
+            rule: Some((_, origin)),
+        } => format!("run it on a terminal, or take the rule out of `permissions.ask` at {origin}"),
+        RefusedBy::NobodyToAsk { rule: None } => match rule_for_tool(key) {
+            Some(rule) => format!(
+                "run it on a terminal, or add `\"{rule}\"` to `permissions.allow` in your settings"
+            ),
+            None => "run it on a terminal".to_owned(),
+        },
     }
 }
 

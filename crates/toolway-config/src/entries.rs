@@ -1,4 +1,5 @@
-//! Writing servers' entries: what `add`, `remove`, `enable` and `disable` do to the files.
+//! Writing servers' entries and rules: what `add`, `remove`, `enable`, `disable` and a person's
+//! "always" do to the files.
 //!
 //! Owns which key of which file holds what. How a file is changed safely is `edit`'s work; who
 //! may decide is `approval`'s.
@@ -111,6 +112,29 @@ pub fn switch_servers(
             document.set(&[out_of], &json!(others))?;
         }
         document.set(&[into], &json!(listed))
+    })
+}
+
+/// Adds a rule to `permissions.allow` of a scope, unless it stands there already.
+pub fn allow(environment: &Environment, scope: Scope, rule: &str) -> Result<Edited<()>, EditError> {
+    let path = file_of(environment, scope)?;
+    edit_settings(environment, scope, &path, |document| {
+        let key = ["permissions", "allow"];
+        let mut rules = match document.get(&key) {
+            None => Vec::new(),
+            Some(Value::Array(rules)) => rules.clone(),
+            Some(_) => {
+                return Err(EditError::Refused(format!(
+                    "`permissions.allow` in `{}` is not an array; it was left as it is",
+                    path.display()
+                )));
+            }
+        };
+        if rules.iter().any(|written| written == rule) {
+            return Ok(());
+        }
+        rules.push(Value::from(rule));
+        document.set(&key, &Value::Array(rules))
     })
 }
 

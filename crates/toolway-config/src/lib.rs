@@ -26,12 +26,14 @@ mod spec;
 
 pub use approval::{approve, local_settings_text, reject, reset, trust_local, trust_local_text};
 pub use edit::{Document, EditError, Edited, edit};
-pub use entries::{Existing, Switch, add_server, check_definition, remove_server, switch_servers};
+pub use entries::{
+    Existing, Switch, add_server, allow, check_definition, remove_server, switch_servers,
+};
 pub use environment::Environment;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};
 pub use permission::{
-    Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, Subject,
+    Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, PinPolicy, Subject,
 };
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use planner::{Planner, watched_paths};

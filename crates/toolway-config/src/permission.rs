@@ -1,7 +1,7 @@
 //! Permission: may this call run? Rules and mode, read from settings and asked per call.
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
-//! `disableBypass`), the union of these over all scopes, and the decision. The syntax of one rule
+//! `disableBypass`, `pins`), the union of these over all scopes, and the decision. The syntax of one rule
 //! is in `permission/rule.rs`, the reading of the object in `permission/read.rs`, hooks are in
 //! `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
@@ -29,6 +29,7 @@ pub use predicate::Hints;
 
 use predicate::Truth;
 use rule::{Rule, Stance};
+pub use rule::{rule_for_server, rule_for_tool};
 use spelling::Spellings;
 
 /// What the rules say about one call.
@@ -88,6 +89,36 @@ impl Mode {
             "bypass" | "bypassPermissions" => Some(Mode::Bypass),
             _ => None,
         }
+    }
+}
+
+/// What happens when a tool's definition is no longer the one that was first permitted (SEC-33).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum PinPolicy {
+    /// A person is asked again, whatever a rule allows.
+    #[default]
+    Ask,
+    /// The call runs, with a warning.
+    Warn,
+    /// Nothing is pinned or compared.
+    Off,
+}
+
+impl PinPolicy {
+    /// The word in a settings file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PinPolicy::Ask => "ask",
+            PinPolicy::Warn => "warn",
+            PinPolicy::Off => "off",
+        }
+    }
+
+    /// Reads the word of a settings file.
+    pub fn parse(text: &str) -> Option<Self> {
+        [PinPolicy::Ask, PinPolicy::Warn, PinPolicy::Off]
+            .into_iter()
+            .find(|policy| policy.as_str() == text)
     }
 }
 
@@ -169,6 +200,7 @@ pub struct Permissions {
     ask: Vec<Rule>,
     allow: Vec<Rule>,
     mode: Option<(Scope, Mode)>,
+    pins: Option<(Scope, PinPolicy)>,
     bypass_forbidden: Option<Origin>,
     unreadable: Option<Origin>,
 }
@@ -205,8 +237,8 @@ impl Permissions {
         read::permissions(value, source, scope)
     }
 
-    /// The union of all layers, in any order: every rule counts, the mode of the highest scope
-    /// that names one, and a ban on bypass from anywhere.
+    /// The union of all layers, in any order: every rule counts, the mode and the word on pins of
+    /// the highest scope that has one, and a ban on bypass from anywhere.
     pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
         let mut all = Permissions::empty();
         for layer in layers {
@@ -215,6 +247,9 @@ impl Permissions {
             all.allow.extend(layer.allow);
             if layer.mode.map(|(scope, _)| scope) >= all.mode.map(|(scope, _)| scope) {
                 all.mode = layer.mode;
+            }
+            if layer.pins.map(|(scope, _)| scope) >= all.pins.map(|(scope, _)| scope) {
+                all.pins = layer.pins;
             }
             all.bypass_forbidden = all.bypass_forbidden.or(layer.bypass_forbidden);
             all.unreadable = all.unreadable.or(layer.unreadable);
@@ -234,6 +269,7 @@ impl Permissions {
         Permissions {
             allow: Vec::new(),
             mode: None,
+            pins: self.pins.filter(|(_, policy)| *policy == PinPolicy::Ask),
             ..self
         }
     }
@@ -247,9 +283,30 @@ impl Permissions {
         }
     }
 
+    /// What a changed definition leads to.
+    pub fn pins(&self) -> PinPolicy {
+        self.pins.map_or(PinPolicy::default(), |(_, policy)| policy)
+    }
+
     /// Where bypass is forbidden, when it is.
     pub fn bypass_forbidden_by(&self) -> Option<&Origin> {
         self.bypass_forbidden.as_ref()
+    }
+
+    /// Every rule, the strictest lists first, as written: its list, its text, its scope and where
+    /// it stands.
+    pub fn rules(&self) -> impl Iterator<Item = (&'static str, String, Scope, Origin)> {
+        let lists = [
+            ("deny", &self.deny),
+            ("ask", &self.ask),
+            ("allow", &self.allow),
+        ];
+        lists.into_iter().flat_map(|(list, rules)| {
+            rules.iter().map(move |rule| {
+                let (text, origin) = rule.cited();
+                (list, text, rule.scope, origin)
+            })
+        })
     }
 
     /// Whether no rule stands here and no mode is set.

@@ -53,6 +53,7 @@ fn settings() -> Value {
                 "disableBypass": {"type": "boolean", "description": "Nobody may set the mode `bypass`."},
                 "disableBypassPermissionsMode": {"enum": ["disable", true, false], "description": "The same, as others write it."},
                 "defaultMode": {"enum": ["default", "auto", "bypass"], "description": "What happens without a rule."},
+                "pins": {"enum": ["ask", "warn", "off"], "description": "What happens when a tool's definition changed since it was first permitted."},
             },
         },
         "hooks": {"type": "object", "description": "Programs that run around calls, by event."},

@@ -28,6 +28,7 @@ use crate::call::{CallError, CallOptions, ToolOutcome, ToolRequest};
 use crate::catalog::CatalogTool;
 use crate::dispatch::permission::Grant;
 use crate::journal::{LogFile, timestamp};
+use crate::pins::Difference;
 use crate::tasks;
 
 pub use read::{Follower, read_last};
@@ -165,6 +166,13 @@ impl Entry {
     pub(crate) fn resolved(&mut self, tool: &CatalogTool) {
         if let Some(open) = &mut self.0 {
             open.record.resolved(tool);
+        }
+    }
+
+    /// The tool is not defined any more as it was when it was permitted.
+    pub(crate) fn changed(&mut self, difference: &Difference) {
+        if let Some(open) = &mut self.0 {
+            open.record.changed = Some(difference.lines.clone());
         }
     }
 

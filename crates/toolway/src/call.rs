@@ -14,8 +14,10 @@ use serde_json::{Map, Value};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
+use crate::dispatch::permission::KeepIn;
 use crate::dispatch::result::outline::Outline;
 use crate::dispatch::result::{SelectError, outline_of, select};
+use crate::pins::Difference;
 use crate::projection::Projection;
 
 mod bounded;
@@ -119,8 +121,12 @@ impl fmt::Debug for CallOptions {
 /// Who answers for a call that has to be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
-    /// A person typed this very call, which is that person's yes. A deny rule still refuses.
+    /// A person typed this very call, which is that person's yes. A deny rule still refuses; a
+    /// hook that wants a person asked, and a tool whose definition changed, still ask: whoever
+    /// typed the call cannot have known.
     Typed,
+    /// As typed, by a person who has seen how the tool's definition changed.
+    Reviewed,
     /// The [`Prompter`] is asked; without one the answer is no.
     Prompt,
 }
@@ -163,15 +169,55 @@ pub struct Question<'a> {
     pub rule: Option<(&'a str, &'a Origin)>,
     /// The hook that wants a person asked, and why; clean, on one line.
     pub hook: Option<&'a str>,
+    /// How the tool's definition differs from the one that was permitted before, where it does.
+    pub change: Option<&'a Difference>,
+    /// How long a yes can hold. One that asks for more holds for as long as it can.
+    pub lasting: Lasting,
+}
+
+/// How long a yes can hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lasting {
+    /// For this call.
+    Once,
+    /// As long as the host runs.
+    Session,
+    /// For good, as a rule.
+    Always {
+        /// The rule for this tool; none where its name cannot be written as one.
+        tool: Option<String>,
+        /// The rule for every tool of its server.
+        server: Option<String>,
+    },
 }
 
 /// A person's answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Run it.
+    /// Run it, this once.
     Yes,
+    /// Run it, and do not ask about this tool again as long as the host runs.
+    Session,
+    /// Run it, and keep a rule that allows it.
+    Always {
+        /// What the rule names.
+        reach: Reach,
+        /// Where it is kept.
+        keep_in: KeepIn,
+    },
     /// Do not.
     No,
+    /// Do not, and say why to whoever wanted it.
+    NoBecause(String),
+}
+
+/// What a rule made of an answer names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// This tool.
+    Tool,
+    /// Every tool of its server.
+    Server,
 }
 
 /// What a tool answered. An error that the tool itself reports is an answer like any other.

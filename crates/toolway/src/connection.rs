@@ -32,6 +32,7 @@ use self::attempt::Live;
 pub use self::backoff::RetryFirst;
 use self::course::Course;
 pub(crate) use self::era_memory::EraMemory;
+pub(crate) use self::era_memory::definition;
 pub use self::era_memory::forget_era;
 use self::follow::Follower;
 pub(crate) use self::interest::{Answer, Interest, Interests};

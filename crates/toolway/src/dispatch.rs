@@ -14,9 +14,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use toolway_config::permission::{Hooks, Permissions};
 
-use crate::audit::Entry;
+use crate::audit::{Audit, Entry};
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 
@@ -43,24 +44,46 @@ pub struct Dispatch<'a> {
     pub runner: &'a hooks::Runner,
     /// The open connections.
     pub lines: &'a dyn send::Lines,
+    /// What people answered before, and how tools were defined then.
+    pub approvals: &'a permission::Approvals,
     /// Who asks a person, where someone can.
     pub prompter: Option<&'a dyn Prompter>,
     /// The limits where neither the call nor the server's entry says.
     pub limits: send::GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
+    /// Where calls are written down.
+    pub audit: Option<&'a Audit>,
     /// The most tokens of a result that a model gets.
     pub max_output_tokens: usize,
 }
 
 impl Dispatch<'_> {
-    /// Carries one call from the request to the outcome.
+    /// Carries one call from the request to the outcome, and writes it down.
     pub async fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
-        self.noted(request, options, &mut Entry::none()).await
+        let mut entry = match self.audit {
+            Some(audit) => audit.begin(&request, &options),
+            None => Entry::none(),
+        };
+        let outcome = self.noted(request, options, &mut entry).await;
+        entry.finish(&outcome).await;
+        outcome
+    }
+
+    /// The one way by which something that runs inside a call, a tool that calls tools, a hook or
+    /// a gateway, calls a tool. The call goes down the whole line as a call of that very tool:
+    /// rules, pins, hooks and the audit see it and its arguments, not what it came through, so
+    /// nobody gets around a rule by a detour. Boxed, because it is part of another call.
+    pub fn forward(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+    ) -> BoxFuture<'_, Result<ToolOutcome, CallError>> {
+        Box::pin(self.call(request, options))
     }
 
     /// As [`Dispatch::call`], writing down on the way which tool it was and who let it run.
@@ -75,8 +98,7 @@ impl Dispatch<'_> {
         entry.resolved(call.tool());
         let call = validate::validate(call)?;
         let call = hooks::run(call, self).await;
-        let call =
-            permission::permit(call, self.permissions, options.consent, self.prompter).await?;
+        let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
         let mut after = hooks::After::of(&call, self);
         let answer = send::send(call, self.lines, &options, self.limits).await;

@@ -31,6 +31,7 @@ use crate::call::{
 use crate::connection::{self, Context, EraMemory, InProcessServer, Interests};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::RunnerOwner;
+use crate::dispatch::permission::Approvals;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
 use crate::respondent::Root;
@@ -53,6 +54,7 @@ pub struct Host {
     replan: Option<Replan>,
     journal: Option<Journal>,
     audit: Option<Audit>,
+    approvals: Arc<Approvals>,
     prompter: Option<Arc<dyn Prompter>>,
     hooks: RunnerOwner,
     output_dir: PathBuf,
@@ -77,11 +79,14 @@ impl Host {
         };
         let limits = plan.limits;
         let settings = settings(plan);
+        let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
         let mut hooks = RunnerOwner::new(
             options.hooks,
             open.clone(),
             options.output_dir.clone(),
             Arc::clone(&settings),
+            Arc::clone(&approvals),
+            options.audit.clone(),
         );
         let interests = Arc::new(Interests::default());
         let context = Arc::new(Context {
@@ -124,6 +129,7 @@ impl Host {
             replan: options.replan,
             journal: options.journal,
             audit: options.audit,
+            approvals,
             prompter: options.prompter,
             hooks,
             output_dir: options.output_dir,
@@ -245,9 +251,11 @@ impl Host {
             hooks: &settings.hooks,
             runner: self.hooks.runner(),
             lines: &*picture,
+            approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
+            audit: self.audit.as_ref(),
             max_output_tokens: settings.limits.max_output_tokens,
         };
         dispatch.noted(request, options, entry).await

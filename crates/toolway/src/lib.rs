@@ -38,11 +38,13 @@ pub mod error;
 pub mod event;
 pub mod host;
 pub mod journal;
+mod pins;
 pub mod projection;
 pub mod respondent;
 mod session;
 pub mod skills;
 pub mod snapshot;
+mod state_file;
 mod supervisor;
 mod tasks;
 pub mod template;
@@ -50,14 +52,15 @@ pub mod watch;
 
 pub use audit::Audit;
 pub use call::{
-    Answer, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Oversize, Problem,
-    Progress, ProgressSink, Prompter, Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome,
-    ToolRequest, ToolTarget, Treatment,
+    Answer, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Lasting, Oversize,
+    Problem, Progress, ProgressSink, Prompter, Question, Reach, RefusedBy, SavedFile, TimeLimit,
+    ToolOutcome, ToolRequest, ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
+pub use dispatch::permission::{KeepIn, RuleKeeper, SettingsRules};
 pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
@@ -66,6 +69,7 @@ pub use host::{
     SubscribeError, Suggestions,
 };
 pub use journal::{Journal, JournalWriter};
+pub use pins::Difference;
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};

@@ -23,6 +23,8 @@ pub struct HostSnapshot {
     pub catalog: Arc<Catalog>,
     /// The ways to the connected ones.
     pub(crate) lines: BTreeMap<ServerName, Arc<dyn Line>>,
+    /// The digests of what they are defined as.
+    pub(crate) definitions: BTreeMap<ServerName, Arc<str>>,
     /// Those that were connected, are lost, and are being brought back.
     pub(crate) healing: BTreeSet<ServerName>,
     /// How many bugs ended a connection since the host started. Each was contained: that
@@ -106,6 +108,10 @@ impl fmt::Debug for HostSnapshot {
 /// A call that resolved against this picture is sent to the servers of this picture. If a server
 /// has lost its connection since, the call waits at its door for the next one.
 impl Lines for HostSnapshot {
+    fn definition(&self, server: &ServerName) -> Option<Arc<str>> {
+        self.definitions.get(server).cloned()
+    }
+
     fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
         if let Some(line) = self.lines.get(server) {
             return Ok(Arc::clone(line));

@@ -324,6 +324,9 @@ impl Supervisor {
         let lines = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
             .collect();
+        let definitions = standing()
+            .filter_map(|(name, member)| Some((name.clone(), member.definition(name)?)))
+            .collect();
         let servers = self
             .members
             .values()
@@ -340,6 +343,7 @@ impl Supervisor {
             healing,
             catalog,
             lines,
+            definitions,
             panics: self.context.panics.load(Ordering::Relaxed),
             settings: Arc::clone(&self.settings),
         }));

@@ -224,6 +224,8 @@ fn decided(record: &Record) -> String {
         Some(By::Mode) => "mode".to_owned(),
         Some(By::Typed) => "typed".to_owned(),
         Some(By::Person) => "asked".to_owned(),
+        Some(By::Session) => "asked before".to_owned(),
+        Some(By::Changed) => "its definition changed".to_owned(),
         Some(By::Nobody) => "nobody to ask".to_owned(),
         Some(By::Unreadable { origin }) => format!("{origin} cannot be read"),
         None => return "-".to_owned(),

@@ -17,8 +17,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use toolway::projection::Projection;
 use toolway::{
-    CallError, CallOptions, Consent, Delivery, Host, TimeLimit, ToolOutcome, ToolRequest,
-    ToolTarget,
+    CallError, CallOptions, Consent, Delivery, Host, Progress, Prompter, TimeLimit, ToolOutcome,
+    ToolRequest, ToolTarget,
 };
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
@@ -28,6 +28,7 @@ use crate::commands::add::require_known_scheme;
 use crate::connect::{self, Typed, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::prompt::TerminalPrompt;
 use crate::report::{Outcome, Report};
 
 pub(crate) use answer::as_text;
@@ -37,8 +38,8 @@ use usage::Place;
 /// Call a tool
 ///
 /// Arguments are `key=value` (typed by the tool's schema), `key:=json`, `key=@file`, or a JSON
-/// object by `--args` or on stdin. What you type is your yes: no permission prompt appears, but
-/// deny rules and policy still refuse.
+/// object by `--args` or on stdin. What you type is your yes: no permission prompt appears unless a
+/// hook wants one or the tool's definition changed, but deny rules and policy still refuse.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway call time get_current_time timezone=Europe/Berlin
@@ -75,6 +76,14 @@ pub(crate) struct CallArgs {
     /// The longest it may take in all, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
+
+    /// Ask before it runs, as an agent's call would be asked about
+    #[arg(long)]
+    ask: bool,
+
+    /// Accept that the tool's definition changed since it was last permitted
+    #[arg(long, conflicts_with = "ask")]
+    accept_change: bool,
 
     /// A command to run as the server
     #[arg(last = true)]
@@ -125,8 +134,21 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         },
         timeout,
         typed: typed.as_ref(),
+        consent: match (args.ask, args.accept_change) {
+            (true, _) => Consent::Prompt,
+            (false, true) => Consent::Reviewed,
+            (false, false) => Consent::Typed,
+        },
+        prompt: context
+            .output
+            .can_ask()
+            .then(|| Arc::new(TerminalPrompt::new())),
     };
-    connect::with_host(context, plan, wanted, async |host| {
+    let prompter = wish
+        .prompt
+        .clone()
+        .map(|prompt| prompt as Arc<dyn Prompter>);
+    connect::with_person(context, plan, wanted, prompter, async |host| {
         let start = Instant::now();
         let ready = connect::settle(context, host);
         match timeout {
@@ -147,6 +169,9 @@ struct Wish<'a> {
     print: answer::Wanted<'a>,
     timeout: Option<Duration>,
     typed: Option<&'a Typed>,
+    consent: Consent,
+    /// Who asks, where there is a terminal.
+    prompt: Option<Arc<TerminalPrompt>>,
 }
 
 fn not_connected(server: &ServerName, limit: Duration) -> Report {
@@ -184,9 +209,9 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             (true, None) => Delivery::Bounded,
             (true, Some(projection)) => Delivery::Selected(projection.clone()),
         },
-        ..CallOptions::new(Consent::Typed)
+        ..CallOptions::new(wish.consent)
     };
-    let outcome = watched(context, host, request, options)
+    let outcome = watched(context, host, request, options, wish.prompt.as_deref())
         .await
         .map_err(|error| {
             let better = match &error {
@@ -248,6 +273,7 @@ async fn watched(
     host: &Host,
     request: ToolRequest,
     mut options: CallOptions,
+    prompt: Option<&TerminalPrompt>,
 ) -> Result<ToolOutcome, CallError> {
     if !context.output.can_animate() {
         return host.call(request, options).await;
@@ -260,15 +286,36 @@ async fn watched(
     options.progress = Some(Arc::new(move |progress| {
         newest.send_replace(Some(progress));
     }));
+    let asking = prompt.map(TerminalPrompt::asking);
     let view = async {
-        // A terminal that cannot be drawn on is no reason to fail.
-        let _ = toolway_tui::wait(&what, news, io::stderr(), connect::view(context)).await;
-        std::future::pending().await
+        let Some(mut asking) = asking else {
+            return show(context, &what, news).await;
+        };
+        // A question has the screen to itself.
+        loop {
+            tokio::select! {
+                biased;
+                _ = asking.wait_for(|asking| *asking) => {}
+                never = show(context, &what, news.clone()) => return never,
+            }
+            let _ = asking.wait_for(|asking| !*asking).await;
+        }
     };
     tokio::select! {
         outcome = host.call(request, options) => outcome,
-        never = view => never,
+        never = view => match never {},
     }
+}
+
+/// Says what is waited for until it is dropped.
+async fn show(
+    context: &Context,
+    what: &str,
+    news: watch::Receiver<Option<Progress>>,
+) -> std::convert::Infallible {
+    // A terminal that cannot be drawn on is no reason to fail.
+    let _ = toolway_tui::wait(what, news, io::stderr(), connect::view(context)).await;
+    std::future::pending().await
 }
 
 /// The server by its name, if the plan lets it connect; otherwise why not.

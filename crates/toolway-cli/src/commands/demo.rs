@@ -141,6 +141,8 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
             .collect(),
         // The demo leaves nothing behind in the real state directory.
         era_memory: None,
+        pins: None,
+        rule_keeper: None,
         journal: None,
         audit: None,
         ..host_options(context)

@@ -23,6 +23,7 @@ mod managing;
 mod network;
 mod offers;
 mod peers;
+mod permission;
 mod processes;
 mod reliability;
 mod results;

@@ -220,6 +220,7 @@ fn rel_19_calls_go_on_when_neither_journal_audit_nor_era_can_be_written() {
     for disk in Disk::ALL {
         let home = used_home();
         let era = home.read(state(&home).join("eras.json"));
+        let pins = home.read(state(&home).join("pins.json"));
         // Another server, whose era is not known yet.
         let other = ScriptedServer::new(Script::default()).entry_with_env([("A", "b")]);
         home.write_settings(servers(&[("other", other)]));
@@ -228,11 +229,12 @@ fn rel_19_calls_go_on_when_neither_journal_audit_nor_era_can_be_written() {
         let output = after.output.expect_code(0);
         assert_eq!(output.stdout, "hello\n", "{disk:?}");
         assert_eq!(after.files["eras.json"], era, "{disk:?}");
+        assert_eq!(after.files["pins.json"], pins, "{disk:?}");
         let left: Vec<&String> = after
             .files
             .keys()
             .filter(|name| !name.starts_with("logs/") && !name.starts_with("audit/"))
-            .filter(|name| !matches!(name.as_str(), "eras.json" | "eras.json.lock"))
+            .filter(|name| !matches!(name.trim_end_matches(".lock"), "eras.json" | "pins.json"))
             .collect();
         assert_eq!(left, Vec::<&String>::new(), "{disk:?}");
     }

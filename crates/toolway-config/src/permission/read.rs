@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
 use super::rule::{Broken, Rule, Stance};
-use super::{Mode, Permissions, listed};
+use super::{Mode, Permissions, PinPolicy, listed};
 use crate::raw::json::kind_of;
 use crate::raw::keys::nearest;
 
@@ -32,13 +32,14 @@ struct Reader<'a> {
     found: Vec<Diagnosis>,
 }
 
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "allow",
     "ask",
     "deny",
     "defaultMode",
     "disableBypass",
     "disableBypassPermissionsMode",
+    "pins",
 ];
 
 impl Reader<'_> {
@@ -57,6 +58,7 @@ impl Reader<'_> {
                 "deny" => self.rules(key, member, List::Deny),
                 "defaultMode" => self.mode(member),
                 "disableBypass" | "disableBypassPermissionsMode" => self.ban(key, member),
+                "pins" => self.pins(member),
                 other => self.unknown(other),
             }
         }
@@ -135,6 +137,18 @@ impl Reader<'_> {
                 ),
                 "use `default`, `auto` or `bypass`",
             ),
+        }
+    }
+
+    fn pins(&mut self, value: &Value) {
+        let policy = value.as_str().and_then(PinPolicy::parse);
+        // A word that cannot be read must not leave a change unseen.
+        self.read.pins = Some((self.scope, policy.unwrap_or_default()));
+        if policy.is_none() {
+            self.report(
+                &format!("`permissions.pins` cannot be {value}; a change asks"),
+                "use `ask`, `warn` or `off`",
+            );
         }
     }
 

@@ -11,7 +11,7 @@
 //! replaced never permits.
 
 use toolway_types::text::{self, fold};
-use toolway_types::{Origin, Scope, name};
+use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
 use wildmatch::WildMatchPattern;
 
 use super::predicate::{Predicate, Truth};
@@ -293,6 +293,33 @@ impl Identity {
             }),
         }
     }
+}
+
+/// The allow rule that names this tool and no other; none where its names cannot be written so
+/// that they are read back as the same tool.
+pub fn rule_for_tool(key: &ToolKey) -> Option<String> {
+    let text = key.exposed();
+    let rule = permitting(&text)?;
+    (rule.identity == Identity::Exposed(text.clone()) && rule.permits(&Subject::tool(key)))
+        .then_some(text)
+}
+
+/// The allow rule that names every tool of this server and of no other; none where its name
+/// cannot be written so: `mcp__a__b` is tool `b` of `a`.
+pub fn rule_for_server(server: &ServerName) -> Option<String> {
+    let text = format!("{PREFIX}{server}");
+    let rule = permitting(&text)?;
+    let whole_server = Identity::Given {
+        server: Glob::new(server.as_str()),
+        tool: None,
+    };
+    (rule.identity == whole_server && !server.as_str().contains('*')).then_some(text)
+}
+
+/// A rule as it will be read back, if it has no predicate.
+fn permitting(text: &str) -> Option<Rule> {
+    let rule = Rule::parse(text, Stance::Permit, &Origin::Program, Scope::User).ok()?;
+    (rule.name == text && rule.predicates.is_empty()).then_some(rule)
 }
 
 fn could_be_exposed(rule: &str) -> bool {

@@ -7,6 +7,7 @@ use super::*;
 
 mod predicates;
 mod properties;
+mod written;
 
 fn here() -> Origin {
     Origin::File {

@@ -184,7 +184,12 @@ impl Settings {
             ("permissions", Value::Object(permissions)) => {
                 for (name, value) in permissions {
                     // What narrows always counts and needs nobody's word.
-                    if matches!(name.as_str(), "allow" | "defaultMode") {
+                    let widens = match name.as_str() {
+                        "allow" | "defaultMode" => true,
+                        "pins" => value != "ask",
+                        _ => false,
+                    };
+                    if widens {
                         self.widening.insert(format!("permissions.{name}"), value);
                     }
                 }

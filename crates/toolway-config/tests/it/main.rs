@@ -26,6 +26,7 @@ mod limits;
 mod local;
 mod planner;
 mod policy;
+mod rules;
 mod scopes;
 mod size;
 mod token;

@@ -70,6 +70,9 @@ pub struct Record {
     /// Who decided that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
+    /// How the tool's definition differed from the one that was permitted before, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Vec<String>>,
     /// How long it took, waiting for the server and for people included.
     pub milliseconds: u64,
     /// The size of its arguments in bytes.
@@ -124,6 +127,10 @@ pub enum By {
     Typed,
     /// The person who was asked.
     Person,
+    /// The person who was asked before, for as long as the program runs.
+    Session,
+    /// Nobody: the tool's definition changed, and no person has looked at it.
+    Changed,
     /// Nobody: a person had to be asked, and there was none.
     Nobody,
     /// A settings file that cannot be read.
@@ -206,6 +213,7 @@ impl Record {
             tool: shown(tool),
             decision: None,
             by: None,
+            changed: None,
             milliseconds: 0,
             sent: serde_json::to_string(&request.arguments).map_or(0, |text| text.len()),
             received: None,
@@ -235,6 +243,7 @@ impl Record {
             Grant::Mode => By::Mode,
             Grant::Typed => By::Typed,
             Grant::Person => By::Person,
+            Grant::Session => By::Session,
         });
     }
 
@@ -298,7 +307,8 @@ fn refuser(by: &RefusedBy) -> By {
             hook: title.to_string(),
             origin: origin.to_string(),
         },
-        RefusedBy::Person => By::Person,
+        RefusedBy::Person { .. } => By::Person,
+        RefusedBy::Changed { .. } => By::Changed,
         RefusedBy::NobodyToAsk { .. } => By::Nobody,
     }
 }

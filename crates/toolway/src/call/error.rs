@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use toolway_types::{ConnectionState, Origin, ServerName, ToolKey, Untrusted, text};
 
 use super::ToolTarget;
+use crate::pins::Difference;
 
 /// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
 #[derive(Debug, thiserror::Error)]
@@ -240,7 +241,16 @@ pub enum RefusedBy {
         reason: Box<str>,
     },
     /// The person who was asked.
-    Person,
+    Person {
+        /// Why, where they said; clean, on one line.
+        reason: Option<String>,
+    },
+    /// The tool is not defined any more as it was when it was permitted, and nobody has looked at
+    /// the change.
+    Changed {
+        /// What changed.
+        difference: Difference,
+    },
     /// A person had to be asked, and there is none.
     NobodyToAsk {
         /// The rule that wants a person asked, and where it stands; none when the mode does.
@@ -263,7 +273,13 @@ impl fmt::Display for RefusedBy {
                 title,
                 reason,
             } => write!(formatter, "by the hook `{title}` in {origin}: {reason}"),
-            RefusedBy::Person => formatter.write_str("by the person asked"),
+            RefusedBy::Person { reason: None } => formatter.write_str("by the person asked"),
+            RefusedBy::Person {
+                reason: Some(reason),
+            } => write!(formatter, "by the person asked: {reason}"),
+            RefusedBy::Changed { .. } => {
+                formatter.write_str("because its definition changed since it was permitted")
+            }
             RefusedBy::NobodyToAsk { rule: None } => {
                 formatter.write_str("because a person must be asked and there is none")
             }

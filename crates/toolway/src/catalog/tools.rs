@@ -15,6 +15,7 @@ use toolway_wire::{headers, view};
 use super::names::Named;
 use super::{CatalogWarning, sanitize};
 use crate::dispatch::validate::Checker;
+use crate::pins::Definition;
 
 /// The most tools of one server.
 pub const MAX_TOOLS: usize = 512;
@@ -52,12 +53,20 @@ pub struct CatalogTool {
     checker: OnceLock<Checker>,
     /// The same for what it gives.
     output_checker: OnceLock<Checker>,
+    /// Digested on first use.
+    definition: OnceLock<Definition>,
 }
 
 impl CatalogTool {
     /// The tool as its server sent it, for the wire only: nothing in it is cleaned.
     pub fn received(&self) -> &view::Tool {
         &self.received
+    }
+
+    /// What is pinned of it.
+    pub(crate) fn definition(&self) -> &Definition {
+        self.definition
+            .get_or_init(|| Definition::of(&self.received))
     }
 
     /// What checks arguments against the schema.
@@ -215,5 +224,6 @@ fn admit_one(
         received: tool,
         checker: OnceLock::new(),
         output_checker: OnceLock::new(),
+        definition: OnceLock::new(),
     })
 }

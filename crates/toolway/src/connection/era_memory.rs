@@ -1,33 +1,25 @@
 //! Which era each definition spoke, kept across runs, so that the next start need not probe.
 //!
-//! Owns the file and its key. The file is a hint and nothing else: it may be missing, broken, or
+//! Owns the file's content and its key; how it is shared is `state_file.rs`. The file is a hint and nothing else: it may be missing, broken, or
 //! written by several hosts at once, and none of that keeps a server from connecting. What proves
 //! a remembered era wrong is `probe.rs`'s to say.
 //!
-//! Invariants: the file is private and replaced as a whole; it holds digests, never a command, an
-//! address or a value of the environment. Whatever lies in its place is neither followed nor
-//! waited for.
+//! Invariant: the file holds digests, never a command, an address or a value of the environment.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use rustix::io::Errno;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_types::{Era, ProtocolMode, ServerSpec, TransportSpec};
+use toolway_types::{Era, ProtocolMode, ServerName, ServerSpec, TransportSpec};
 use tracing::debug;
 
 use super::source::Source;
 use crate::error::ConnectError;
-use crate::journal::{open_own, open_private_file};
 use crate::session;
+use crate::state_file::{self, now};
 
 /// How many definitions are remembered, the newest.
 const MOST: usize = 1000;
@@ -43,9 +35,6 @@ const DAY: u64 = 24 * 60 * 60;
 
 /// No file of ours is larger.
 const MAX_FILE: u64 = 1 << 20;
-
-/// How long is waited for another host that writes.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The memory; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -101,6 +90,17 @@ impl Key {
         };
         let text = json!([spec.transport.kind().as_str(), place]).to_string();
         Self(hex::encode(Sha256::digest(text)))
+    }
+}
+
+/// The digest of a definition, whichever era it speaks; an object of this program is known by
+/// its name alone.
+pub(crate) fn definition(name: &ServerName, source: &Source) -> String {
+    match source {
+        Source::Spec(spec) => Key::digest(spec).0,
+        Source::Object { .. } => {
+            hex::encode(Sha256::digest(json!(["object", name.as_str()]).to_string()))
+        }
     }
 }
 
@@ -206,34 +206,12 @@ impl Store {
 
     /// Puts one change into the file, which others may have changed meanwhile.
     fn save(&self, key: &Key, era: Option<Era>, now: u64) -> io::Result<()> {
-        let (Some(folder), Some(name)) = (self.path.parent(), self.path.file_name()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
-        let folder = private_folder(folder)?;
-        let lock = format!("{name}.lock");
-        let lock = open_private_file(&folder, &lock, OFlags::WRONLY | OFlags::CREATE)?;
-        wait_for(&lock)?;
-        let mut records = read(&self.path);
-        change(&mut records, key, era, now);
-        prune(&mut records, now);
-        // The name is ours alone while the lock is held; one left behind by a crash is in the way.
-        let new = format!("{name}.new");
-        match rustix::fs::unlinkat(&folder, &new, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let mut file = open_private_file(&folder, &new, flags)?;
-        let written = file
-            .write_all(render(&records).as_bytes())
-            .and_then(|()| file.sync_all())
-            .and_then(|()| Ok(rustix::fs::renameat(&folder, &new, &folder, name)?));
-        written.inspect_err(|_| {
-            // A full disk is not helped by half a file.
-            let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
+        state_file::replace(&self.path, || {
+            let mut records = read(&self.path);
+            change(&mut records, key, era, now);
+            prune(&mut records, now);
+            render(&records)
         })
-        // Dropping the file gives the lock back.
     }
 }
 
@@ -262,11 +240,7 @@ fn prune(records: &mut Records, now: u64) {
 
 /// Whatever of the file can be read. A file that cannot be is as none.
 fn read(path: &Path) -> Records {
-    let text = open_own(CWD, path).and_then(|file| {
-        let mut text = String::new();
-        file.take(MAX_FILE).read_to_string(&mut text)?;
-        Ok(text)
-    });
+    let text = state_file::read(path, MAX_FILE);
     let Ok(Value::Object(file)) = text.map(|text| serde_json::from_str(&text).unwrap_or_default())
     else {
         return Records::new();
@@ -291,37 +265,6 @@ fn render(records: &Records) -> String {
         })
         .collect();
     json!({ "eras": eras }).to_string()
-}
-
-/// Waits for the lock, but not for a host that is stopped in the middle.
-fn wait_for(lock: &File) -> io::Result<()> {
-    let begun = std::time::Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-}
-
-/// Opens the folder, made for one person when it is absent. One that is there stays as it is: it
-/// may be anybody's, `/tmp` for instance.
-fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(folder, flags, Mode::empty())?)
-}
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

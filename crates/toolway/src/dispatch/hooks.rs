@@ -110,6 +110,11 @@ impl HookedCall {
         &self.warnings
     }
 
+    /// Tells the caller something with the outcome.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
+    }
+
     /// What hooks want known by whoever reads the result.
     pub(super) fn context(&self) -> &[String] {
         &self.context

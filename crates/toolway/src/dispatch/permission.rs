@@ -1,18 +1,32 @@
 //! Permission: may this call run.
 //!
 //! Owns turning a rule, a mode or a person's answer into a [`PermittedCall`], which has no other
-//! constructor. The rules themselves are `toolway-config`'s; how a person is asked is the
-//! front-end's. A tool's annotations count only where a person wrote a rule about them (SEC-34).
+//! constructor, and what a changed definition leads to (SEC-33). The rules themselves are
+//! `toolway-config`'s; how a person is asked is the front-end's; what becomes of the answers is
+//! `permission/answers.rs`, of rules that are to stay `permission/keeper.rs`. A tool's annotations
+//! count only where a person wrote a rule about them (SEC-34).
 
 use serde_json::{Map, Value};
-use toolway_config::permission::{Decision, Permissions, Subject};
+use toolway_config::permission::{Decision, PinPolicy, Subject};
 use toolway_types::{Origin, Untrusted};
 
-use super::hooks::{HookDecision, HookedCall};
-use crate::call::{Answer, CallError, Consent, Prompter, Question, RefusedBy};
+use self::answers::Asking;
+use super::Dispatch;
+use super::hooks::{HookDecision, HookedCall, Verdict};
+use crate::audit::Entry;
+use crate::call::{CallError, Consent, Question, RefusedBy};
 use crate::catalog::CatalogTool;
+use crate::pins::{Place, Standing};
 
-/// A call that may run. Only [`permit`] makes one:
+mod answers;
+mod keeper;
+#[cfg(test)]
+mod tests;
+
+pub use self::answers::Approvals;
+pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
+
+/// A call that may run. Only this module makes one:
 ///
 /// ```compile_fail,E0451
 /// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
@@ -50,6 +64,8 @@ pub enum Grant {
     Typed,
     /// The person who was asked.
     Person,
+    /// The person who was asked before, and whose answer holds as long as the host runs.
+    Session,
 }
 
 impl PermittedCall {
@@ -81,63 +97,23 @@ impl PermittedCall {
     }
 }
 
+/// What rules and hooks say, before anybody is asked.
+enum Opinion {
+    Granted(Grant),
+    /// The rule that wants it; none when the mode or a hook does.
+    Ask(Option<(String, Origin)>),
+}
+
 /// Decides whether the call may run, asking a person where that is called for: a deny rule, then
-/// a hook's no, then whoever wants a person asked, then an allow rule or a hook's yes, then the
-/// mode.
-pub async fn permit(
-    call: HookedCall,
-    permissions: &Permissions,
+/// a hook's no, then whoever wants a person asked, a changed definition among them, then an allow
+/// rule or a hook's yes, then the mode. Whatever may run is pinned as it is.
+pub(crate) async fn permit(
+    mut call: HookedCall,
+    dispatch: &Dispatch<'_>,
     consent: Consent,
-    prompter: Option<&dyn Prompter>,
+    entry: &mut Entry,
 ) -> Result<PermittedCall, CallError> {
-    let tool = call.tool();
-    let subject = Subject::tool(&tool.key)
-        .shown_as(&tool.name)
-        .with_arguments(call.arguments())
-        .with_hints(tool.hints);
-    let verdict = call.verdict();
-    let hook = |decision| verdict.filter(|verdict| verdict.decision == decision);
-    let asks = hook(HookDecision::Ask);
-    let decided = match permissions.decide(subject) {
-        Decision::Deny { rule, origin } => Err(RefusedBy::Rule { rule, origin }),
-        Decision::Unreadable { origin } => Err(RefusedBy::Unreadable { origin }),
-        decision => match (
-            hook(HookDecision::Deny),
-            hook(HookDecision::Allow),
-            decision,
-        ) {
-            (Some(denied), ..) => Err(denied.refusal()),
-            (_, Some(allowed), Decision::Ask { rule: None }) => {
-                let (title, origin) = allowed.cited();
-                Ok(Grant::Hook { title, origin })
-            }
-            (_, _, Decision::Allow { rule }) if asks.is_none() => Ok(match rule {
-                Some((rule, origin)) => Grant::Rule { rule, origin },
-                None => Grant::Mode,
-            }),
-            (_, _, decision) => {
-                let rule = match decision {
-                    Decision::Ask { rule } => rule,
-                    // It is the hook that wants a person asked.
-                    _ => None,
-                };
-                match (consent, prompter) {
-                    (Consent::Typed, _) => Ok(Grant::Typed),
-                    (Consent::Prompt, None) => Err(match (rule, asks) {
-                        (None, Some(asks)) => {
-                            asks.refusal_because("it wants a person asked, and there is none")
-                        }
-                        (rule, _) => RefusedBy::NobodyToAsk { rule },
-                    }),
-                    (Consent::Prompt, Some(prompter)) => {
-                        let asks = asks.map(super::hooks::Verdict::shown);
-                        ask(&call, prompter, rule.as_ref(), asks.as_deref()).await
-                    }
-                }
-            }
-        },
-    };
-    match decided {
+    match decide(&mut call, dispatch, consent, entry).await {
         Ok(grant) => Ok(PermittedCall { call, grant }),
         Err(by) => Err(CallError::Refused {
             server: call.tool().key.server.clone(),
@@ -147,12 +123,125 @@ pub async fn permit(
     }
 }
 
-async fn ask(
-    call: &HookedCall,
-    prompter: &dyn Prompter,
-    rule: Option<&(String, Origin)>,
-    hook: Option<&str>,
+async fn decide(
+    call: &mut HookedCall,
+    dispatch: &Dispatch<'_>,
+    consent: Consent,
+    entry: &mut Entry,
 ) -> Result<Grant, RefusedBy> {
+    let opinion = opinion(call, dispatch)?;
+    let pins = dispatch.approvals.pins();
+    let policy = dispatch.permissions.pins();
+    let server = dispatch.lines.definition(&call.tool().key.server);
+    let place = Place::of(&call.tool().key, server.as_deref());
+    let standing = match policy {
+        PinPolicy::Off => Standing::Same,
+        PinPolicy::Ask | PinPolicy::Warn => pins.check(&place, call.tool().definition()),
+    };
+    let mut change = None;
+    if let Standing::Changed(difference) = &standing {
+        entry.changed(difference);
+        if policy == PinPolicy::Ask {
+            change = Some(difference);
+        } else {
+            call.warn(format!(
+                "`{}` of server `{}` is no longer defined as it was when it was first permitted: {}",
+                call.tool().shown,
+                call.tool().key.server,
+                difference.lines.join(" | ")
+            ));
+        }
+    }
+    let grant = match (opinion, change) {
+        (Opinion::Granted(grant), None) => grant,
+        (Opinion::Granted(grant), Some(_)) if consent == Consent::Reviewed => grant,
+        (Opinion::Granted(_), Some(_)) => {
+            let asking = Asking {
+                // The rule allows it again once the change is accepted.
+                allowed: true,
+                ..Asking::new(server.as_deref(), None, change)
+            };
+            consult(call, dispatch, consent, asking).await?
+        }
+        (Opinion::Ask(rule), change) => {
+            let asking = Asking::new(server.as_deref(), rule, change);
+            consult(call, dispatch, consent, asking).await?
+        }
+    };
+    if standing != Standing::Same {
+        let tool = call.tool();
+        pins.pin(place, &tool.key, tool.definition()).await;
+    }
+    Ok(grant)
+}
+
+/// What rules and hooks make of the call.
+fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, RefusedBy> {
+    let tool = call.tool();
+    let subject = Subject::tool(&tool.key)
+        .shown_as(&tool.name)
+        .with_arguments(call.arguments())
+        .with_hints(tool.hints);
+    let verdict = call.verdict();
+    let hook = |decision| verdict.filter(|verdict| verdict.decision == decision);
+    let decision = match dispatch.permissions.decide(subject) {
+        Decision::Deny { rule, origin } => return Err(RefusedBy::Rule { rule, origin }),
+        Decision::Unreadable { origin } => return Err(RefusedBy::Unreadable { origin }),
+        decision => decision,
+    };
+    if let Some(denied) = hook(HookDecision::Deny) {
+        return Err(denied.refusal());
+    }
+    let asks = hook(HookDecision::Ask).is_some();
+    Ok(match (decision, hook(HookDecision::Allow)) {
+        (Decision::Ask { rule: None }, Some(allowed)) => {
+            let (title, origin) = allowed.cited();
+            Opinion::Granted(Grant::Hook { title, origin })
+        }
+        (Decision::Allow { rule }, _) if !asks => Opinion::Granted(match rule {
+            Some((rule, origin)) => Grant::Rule { rule, origin },
+            None => Grant::Mode,
+        }),
+        (Decision::Ask { rule }, _) => Opinion::Ask(rule),
+        // It is the hook that wants a person asked.
+        _ => Opinion::Ask(None),
+    })
+}
+
+/// Finds a person's yes: typed, said before, or asked for now.
+async fn consult(
+    call: &mut HookedCall,
+    dispatch: &Dispatch<'_>,
+    consent: Consent,
+    asking: Asking<'_>,
+) -> Result<Grant, RefusedBy> {
+    let hook = call
+        .verdict()
+        .filter(|verdict| verdict.decision == HookDecision::Ask)
+        .cloned();
+    let unseen = match consent {
+        Consent::Reviewed => None,
+        Consent::Typed | Consent::Prompt => asking.change,
+    };
+    // Whoever typed the call knows neither what a hook has against it nor that the tool changed.
+    if consent != Consent::Prompt && hook.is_none() && unseen.is_none() {
+        return Ok(Grant::Typed);
+    }
+    if hook.is_none() && unseen.is_none() && dispatch.approvals.covers(call.tool(), &asking) {
+        return Ok(Grant::Session);
+    }
+    let Some(prompter) = dispatch.prompter else {
+        return Err(match (unseen, &asking.rule, &hook) {
+            (Some(difference), ..) => RefusedBy::Changed {
+                difference: difference.clone(),
+            },
+            (None, None, Some(asks)) => {
+                asks.refusal_because("it wants a person asked, and there is none")
+            }
+            (None, rule, _) => RefusedBy::NobodyToAsk { rule: rule.clone() },
+        });
+    };
+    let asks = hook.as_ref().map(Verdict::shown);
     let tool = call.tool();
     let question = Question {
         key: &tool.key,
@@ -160,11 +249,20 @@ async fn ask(
         title: tool.title.as_deref(),
         arguments: call.arguments(),
         destructive: tool.hints.destructive,
-        rule: rule.map(|(rule, origin)| (rule.as_str(), origin)),
-        hook,
+        rule: asking
+            .rule
+            .as_ref()
+            .map(|(rule, origin)| (rule.as_str(), origin)),
+        hook: asks.as_deref(),
+        change: asking.change,
+        lasting: dispatch.approvals.lasting(tool, &asking, hook.is_some()),
     };
-    match prompter.ask(&question).await {
-        Answer::Yes => Ok(Grant::Person),
-        Answer::No => Err(RefusedBy::Person),
+    let said = dispatch
+        .approvals
+        .ask(prompter, tool, &question, &asking)
+        .await;
+    if let Some(warning) = said.warning {
+        call.warn(warning);
     }
+    said.grant
 }

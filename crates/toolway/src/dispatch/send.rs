@@ -53,6 +53,11 @@ pub trait Line: Send + Sync {
 pub trait Lines: Send + Sync {
     /// The line of one server, or why there is none.
     fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError>;
+
+    /// The digest of what one server is defined as; none where its name is all there is.
+    fn definition(&self, _server: &ServerName) -> Option<Arc<str>> {
+        None
+    }
 }
 
 /// The conditions of one request.

@@ -188,7 +188,7 @@ impl Prompter for Person {
             Value::Object(question.arguments.clone()),
             json!({"n": 1, "text": "x"})
         );
-        Box::pin(std::future::ready(self.0))
+        Box::pin(std::future::ready(self.0.clone()))
     }
 }
 
@@ -196,7 +196,10 @@ impl Prompter for Person {
 async fn the_person_asked_decides() {
     let mut scene = Scene::answering(hello());
     scene.prompter = Some(Box::new(Person(Answer::No)));
-    assert_eq!(refusal(&scene, asked()).await, RefusedBy::Person);
+    assert_eq!(
+        refusal(&scene, asked()).await,
+        RefusedBy::Person { reason: None }
+    );
     scene.prompter = Some(Box::new(Person(Answer::Yes)));
     scene.call("do.it", asked()).await.unwrap();
 }

@@ -15,6 +15,7 @@ use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::connection::{InProcessServer, RetryFirst};
 use crate::dispatch::hooks::LibraryHook;
+use crate::dispatch::permission::RuleKeeper;
 use crate::event::Replan;
 use crate::journal::Journal;
 use crate::respondent::{Respondent, Root};
@@ -27,6 +28,11 @@ pub struct HostOptions {
     pub only: Option<Vec<ServerName>>,
     /// Who asks a person, where someone can.
     pub prompter: Option<Arc<dyn Prompter>>,
+    /// Who keeps the rules that answers make; answers hold for the session without one.
+    pub rule_keeper: Option<Arc<dyn RuleKeeper>>,
+    /// A file that remembers how tools were defined when they were first permitted; without one
+    /// that is known only as long as the host runs.
+    pub pins: Option<PathBuf>,
     /// Hooks that are functions of this program. They run beside the configured ones, and where
     /// order counts, after them.
     pub hooks: Vec<LibraryHook>,
@@ -67,6 +73,8 @@ impl Default for HostOptions {
             in_process: Vec::new(),
             only: None,
             prompter: None,
+            rule_keeper: None,
+            pins: None,
             hooks: Vec::new(),
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -16,7 +16,7 @@ use toolway_types::{
 use super::Running;
 use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
 use crate::connection::line::{Door, Standing};
-use crate::connection::{InProcessServer, Lists, Source};
+use crate::connection::{self, InProcessServer, Lists, Source};
 use crate::dispatch::send::Line;
 use crate::snapshot::{Counts, ServerSnapshot};
 
@@ -79,6 +79,12 @@ pub(crate) fn roster(
 }
 
 impl Member {
+    /// The digest of what it is defined as.
+    pub(super) fn definition(&self, name: &ServerName) -> Option<Arc<str>> {
+        let source = self.source.as_ref()?;
+        Some(connection::definition(name, source).into())
+    }
+
     fn new(shown: ServerSnapshot, source: Option<Source>) -> Self {
         Self {
             shown,

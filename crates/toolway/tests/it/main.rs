@@ -25,6 +25,7 @@ mod http;
 mod lifecycle;
 mod midway;
 mod panics;
+mod pins;
 mod processes;
 mod push;
 mod reload;

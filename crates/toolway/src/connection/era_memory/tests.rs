@@ -1,6 +1,7 @@
 //! The memory of eras: what it keeps, what it survives, and what it never holds.
 
 use std::fs;
+use std::time::Duration;
 
 use toolway_types::{RemoteSpec, Secret, ServerName, StdioSpec};
 use toolway_wire::RpcError;
@@ -96,7 +97,7 @@ async fn a_broken_file_is_as_none_and_is_mended() {
         br#"{"eras":{"a":{"era":"future","when":1},"b":7,"c":{"era":"modern"}}}"#,
     ] {
         let (_folder, path) = file();
-        private_folder(path.parent().expect("a folder")).expect("made");
+        state_file::private_folder(path.parent().expect("a folder")).expect("made");
         fs::write(&path, broken).expect("written");
         let memory = EraMemory::at(path.clone());
         for name in ["a", "b", "c"] {

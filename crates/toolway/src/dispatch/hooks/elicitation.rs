@@ -78,9 +78,11 @@ impl Runner {
                 hooks: &settings.hooks,
                 runner: self,
                 lines: picture,
+                approvals: self.approvals(),
                 prompter: None,
                 limits: picture.general_limits(),
                 output_dir: self.output_dir(),
+                audit: self.audit(),
                 max_output_tokens: settings.limits.max_output_tokens,
             });
         let means = Means {

@@ -22,7 +22,9 @@ use toolway_transport::program::{self, Invocation, Program, ProgramLimits};
 use toolway_types::{Origin, ServerName};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
+use crate::audit::Audit;
 use crate::dispatch::Dispatch;
+use crate::dispatch::permission::Approvals;
 use crate::snapshot::{HostSnapshot, Settings};
 
 /// The most a hook may print. Output in the place of a large result needs room.
@@ -38,6 +40,8 @@ pub struct Runner {
     library: Vec<LibraryHook>,
     session: String,
     output_dir: PathBuf,
+    approvals: Arc<Approvals>,
+    audit: Option<Audit>,
     /// How processes are started; gone when the host is.
     open: Mutex<Option<OpenOptions>>,
     /// The settings the host started with, until there are pictures.
@@ -63,6 +67,8 @@ impl RunnerOwner {
         open: OpenOptions,
         output_dir: PathBuf,
         first: Arc<Settings>,
+        approvals: Arc<Approvals>,
+        audit: Option<Audit>,
     ) -> Self {
         let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let runner = Arc::new(Runner {
@@ -71,6 +77,8 @@ impl RunnerOwner {
             output_dir,
             open: Mutex::new(Some(open)),
             first,
+            approvals,
+            audit,
             ..Runner::default()
         });
         Self {
@@ -191,6 +199,14 @@ impl Runner {
             Some(picture) => Arc::clone(&picture.settings),
             None => Arc::clone(&self.first),
         }
+    }
+
+    pub(super) fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    pub(super) fn audit(&self) -> Option<&Audit> {
+        self.audit.as_ref()
     }
 
     pub(super) fn output_dir(&self) -> &std::path::Path {

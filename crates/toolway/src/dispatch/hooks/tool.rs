@@ -17,6 +17,9 @@ use super::{HookInput, HookReply, Runner, reply};
 use crate::call::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
 use crate::dispatch::Dispatch;
 
+/// Who this is in the audit.
+const CALLER: &str = "hook";
+
 /// A tool to call.
 pub(super) struct Target {
     key: ToolKey,
@@ -67,9 +70,10 @@ impl Target {
             };
             let options = CallOptions {
                 timeout: Some(timeout),
+                caller: Some(CALLER.into()),
                 ..CallOptions::new(Consent::Typed)
             };
-            match dispatch.call(request, options).await {
+            match dispatch.forward(request, options).await {
                 Ok(outcome) => read(event, &outcome),
                 Err(error) => Err(reply::one_line(&error.to_string())),
             }

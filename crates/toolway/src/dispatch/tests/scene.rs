@@ -77,6 +77,9 @@ pub(in super::super) struct Scene {
     hooks: Hooks,
     owner: RunnerOwner,
     pub(in super::super) prompter: Option<Box<dyn Prompter>>,
+    pub(in super::super) approvals: permission::Approvals,
+    /// What `do.it` is described as; a server may change its mind.
+    pub(in super::super) described: Mutex<String>,
     pub(in super::super) output: tempfile::TempDir,
     pub(in super::super) max_output_tokens: usize,
     /// `_meta` of the tool `do.it`.
@@ -106,6 +109,8 @@ fn runner(hooks: Vec<LibraryHook>) -> RunnerOwner {
         OpenOptions::default(),
         PathBuf::new(),
         Arc::default(),
+        Arc::default(),
+        None,
     )
 }
 
@@ -150,6 +155,8 @@ impl Scene {
             hooks: Hooks::empty(),
             owner: runner(Vec::new()),
             prompter: None,
+            approvals: permission::Approvals::default(),
+            described: Mutex::default(),
             output: tempfile::tempdir().unwrap(),
             max_output_tokens: 25_000,
             meta: json!({}),
@@ -221,8 +228,8 @@ impl Scene {
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let list = json!({"tools": [
-            {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}},
-             "_meta": self.meta},
+            {"name": "do.it", "description": *self.described.lock().unwrap(),
+             "inputSchema": {"properties": {"n": {"type": "integer"}}}, "_meta": self.meta},
             {"name": "guard", "inputSchema": {"type": "object"}},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
             {"name": "promise", "inputSchema": {}, "outputSchema": self.promised},
@@ -244,12 +251,14 @@ impl Scene {
             hooks: &self.hooks,
             runner: self.owner.runner(),
             lines: &lines,
+            approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
             limits: GeneralLimits {
                 timeout: Duration::from_secs(100),
                 idle: None,
             },
             output_dir: &output_dir,
+            audit: None,
             max_output_tokens: self.max_output_tokens,
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();

@@ -1,0 +1,70 @@
+//! Rules that a person's "always" writes into a settings file.
+
+use toolway_config::{Decision, EditError, PinPolicy, allow};
+use toolway_types::{Scope, ServerName, ToolKey};
+
+use crate::Stage;
+
+fn tool(name: &str) -> ToolKey {
+    ToolKey::new(ServerName::new("s").unwrap(), name)
+}
+
+#[test]
+fn a_rule_is_added_once_and_comments_stay() {
+    let stage = Stage::new();
+    let path = stage.user(
+        "{\n  // mine\n  \"permissions\": {\n    \"allow\": [\n      \"mcp__s__a\", // safe\n    ],\n  },\n}\n",
+    );
+    let environment = stage.environment();
+    assert!(
+        allow(&environment, Scope::User, "mcp__s__b")
+            .unwrap()
+            .changed
+    );
+    assert!(
+        !allow(&environment, Scope::User, "mcp__s__b")
+            .unwrap()
+            .changed
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(
+        text.contains("// mine") && text.contains("// safe"),
+        "{text}"
+    );
+    for name in ["a", "b"] {
+        let decided = stage.plan().permissions.decide_tool(&tool(name));
+        assert!(
+            matches!(decided, Decision::Allow { rule: Some(_) }),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_local_rule_counts_at_once_for_it_was_the_person_who_wrote_it() {
+    let stage = Stage::new();
+    allow(&stage.environment(), Scope::Local, "mcp__s__b").unwrap();
+    let decided = stage.plan().permissions.decide_tool(&tool("b"));
+    assert!(
+        matches!(decided, Decision::Allow { rule: Some(_) }),
+        "{decided:?}"
+    );
+}
+
+#[test]
+fn what_is_no_list_is_left_as_it_is() {
+    let stage = Stage::new();
+    stage.user(r#"{"permissions": {"allow": "mcp__s__a"}}"#);
+    let refused = allow(&stage.environment(), Scope::User, "mcp__s__b");
+    assert!(matches!(refused, Err(EditError::Refused(_))), "{refused:?}");
+}
+
+#[test]
+fn sec_33_a_repository_cannot_switch_pins_off() {
+    let stage = Stage::new();
+    stage.local(r#"{"permissions": {"pins": "off"}}"#);
+    assert_eq!(stage.plan().permissions.pins(), PinPolicy::Ask);
+    stage.managed(r#"{"permissions": {"pins": "warn"}}"#);
+    stage.user(r#"{"permissions": {"pins": "off"}}"#);
+    assert_eq!(stage.plan().permissions.pins(), PinPolicy::Warn);
+}

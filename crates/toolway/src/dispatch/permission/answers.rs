@@ -1,0 +1,325 @@
+//! A person's answers: asked for once, and kept as long as they hold.
+//!
+//! Owns what a host remembers of answers. Those for a session are known by the identity of the
+//! tool (its server's definition, its own name and its definition) and never by a name that is
+//! shown: a tool that changed is another tool. Those for good become rules through a
+//! [`RuleKeeper`].
+//!
+//! Invariants: one question is put at a time; calls that ask the same while it is open share its
+//! answer; a call that is given up while it asks leaves the question to the next. What is
+//! remembered is bounded.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use sha2::{Digest as _, Sha256};
+use toolway_config::permission::{rule_for_server, rule_for_tool};
+use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
+
+use super::{Grant, KeepIn, RuleKeeper};
+use crate::call::{Answer, Lasting, Prompter, Question, Reach, RefusedBy};
+use crate::catalog::CatalogTool;
+use crate::pins::{Difference, Pins};
+
+/// How many answers a host remembers; the oldest is forgotten.
+const MOST: usize = 1000;
+
+/// What a host knows of a person's answers, and of the tools they were about.
+#[derive(Default)]
+pub struct Approvals {
+    pins: Pins,
+    keeper: Option<Arc<dyn RuleKeeper>>,
+    said: Mutex<Remembered>,
+    open: Mutex<HashMap<Asked, Weak<Slot>>>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// Why a person is asked, beside hooks.
+pub(super) struct Asking<'a> {
+    /// The digest of the server's definition.
+    pub(super) server: Option<&'a str>,
+    /// The rule that wants it.
+    pub(super) rule: Option<(String, Origin)>,
+    /// How the tool's definition changed.
+    pub(super) change: Option<&'a Difference>,
+    /// Whether nothing but the change stands in the way.
+    pub(super) allowed: bool,
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(
+        server: Option<&'a str>,
+        rule: Option<(String, Origin)>,
+        change: Option<&'a Difference>,
+    ) -> Self {
+        Self {
+            server,
+            rule,
+            change,
+            allowed: false,
+        }
+    }
+}
+
+/// What came of a question.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) grant: Result<Grant, RefusedBy>,
+    /// What the person should know, such as a rule that could not be written.
+    pub(super) warning: Option<String>,
+}
+
+/// One open question; whoever holds the lock asks.
+#[derive(Default)]
+struct Slot(tokio::sync::Mutex<Option<Said>>);
+
+/// What makes two questions the same: tool, definition, arguments and reasons.
+type Asked = [u8; 32];
+
+#[derive(Default)]
+struct Remembered {
+    answers: HashMap<About, Yes>,
+    count: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum About {
+    Tool(ToolKey),
+    Server(ServerName),
+}
+
+/// A yes for a session, and to what.
+struct Yes {
+    server: Option<String>,
+    /// The tool's definition; none when it is about the whole server.
+    tool: Option<String>,
+    /// The rule that wanted it asked: another one wants it asked again.
+    rule: Option<String>,
+    number: u64,
+}
+
+impl Approvals {
+    /// Pins in this file, and rules to this keeper.
+    pub fn new(pins: Option<PathBuf>, keeper: Option<Arc<dyn RuleKeeper>>) -> Self {
+        Self {
+            pins: Pins::at(pins),
+            keeper,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// Whether a person has said yes to this for the session. What was said of a tool or server
+    /// that is another by now is forgotten.
+    pub(super) fn covers(&self, tool: &CatalogTool, asking: &Asking<'_>) -> bool {
+        let mut said = self.said();
+        let abouts = [
+            About::Tool(tool.key.clone()),
+            About::Server(tool.key.server.clone()),
+        ];
+        for about in abouts {
+            let Some(yes) = said.answers.get(&about) else {
+                continue;
+            };
+            let same = yes.server.as_deref() == asking.server
+                && yes
+                    .tool
+                    .as_deref()
+                    .is_none_or(|digest| digest == tool.definition().digest());
+            if !same {
+                said.answers.remove(&about);
+                continue;
+            }
+            match &asking.rule {
+                None => return true,
+                Some((rule, _)) if yes.rule.as_deref() == Some(rule) => return true,
+                Some(_) => {}
+            }
+        }
+        false
+    }
+
+    /// How long an answer can hold. A hook looks at every call anew; a rule that asks beats any
+    /// rule that allows.
+    pub(super) fn lasting(&self, tool: &CatalogTool, asking: &Asking<'_>, hook: bool) -> Lasting {
+        if hook || asking.allowed {
+            Lasting::Once
+        } else if asking.rule.is_some() || self.keeper.is_none() {
+            Lasting::Session
+        } else {
+            Lasting::Always {
+                tool: rule_for_tool(&tool.key),
+                server: rule_for_server(&tool.key.server),
+            }
+        }
+    }
+
+    /// Puts a question, unless another call is about to hear the same answer.
+    pub(super) async fn ask(
+        &self,
+        prompter: &dyn Prompter,
+        tool: &CatalogTool,
+        question: &Question<'_>,
+        asking: &Asking<'_>,
+    ) -> Said {
+        let asked = asked(tool, question);
+        let slot = self.slot(asked);
+        let mut said = slot.0.lock().await;
+        if let Some(said) = &*said {
+            return said.clone();
+        }
+        let turn = self.turn.lock().await;
+        // What was said while this waited for its turn may be an answer to this as well.
+        let settled = question.lasting != Lasting::Once
+            && question.change.is_none()
+            && self.covers(tool, asking);
+        let answer = if settled {
+            Said {
+                grant: Ok(Grant::Session),
+                warning: None,
+            }
+        } else {
+            let answer = prompter.ask(question).await;
+            self.take(answer, tool, question, asking).await
+        };
+        drop(turn);
+        // Whoever comes from now on asks anew.
+        self.open().remove(&asked);
+        *said = Some(answer.clone());
+        answer
+    }
+
+    async fn take(
+        &self,
+        answer: Answer,
+        tool: &CatalogTool,
+        question: &Question<'_>,
+        asking: &Asking<'_>,
+    ) -> Said {
+        let mut warning = None;
+        let grant = match answer {
+            Answer::No => Err(RefusedBy::Person { reason: None }),
+            Answer::NoBecause(reason) => Err(RefusedBy::Person {
+                reason: Some(crate::call::brief(&Untrusted::new(reason))),
+            }),
+            Answer::Yes => Ok(Grant::Person),
+            Answer::Session => {
+                self.remember(Reach::Tool, tool, question, asking);
+                Ok(Grant::Person)
+            }
+            Answer::Always { reach, keep_in } => {
+                // It holds at once, before the settings are read again.
+                self.remember(reach, tool, question, asking);
+                warning = self.keep(reach, keep_in, question).await;
+                Ok(Grant::Person)
+            }
+        };
+        Said { grant, warning }
+    }
+
+    fn remember(
+        &self,
+        reach: Reach,
+        tool: &CatalogTool,
+        question: &Question<'_>,
+        asking: &Asking<'_>,
+    ) {
+        if question.lasting == Lasting::Once {
+            return;
+        }
+        let mut said = self.said();
+        said.count += 1;
+        let number = said.count;
+        let (about, definition) = match reach {
+            Reach::Tool => (
+                About::Tool(tool.key.clone()),
+                Some(tool.definition().digest().to_owned()),
+            ),
+            Reach::Server => (About::Server(tool.key.server.clone()), None),
+        };
+        let yes = Yes {
+            server: asking.server.map(str::to_owned),
+            tool: definition,
+            rule: asking.rule.as_ref().map(|(rule, _)| rule.clone()),
+            number,
+        };
+        said.answers.insert(about, yes);
+        if said.answers.len() > MOST {
+            let oldest = said.answers.iter().min_by_key(|(_, yes)| yes.number);
+            if let Some(about) = oldest.map(|(about, _)| about.clone()) {
+                said.answers.remove(&about);
+            }
+        }
+    }
+
+    /// Makes a rule of an answer; says why not, where it cannot.
+    async fn keep(&self, reach: Reach, keep_in: KeepIn, question: &Question<'_>) -> Option<String> {
+        let rule = match (&question.lasting, reach) {
+            (Lasting::Always { tool, .. }, Reach::Tool) => tool.clone(),
+            (Lasting::Always { server, .. }, Reach::Server) => server.clone(),
+            (Lasting::Session, _) => None,
+            (Lasting::Once, _) => {
+                return Some("the answer holds for this call only".to_owned());
+            }
+        };
+        let why = match (rule, &self.keeper) {
+            (Some(rule), Some(keeper)) => match keeper.keep(&rule, keep_in).await {
+                Ok(()) => return None,
+                Err(why) => format!("the rule `{rule}` was not kept: {why}"),
+            },
+            _ => "no rule can be written for it".to_owned(),
+        };
+        Some(format!("{why}; the answer holds until this program ends"))
+    }
+
+    /// The slot of a question, shared with whoever asks the same at this moment.
+    fn slot(&self, asked: Asked) -> Arc<Slot> {
+        let mut open = self.open();
+        open.retain(|_, slot| slot.strong_count() > 0);
+        if let Some(slot) = open.get(&asked).and_then(Weak::upgrade) {
+            return slot;
+        }
+        let slot = Arc::<Slot>::default();
+        open.insert(asked, Arc::downgrade(&slot));
+        slot
+    }
+
+    // Every change is one call, so a panic elsewhere leaves both maps whole.
+
+    fn said(&self) -> MutexGuard<'_, Remembered> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<Asked, Weak<Slot>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Approvals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Approvals")
+            .field("answers", &self.said().answers.len())
+            .field("pins", &self.pins)
+            .field("keeper", &self.keeper.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+fn asked(tool: &CatalogTool, question: &Question<'_>) -> Asked {
+    let what = serde_json::json!([
+        tool.key.server.as_str(),
+        tool.key.tool,
+        tool.definition().digest(),
+        question.arguments,
+        question.rule.map(|(rule, _)| rule),
+        question.hook,
+        question.change.map(|change| &change.lines),
+    ]);
+    Sha256::digest(what.to_string()).into()
+}

@@ -1,0 +1,65 @@
+//! Rules that a person's answer makes for good.
+//!
+//! Owns the way from "always" to a settings file. An embedding program that has its own place for
+//! rules, or wants none written, supplies its own [`RuleKeeper`].
+
+use std::fmt;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use toolway_config::Environment;
+use toolway_types::Scope;
+
+use crate::tasks;
+
+/// Where a rule is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepIn {
+    /// The person's own settings: it counts everywhere.
+    User,
+    /// The project's local settings: it counts in this project, for this person.
+    Local,
+}
+
+/// Keeps allow rules.
+pub trait RuleKeeper: Send + Sync {
+    /// Keeps one, or says in a sentence why not.
+    fn keep<'a>(&'a self, rule: &'a str, place: KeepIn) -> BoxFuture<'a, Result<(), String>>;
+}
+
+/// Writes rules into the settings files.
+pub struct SettingsRules(Environment);
+
+impl SettingsRules {
+    /// Into the files of this environment.
+    pub fn new(environment: Environment) -> Self {
+        Self(environment)
+    }
+}
+
+impl fmt::Debug for SettingsRules {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("SettingsRules")
+            .finish_non_exhaustive()
+    }
+}
+
+impl RuleKeeper for SettingsRules {
+    fn keep<'a>(&'a self, rule: &'a str, place: KeepIn) -> BoxFuture<'a, Result<(), String>> {
+        let (environment, rule) = (self.0.clone(), rule.to_owned());
+        let scope = match place {
+            KeepIn::User => Scope::User,
+            KeepIn::Local => Scope::Local,
+        };
+        let write = move || toolway_config::allow(&environment, scope, &rule);
+        async move {
+            match tasks::blocking("rule", write).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(failure) => Err(failure.to_string()),
+            }
+        }
+        .boxed()
+    }
+}

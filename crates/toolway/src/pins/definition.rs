@@ -1,0 +1,169 @@
+//! What of a tool is pinned, and how two of its definitions differ.
+//!
+//! Owns the digest over name, title, description, schemas and annotations, as the server sent
+//! them, and the text in which a person sees a difference. Members of objects are put in order
+//! first: a server that lists them in another order every time has changed nothing.
+
+use std::fmt;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use similar::{ChangeTag, TextDiff};
+use toolway_types::text::spelled_out;
+use toolway_wire::view;
+
+/// How much of a definition is kept to show differences.
+const MAX_TEXT: usize = 16 * 1024;
+
+/// Lines are broken here, so that a change at the end of a long one is seen.
+const WIDTH: usize = 100;
+
+/// The most lines of a difference.
+const MAX_LINES: usize = 60;
+
+/// A tool's definition, digested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Definition {
+    pub(super) digest: String,
+    pub(super) text: String,
+}
+
+impl Definition {
+    /// Of a tool as its server sent it: what cleaning takes away can be the very change.
+    pub(crate) fn of(tool: &view::Tool) -> Self {
+        let parts = [
+            ("title", tool.title.as_deref().map(Value::from)),
+            ("description", tool.description.as_deref().map(Value::from)),
+            ("input schema", Some(read(&tool.input_schema))),
+            ("output schema", tool.output_schema.as_deref().map(read)),
+            ("annotations", tool.annotations.raw.as_deref().map(read)),
+        ];
+        let mut digest = Sha256::new_with_prefix(Value::from(tool.name.as_str()).to_string());
+        let mut text = String::new();
+        for (name, value) in parts {
+            let Some(value) = value else {
+                continue;
+            };
+            digest.update(format!("\n{name}\n{value}"));
+            show(&mut text, name, &value);
+        }
+        Self {
+            digest: hex::encode(digest.finalize()),
+            text,
+        }
+    }
+
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+}
+
+fn read(raw: &RawValue) -> Value {
+    ordered(serde_json::from_str(raw.get()).unwrap_or_else(|_| Value::from(raw.get())))
+}
+
+fn ordered(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.into_iter().collect();
+            members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let members = members.into_iter().map(|(name, value)| {
+                let mut value = ordered(value);
+                if let ("required", Value::Array(names)) = (name.as_str(), &mut value)
+                    && names.iter().all(Value::is_string)
+                {
+                    // A set.
+                    names.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
+                }
+                (name, value)
+            });
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(ordered).collect()),
+        scalar => scalar,
+    }
+}
+
+/// Adds a part to the text: its name, and below it what it says, in lines that fit a terminal.
+fn show(text: &mut String, name: &str, value: &Value) {
+    let shown = match value {
+        Value::String(words) => words.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    for line in shown.lines() {
+        for piece in broken(&spelled_out(line)) {
+            if text.len() + name.len() + piece.len() + 3 > MAX_TEXT {
+                return;
+            }
+            text.push_str(name);
+            text.push_str(": ");
+            text.push_str(&piece);
+            text.push('\n');
+        }
+    }
+}
+
+/// A line in pieces, broken at spaces where there are any.
+fn broken(line: &str) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut width = 0;
+    for word in line.split_inclusive(' ') {
+        if width > 0 && width + word.chars().count() > WIDTH {
+            pieces.push(String::new());
+            width = 0;
+        }
+        for character in word.chars() {
+            if width == WIDTH {
+                pieces.push(String::new());
+                width = 0;
+            }
+            if let Some(last) = pieces.last_mut() {
+                last.push(character);
+            }
+            width += 1;
+        }
+    }
+    pieces
+}
+
+/// How a tool's definition differs from the one that was permitted: lines for a person, safe to
+/// print. `- ` was there, `+ ` is new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// At most sixty, and a line that counts what is left out.
+    pub lines: Vec<String>,
+}
+
+impl Difference {
+    pub(super) fn between(old: &str, new: &str) -> Self {
+        let diff = TextDiff::from_lines(old, new);
+        let mut lines = Vec::new();
+        let mut more = 0;
+        for change in diff.iter_all_changes() {
+            let sign = match change.tag() {
+                ChangeTag::Equal => continue,
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+            };
+            if lines.len() == MAX_LINES {
+                more += 1;
+            } else {
+                lines.push(format!("{sign} {}", change.value().trim_end()));
+            }
+        }
+        if more > 0 {
+            lines.push(format!("… and {more} more lines"));
+        }
+        if lines.is_empty() {
+            lines.push("it differs in a part too long to be kept".to_owned());
+        }
+        Self { lines }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.lines.join("\n"))
+    }
+}

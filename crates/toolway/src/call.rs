@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
+use crate::pool::ToolPool;
+
 mod error;
 
 pub(crate) use error::brief;
@@ -77,6 +79,8 @@ pub struct CallOptions {
     pub progress: Option<ProgressSink>,
     /// Who asks, for the audit: the front-end's own word.
     pub caller: Option<Arc<str>>,
+    /// The model session that asks: what it finds by `ToolSearch` is loaded there.
+    pub pool: Option<ToolPool>,
 }
 
 impl CallOptions {
@@ -88,6 +92,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             caller: None,
+            pool: None,
         }
     }
 }
@@ -101,6 +106,7 @@ impl fmt::Debug for CallOptions {
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
             .field("caller", &self.caller)
+            .field("pool", &self.pool)
             .finish()
     }
 }

@@ -30,6 +30,7 @@
 //! ```
 
 pub mod audit;
+pub mod builtin;
 pub mod call;
 pub mod catalog;
 mod connection;
@@ -38,7 +39,9 @@ pub mod error;
 pub mod event;
 pub mod host;
 pub mod journal;
+pub mod pool;
 pub mod respondent;
+pub mod search;
 mod session;
 pub mod skills;
 pub mod snapshot;
@@ -47,6 +50,7 @@ mod tasks;
 pub mod watch;
 
 pub use audit::Audit;
+pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
     Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
     Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
@@ -59,6 +63,7 @@ pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
 pub use journal::{Journal, JournalWriter};
+pub use pool::{Loading, ToolPool};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};

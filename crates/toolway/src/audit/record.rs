@@ -122,6 +122,8 @@ pub enum By {
     Typed,
     /// The person who was asked.
     Person,
+    /// Nobody has to: a tool of the host's own that does no harm.
+    BuiltIn,
     /// Nobody: a person had to be asked, and there was none.
     Nobody,
     /// A settings file that cannot be read.
@@ -226,9 +228,13 @@ impl Record {
                 rule: rule.clone(),
                 origin: origin.to_string(),
             },
+            Grant::Hook { origin, .. } => By::Hook {
+                origin: origin.to_string(),
+            },
             Grant::Mode => By::Mode,
             Grant::Typed => By::Typed,
             Grant::Person => By::Person,
+            Grant::BuiltIn => By::BuiltIn,
         });
     }
 
@@ -288,7 +294,7 @@ fn refuser(by: &RefusedBy) -> By {
         RefusedBy::Unreadable { origin } => By::Unreadable {
             origin: origin.to_string(),
         },
-        RefusedBy::Hook { origin } => By::Hook {
+        RefusedBy::Hook { origin, .. } => By::Hook {
             origin: origin.to_string(),
         },
         RefusedBy::Person => By::Person,

@@ -14,6 +14,7 @@ use toolway_wire::{headers, view};
 
 use super::names::Named;
 use super::{CatalogWarning, sanitize};
+use crate::builtin::Answers;
 use crate::dispatch::validate::Checker;
 
 /// The most tools of one server.
@@ -50,12 +51,19 @@ pub struct CatalogTool {
     received: view::Tool,
     /// Compiled on first use, and kept as long as this catalogue.
     checker: OnceLock<Checker>,
+    /// Who answers it, when that is the host itself.
+    pub(crate) own: Option<Answers>,
 }
 
 impl CatalogTool {
     /// The tool as its server sent it, for the wire only: nothing in it is cleaned.
     pub fn received(&self) -> &view::Tool {
         &self.received
+    }
+
+    /// Whether the host itself answers it.
+    pub fn is_built_in(&self) -> bool {
+        self.own.is_some()
     }
 
     /// What checks arguments against the schema.
@@ -205,5 +213,6 @@ fn admit_one(
         shown,
         received: tool,
         checker: OnceLock::new(),
+        own: None,
     })
 }

@@ -50,6 +50,9 @@ pub enum Grant {
     Typed,
     /// The person who was asked.
     Person,
+    /// Nobody has to: it is a tool of the host's own that does no harm, and neither a rule nor a
+    /// hook has anything against it.
+    BuiltIn,
 }
 
 impl PermittedCall {
@@ -115,6 +118,9 @@ pub async fn permit(
                 Some((rule, origin)) => Grant::Rule { rule, origin },
                 None => Grant::Mode,
             }),
+            (_, _, Decision::Ask { rule: None }) if asks.is_none() && is_free(tool) => {
+                Ok(Grant::BuiltIn)
+            }
             (_, _, decision) => {
                 let rule = match decision {
                     Decision::Ask { rule } => rule,
@@ -145,6 +151,10 @@ pub async fn permit(
             by,
         }),
     }
+}
+
+fn is_free(tool: &CatalogTool) -> bool {
+    tool.own.as_ref().is_some_and(|answers| answers.free)
 }
 
 async fn ask(

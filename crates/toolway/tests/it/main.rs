@@ -10,6 +10,7 @@
 mod asking;
 mod audit;
 mod between;
+mod builtin;
 mod certificates;
 mod contained;
 mod ending;
@@ -26,6 +27,7 @@ mod midway;
 mod panics;
 mod processes;
 mod push;
+mod ranking;
 mod reload;
 mod shared_line;
 mod skills;

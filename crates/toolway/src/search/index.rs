@@ -16,7 +16,7 @@ use crate::catalog::CatalogTool;
 /// against its words.
 const FIELDS: [(f32, f32); 8] = [
     (5.0, 0.4),  // its own name
-    (2.0, 0.0),  // its server's name
+    (3.5, 0.0),  // its server's name
     (3.0, 0.4),  // its title
     (3.0, 0.4),  // its search hint
     (1.6, 0.6),  // the first sentence of its description
@@ -35,7 +35,7 @@ const NEAR: f64 = 0.88;
 /// The shortest word that is looked at as a slip.
 const SHORTEST_SLIP: usize = 4;
 /// The part of a score that does not depend on how many of the query's words were found.
-const UNCOVERED: f32 = 0.35;
+const UNCOVERED: f32 = 0.15;
 /// How deep arguments are looked at.
 const DEPTH: usize = 3;
 /// The most words of one field: a server must not make searching slow.
@@ -118,7 +118,7 @@ impl Index {
         for (place, wanted) in query.iter().enumerate() {
             let mut best: HashMap<u32, f32> = HashMap::new();
             for (term, share) in self.variants(wanted, query.get(place + 1)) {
-                let value = share * self.rarity(term);
+                let value = share * self.rarity(term) * words::weight(&wanted.word);
                 for posting in &term.postings {
                     let score = best.entry(posting.tool).or_default();
                     *score = score.max(value * posting.weight);

@@ -5,13 +5,18 @@
 
 /// Words of a query that say nothing about which tool is meant. Descriptions keep them: being
 /// everywhere, they weigh next to nothing there.
-const EMPTY: [&str; 60] = [
+const EMPTY: [&str; 59] = [
     "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could",
     "do", "does", "for", "from", "have", "help", "how", "i", "if", "in", "into", "is", "it", "its",
-    "let", "me", "need", "of", "on", "or", "our", "out", "please", "should", "so", "some", "that",
-    "the", "their", "them", "there", "these", "this", "to", "tool", "tools", "up", "us", "want",
-    "we", "what", "which", "with", "would", "you", "your",
+    "let", "need", "of", "on", "or", "our", "out", "please", "should", "so", "some", "that", "the",
+    "their", "them", "there", "these", "this", "to", "tool", "tools", "up", "us", "want", "we",
+    "what", "which", "with", "would", "you", "your",
 ];
+
+/// Words that say a little: most who write them mean nothing by it, and some tools are about it.
+const FAINT: [&str; 3] = ["me", "mine", "my"];
+/// What such a word weighs.
+const FAINTLY: f32 = 0.3;
 
 /// Words that people and servers use for one thing. Everyday words only: what belongs to one
 /// trade stands in the descriptions of its tools.
@@ -115,6 +120,11 @@ pub(super) fn stem(mut word: String) -> String {
         word.pop();
     }
     word
+}
+
+/// What a word of a query weighs beside the others.
+pub(super) fn weight(word: &str) -> f32 {
+    if FAINT.contains(&word) { FAINTLY } else { 1.0 }
 }
 
 /// Whether a word of a query says nothing.

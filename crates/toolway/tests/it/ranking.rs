@@ -4,27 +4,27 @@
 #[path = "../../../../bench/ranking.rs"]
 mod measured;
 
+/// Measured: 0.878. A change that costs two queries in a hundred is worth a second look.
+const LEAST_RECALL: f64 = 0.86;
+/// Measured: 0.776.
+const LEAST_RECIPROCAL_RANK: f64 = 0.75;
+
 #[test]
 fn labelled_queries_find_their_tools_among_the_first_five() {
     let catalog = measured::catalog();
     assert!(catalog.tools.len() >= 500, "{}", catalog.tools.len());
-    let all = measured::judge(&catalog, |_| true);
-    let even = measured::judge(&catalog, |number| number % 2 == 0);
-    let odd = measured::judge(&catalog, |number| number % 2 == 1);
-    for (name, figures) in [("all", &all), ("even", &even), ("odd", &odd)] {
-        println!(
-            "{name}: {} queries, recall@5 {:.3}, hits@5 {:.3}, MRR {:.3}",
-            figures.queries, figures.recall, figures.hits, figures.reciprocal_rank
-        );
-    }
-    for missed in &even.missed {
-        println!("{missed}");
-    }
-    assert!(all.queries >= 60, "{}", all.queries);
+    let figures = measured::judge(&catalog, |_| true);
+    assert!(figures.queries >= 60, "{}", figures.queries);
+    assert!(figures.hits >= figures.recall);
+    let missed = figures.missed.join("\n");
     assert!(
-        all.recall >= 0.5,
-        "{}\n{}",
-        all.recall,
-        all.missed.join("\n")
+        figures.recall >= LEAST_RECALL,
+        "{}\n{missed}",
+        figures.recall
+    );
+    assert!(
+        figures.reciprocal_rank >= LEAST_RECIPROCAL_RANK,
+        "{}\n{missed}",
+        figures.reciprocal_rank
     );
 }

@@ -232,9 +232,10 @@ impl BuiltinAnswer {
 
     /// An object, and the same as text for whoever reads only that.
     pub fn object(object: Value) -> Self {
+        let text = object.to_string();
         Self {
-            structured: Some(object.clone()),
-            ..Self::text(object.to_string())
+            structured: Some(object),
+            ..Self::text(text)
         }
     }
 

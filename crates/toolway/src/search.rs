@@ -91,13 +91,12 @@ impl Catalog {
             let mut tools: Vec<&CatalogTool> =
                 match self.find(&ToolTarget::Exposed(name.to_owned())) {
                     Ok(tool) if !tool.is_built_in() => vec![tool],
-                    Ok(_) => Vec::new(),
                     Err(CallError::Ambiguous { candidates, .. }) => self
                         .tools
                         .iter()
                         .filter(|tool| candidates.contains(&tool.name))
                         .collect(),
-                    Err(_) => Vec::new(),
+                    Ok(_) | Err(_) => Vec::new(),
                 };
             if tools.is_empty() {
                 let own = |tool: &&CatalogTool| tool.key.tool.eq_ignore_ascii_case(name);

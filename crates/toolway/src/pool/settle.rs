@@ -126,7 +126,9 @@ impl Terms {
         }
         let all = match search {
             ToolSearch::Off => {
-                tools.iter_mut().for_each(|tool| tool.deferred = false);
+                for tool in tools {
+                    tool.deferred = false;
+                }
                 return;
             }
             ToolSearch::On => true,

@@ -125,7 +125,8 @@ pub struct Script {
     /// Offers tools that write files and run programs with the server's rights.
     pub tampers: bool,
     /// Offers tools that break the protocol or use all of it: `late`, `progress`, `twice`,
-    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`.
+    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`; and `answer`,
+    /// which answers what it is told to.
     pub drama: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,

@@ -14,10 +14,16 @@ use serde_json::{Map, Value};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
+use crate::dispatch::result::outline::Outline;
+use crate::dispatch::result::{SelectError, outline_of, select};
 use crate::pool::ToolPool;
+use crate::projection::Projection;
 
+mod bounded;
 mod error;
 
+pub use bounded::{Block, BoundedResult, Delivery, Treatment};
+pub(crate) use bounded::{link_text, resource_text};
 pub(crate) use error::brief;
 pub use error::{CallError, Oversize, Problem, RefusedBy, TimeLimit};
 
@@ -79,12 +85,14 @@ pub struct CallOptions {
     pub progress: Option<ProgressSink>,
     /// Who asks, for the audit: the front-end's own word.
     pub caller: Option<Arc<str>>,
+    /// What is wanted of the result.
+    pub delivery: Delivery,
     /// The model session that asks: what it finds by `ToolSearch` is loaded there.
     pub pool: Option<ToolPool>,
 }
 
 impl CallOptions {
-    /// The server's own time limit, and nobody listening to progress.
+    /// The server's own time limit, nobody listening to progress, and the whole result.
     pub fn new(consent: Consent) -> Self {
         Self {
             consent,
@@ -92,6 +100,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             caller: None,
+            delivery: Delivery::Whole,
             pool: None,
         }
     }
@@ -106,6 +115,7 @@ impl fmt::Debug for CallOptions {
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
             .field("caller", &self.caller)
+            .field("delivery", &self.delivery)
             .field("pool", &self.pool)
             .finish()
     }
@@ -184,6 +194,8 @@ pub struct ToolOutcome {
     pub tool: String,
     /// Media of the result, saved as files.
     pub saved: Vec<SavedFile>,
+    /// What a model should get of it, where the caller wanted that.
+    pub bounded: Option<BoundedResult>,
     /// What a person should know about this call and cannot see in the result.
     pub warnings: Vec<String>,
     /// What hooks want known by whoever reads the result, clean, in the order of the hooks.
@@ -202,6 +214,20 @@ pub struct SavedFile {
     pub bytes: u64,
     /// What it holds: one of the types we know, or `application/octet-stream`.
     pub mime_type: &'static str,
-    /// Which block of the result's `content` it was, counted from 0.
+    /// Which block of the result's `content` it was, counted from 0: the first one of several,
+    /// and one past the last for structured content.
     pub block: usize,
+}
+
+impl ToolOutcome {
+    /// What a filter gives of the whole result: of its structured content, or of its text where
+    /// that is JSON.
+    pub fn select(&self, projection: &Projection) -> Result<Vec<Value>, SelectError> {
+        select(&self.result, projection)
+    }
+
+    /// The shape of what can be selected from.
+    pub fn outline(&self) -> Option<Outline> {
+        outline_of(&self.result)
+    }
 }

@@ -49,6 +49,8 @@ pub struct Dispatch<'a> {
     pub limits: send::GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
+    /// The most tokens of a result that a model gets.
+    pub max_output_tokens: usize,
 }
 
 impl Dispatch<'_> {
@@ -79,7 +81,11 @@ impl Dispatch<'_> {
         let mut after = hooks::After::of(&call, self);
         let answer = send::send(call, self.lines, &options, self.limits).await;
         let answer = after.look(answer).await?;
-        let outcome = result::finish(answer, self.output_dir).await;
+        let place = result::Place {
+            output_dir: self.output_dir,
+            max_tokens: self.max_output_tokens,
+        };
+        let outcome = result::finish(answer, &options.delivery, place).await;
         after.conclude(outcome).await
     }
 

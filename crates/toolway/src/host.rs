@@ -244,6 +244,7 @@ impl Host {
             prompter: self.prompter.as_deref(),
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
+            max_output_tokens: settings.limits.max_output_tokens,
         };
         dispatch.noted(request, options, entry).await
     }

@@ -40,6 +40,7 @@ pub mod event;
 pub mod host;
 pub mod journal;
 pub mod pool;
+pub mod projection;
 pub mod respondent;
 pub mod search;
 mod session;
@@ -52,13 +53,15 @@ pub mod watch;
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
-    Answer, CallError, CallOptions, Consent, Oversize, Problem, Progress, ProgressSink, Prompter,
-    Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+    Answer, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Oversize, Problem,
+    Progress, ProgressSink, Prompter, Question, RefusedBy, SavedFile, TimeLimit, ToolOutcome,
+    ToolRequest, ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
+pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};

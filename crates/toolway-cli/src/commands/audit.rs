@@ -204,7 +204,7 @@ fn end(record: &Record) -> String {
 fn took(milliseconds: u64) -> String {
     match milliseconds {
         ..1_000 => format!("{milliseconds}ms"),
-        ..60_000 => format!("{}.{}s", milliseconds / 1000, milliseconds % 1000 / 100),
+        1_000..60_000 => format!("{}.{}s", milliseconds / 1000, milliseconds % 1000 / 100),
         _ => format!("{}m{:02}s", milliseconds / 60_000, milliseconds / 1000 % 60),
     }
 }
@@ -212,7 +212,7 @@ fn took(milliseconds: u64) -> String {
 fn size(bytes: usize) -> String {
     match bytes {
         ..1_024 => format!("{bytes}B"),
-        ..1_048_576 => format!("{}K", bytes / 1_024),
+        1_024..1_048_576 => format!("{}K", bytes / 1_024),
         _ => format!("{}M", bytes / 1_048_576),
     }
 }
@@ -220,7 +220,7 @@ fn size(bytes: usize) -> String {
 fn decided(record: &Record) -> String {
     let by = match &record.by {
         Some(By::Rule { rule, origin }) => format!("rule `{rule}` in {origin}"),
-        Some(By::Hook { origin }) => format!("hook in {origin}"),
+        Some(By::Hook { hook, origin }) => format!("hook `{hook}` in {origin}"),
         Some(By::BuiltIn) => "built-in".to_owned(),
         Some(By::Mode) => "mode".to_owned(),
         Some(By::Typed) => "typed".to_owned(),

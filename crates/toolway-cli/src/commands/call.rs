@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::Value;
 use tokio::sync::watch;
+use toolway::projection::Projection;
 use toolway::{
-    CallError, CallOptions, Consent, Host, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, Consent, Delivery, Host, TimeLimit, ToolOutcome, ToolRequest,
+    ToolTarget,
 };
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
@@ -43,7 +45,8 @@ use usage::Place;
   toolway call time.get_current_time timezone=Europe/Berlin
   toolway call mcp__time__get_current_time --args '{\"timezone\": \"Europe/Berlin\"}'
   toolway call https://mcp.example.com/mcp search query='rust async'
-  toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything")]
+  toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything
+  toolway call github list_issues repo=acme/site --select '.items[] | {number, title}'")]
 pub(crate) struct CallArgs {
     /// The server and the tool, then the arguments
     #[arg(required = true, num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]
@@ -56,6 +59,18 @@ pub(crate) struct CallArgs {
     /// Print the whole MCP result as JSON
     #[arg(long)]
     json: bool,
+
+    /// Print what a model would get: long text saved to a file, pictures made to fit
+    #[arg(long)]
+    bounded: bool,
+
+    /// Print only some fields of a structured or JSON result, e.g. `.items[].id`
+    ///
+    /// A small part of `jq`: `.field`, `."odd field"`, `[2]`, `[2:5]`, `[]`, `?`, `|`, `,`,
+    /// `[…]`, `{a, b: .c}`. Texts are printed as they are, everything else as JSON, one a line;
+    /// with `--json` one array of all of it.
+    #[arg(long, value_name = "FILTER")]
+    select: Option<Projection>,
 
     /// The longest it may take in all, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -103,7 +118,11 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         tool: target.tool(&server),
         words,
         place,
-        json: args.json,
+        print: answer::Wanted {
+            json: args.json,
+            bounded: args.bounded,
+            select: args.select.as_ref(),
+        },
         timeout,
         typed: typed.as_ref(),
     };
@@ -125,7 +144,7 @@ struct Wish<'a> {
     tool: ToolTarget,
     words: arguments::Words,
     place: Place<'a>,
-    json: bool,
+    print: answer::Wanted<'a>,
     timeout: Option<Duration>,
     typed: Option<&'a Typed>,
 }
@@ -160,6 +179,11 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             .timeout
             .map(|limit| limit.saturating_sub(start.elapsed())),
         caller: Some(connect::CALLER.into()),
+        delivery: match (wish.print.bounded, wish.print.select) {
+            (false, _) => Delivery::Whole,
+            (true, None) => Delivery::Bounded,
+            (true, Some(projection)) => Delivery::Selected(projection.clone()),
+        },
         ..CallOptions::new(Consent::Typed)
     };
     let outcome = watched(context, host, request, options)
@@ -210,7 +234,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         .as_object()
         .is_some_and(|known| !known.is_empty());
     let usage = takes_some.then_some(usage.as_str());
-    answer::print(context, &outcome, wish.json, usage)?;
+    answer::print(context, &outcome, wish.print, usage)?;
     Ok(if outcome.is_error {
         Exit::ToolError
     } else {

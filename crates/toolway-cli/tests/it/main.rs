@@ -24,6 +24,7 @@ mod network;
 mod peers;
 mod processes;
 mod reliability;
+mod results;
 mod scale;
 mod security;
 mod shield;

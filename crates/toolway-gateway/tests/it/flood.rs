@@ -198,15 +198,16 @@ async fn until_answered(address: std::net::SocketAddr, raw: &str, status: u16) {
 }
 
 #[tokio::test]
-async fn sec_30_memory_stays_bounded_while_every_connection_sends_a_large_body() {
+async fn sec_30_memory_stays_bounded_while_many_connections_send_large_bodies() {
     let service = Echo::shared();
     with_server(Arc::clone(&service) as _, async |address| {
         let before = Usage::take().resident;
         let almost = vec![b' '; MAX_BODY - 1];
-        let filling = (0..MAX_CONNECTIONS - 1).map(|_| fill(address, &almost));
+        // Four times the room there is, and soon sent: a body that takes long is given up.
+        let filling = (0..4 * MAX_BODIES / MAX_BODY).map(|_| fill(address, &almost));
         let streams = futures_util::future::join_all(filling).await;
         let grown = (Usage::take().resident - before) * 1024;
-        // Twice the room, because a buffer that grows is copied; without a bound: a gigabyte.
+        // Twice the room, because a buffer that grows is copied.
         let cap = 2 * MAX_BODIES as u64 + almost.len() as u64 + (32 << 20);
         assert!(grown < cap, "{grown} bytes more");
 

@@ -57,6 +57,7 @@ pub(super) fn all() -> Vec<Value> {
     let rounds = json!({ "rounds": { "type": "integer", "minimum": 0 } });
     let task = json!({ "polls": { "type": "integer", "minimum": 0 },
         "ms": { "type": "integer", "minimum": 0 } });
+    let answer = json!({ "result": { "type": "object" } });
     vec![
         tool("late", "Answers once it is cancelled", &none, &[]),
         tool(
@@ -89,6 +90,7 @@ pub(super) fn all() -> Vec<Value> {
             &json!({ "triples": { "type": "integer", "minimum": 1 } }),
             &["triples"],
         ),
+        tool("answer", "Answers exactly this", &answer, &["result"]),
     ]
 }
 
@@ -157,6 +159,7 @@ pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>
             ),
             "roots" => ask(server, asked, "roots/list", &json!({})),
             "task" => start_task(server, asked, number("polls", 1), number("ms", 1)),
+            "answer" => Outcome::Result(arguments["result"].clone()),
             _ => return Ok(None),
         },
     ))

@@ -152,7 +152,11 @@ async fn rel_27_names_that_do_not_exist_and_certificates_that_do_not_fit_are_tol
     let expired = Server::start_tls(authority.expired(), |seen| json_reply(&ok(seen))).await;
     let misnamed = Server::start_tls(authority.misnamed(), |seen| json_reply(&ok(seen))).await;
     for (url, expected, word) in [
-        ("http://no-such-host.invalid/mcp", None, "lookup"),
+        (
+            "http://no-such-host.invalid/mcp",
+            None,
+            "cannot be resolved",
+        ),
         (&expired.url, Some(CertificateFault::Expired), "expired"),
         (
             &misnamed.url,

@@ -275,22 +275,20 @@ async fn rel_03_a_thousand_starts_and_ends_leave_everything_as_it_was() {
     };
     let only_child = children_of(keeper);
     let alone = || children_of(keeper) == only_child;
-    cycles(50).await;
+    // What the first ones cost once is paid.
+    cycles(300).await;
     until(alone).await;
     let before = (
         Census::take(),
         descriptors_of(keeper),
         private_memory(keeper),
     );
-    let started = Instant::now();
     cycles(1000).await;
-    let took = started.elapsed();
     until(alone).await;
     Census::take().assert_no_more_than(&before.0);
     assert_eq!(descriptors_of(keeper), before.1);
     let memory = private_memory(keeper);
     assert!(memory <= before.2 + 64, "{} KiB, then {memory}", before.2);
-    assert!(took < Duration::from_mins(1), "{took:?}");
 }
 
 /// A server behind a shield before a directory of its own, where this system allows shields.

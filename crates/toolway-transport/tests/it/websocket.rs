@@ -50,7 +50,9 @@ async fn idle(mut connection: Connection) {
 
 fn words(reason: &CloseReason) -> &str {
     match reason {
-        CloseReason::Broken(message) | CloseReason::Unreachable { message, .. } => message,
+        CloseReason::Broken(message)
+        | CloseReason::Unreachable { message, .. }
+        | CloseReason::Certificate { message, .. } => message,
         other => panic!("{other:?}"),
     }
 }

@@ -113,6 +113,8 @@ pub enum By {
     },
     /// A hook.
     Hook {
+        /// What it is called: its program or its tool.
+        hook: String,
         /// Where it stands.
         origin: String,
     },
@@ -228,7 +230,8 @@ impl Record {
                 rule: rule.clone(),
                 origin: origin.to_string(),
             },
-            Grant::Hook { origin, .. } => By::Hook {
+            Grant::Hook { title, origin } => By::Hook {
+                hook: title.clone(),
                 origin: origin.to_string(),
             },
             Grant::Mode => By::Mode,
@@ -294,7 +297,8 @@ fn refuser(by: &RefusedBy) -> By {
         RefusedBy::Unreadable { origin } => By::Unreadable {
             origin: origin.to_string(),
         },
-        RefusedBy::Hook { origin, .. } => By::Hook {
+        RefusedBy::Hook { origin, title, .. } => By::Hook {
+            hook: title.to_string(),
             origin: origin.to_string(),
         },
         RefusedBy::Person => By::Person,

@@ -225,6 +225,7 @@ impl Door {
             way: self.way.subscribe(),
             timeout: source.timeout(),
             idle: usual_idle(source.group()),
+            is_editor: source.is_editor(),
         })
     }
 }
@@ -233,6 +234,7 @@ struct ServerLine {
     way: watch::Receiver<Way>,
     timeout: Option<Duration>,
     idle: Duration,
+    is_editor: bool,
 }
 
 /// A call inside: the session does not end in an orderly way before this is dropped.
@@ -344,6 +346,10 @@ impl Line for ServerLine {
 
     fn usual_idle(&self) -> Option<Duration> {
         Some(self.idle)
+    }
+
+    fn is_editor(&self) -> bool {
+        self.is_editor
     }
 }
 

@@ -162,6 +162,17 @@ impl Source {
         }
     }
 
+    /// Whether an editor is at the other end.
+    pub(crate) fn is_editor(&self) -> bool {
+        match self {
+            Source::Object { .. } => false,
+            Source::Spec(spec) => matches!(
+                spec.transport,
+                TransportSpec::SseIde(_) | TransportSpec::WsIde(_)
+            ),
+        }
+    }
+
     /// Whose slots it takes while it connects.
     pub(crate) fn group(&self) -> Group {
         match self {

@@ -1,21 +1,56 @@
 //! Result: what the server sent becomes what the caller gets.
 //!
-//! Owns reading the result and saving its media. A tool's own error is a result. Nothing that
-//! fails here after the result was read can lose it: it becomes a warning instead.
+//! Owns reading the result, saving its media and, where the caller wants it, bounding it. A tool's
+//! own error is a result. Nothing that fails here after the result was read can lose it: it
+//! becomes a warning or a notice instead. What a model gets is decided in `result/bound.rs`.
 
 use std::path::Path;
 
+use serde_json::Value;
+use serde_json::value::RawValue;
 use toolway_types::Untrusted;
-use toolway_wire::view::{self, ResultType};
+use toolway_wire::view::{self, Content, ResultType};
 
 use super::send::RawResult;
-use crate::call::{CallError, SavedFile, ToolOutcome};
+use crate::call::{BoundedResult, CallError, Delivery, SavedFile, ToolOutcome};
+use crate::projection::{self, Projection, ProjectionError};
+use crate::tasks;
+use bounds::Bounds;
+use media::Decoded;
 
+mod bound;
+mod bounds;
+mod format;
 mod media;
+pub mod outline;
+mod picture;
+mod pieces;
 mod spill;
+mod structured;
+pub mod tokens;
 
-/// Reads the answer and saves its media in the private directory.
-pub async fn finish(answer: RawResult, output_dir: &Path) -> Result<ToolOutcome, CallError> {
+pub use bounds::{MAX_CHARS, MAX_RAISED_CHARS};
+
+/// A result without media that is shorter than this is not worth another thread.
+const SMALL: usize = 64 * 1024;
+
+/// Where files of results go, and how much of one a model gets.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The private directory.
+    pub output_dir: &'a Path,
+    /// The most tokens.
+    pub max_tokens: usize,
+}
+
+/// Reads the answer, saves its media in the private directory, and bounds it where that is asked
+/// for.
+pub async fn finish(
+    answer: RawResult,
+    delivery: &Delivery,
+    place: Place<'_>,
+) -> Result<ToolOutcome, CallError> {
+    let of_editor = answer.is_of_editor();
     let (call, raw) = answer.into_parts();
     let server = call.tool().key.server.clone();
     let malformed = |what: String| CallError::Malformed {
@@ -38,45 +73,170 @@ pub async fn finish(answer: RawResult, output_dir: &Path) -> Result<ToolOutcome,
             return Err(malformed(format!("a result of the unknown type `{kind}`")));
         }
     }
+    let bounds = if of_editor {
+        Bounds::NONE
+    } else {
+        Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
+    };
+    let (result, done) = process(result, &raw, delivery, bounds, place.output_dir).await;
     let mut warnings = call.warnings().to_vec();
-    let saved = save(
-        media::decode(&result.content, &mut warnings),
-        output_dir,
-        &mut warnings,
-    )
-    .await;
+    warnings.extend(done.warnings);
     Ok(ToolOutcome {
         is_error: result.is_error,
         tool: call.tool().key.tool.clone(),
         server,
         raw,
         result,
-        saved,
+        saved: done.saved,
+        bounded: done.bounded,
         warnings,
         context: Vec::new(),
         replaced_by: None,
     })
 }
 
-async fn save(
-    media: Vec<media::Media>,
+/// What was made of a result.
+#[derive(Default)]
+struct Done {
+    saved: Vec<SavedFile>,
+    bounded: Option<BoundedResult>,
+    warnings: Vec<String>,
+}
+
+async fn process(
+    result: view::ToolResult,
+    raw: &RawValue,
+    delivery: &Delivery,
+    bounds: Bounds,
     output_dir: &Path,
-    warnings: &mut Vec<String>,
-) -> Vec<SavedFile> {
-    if media.is_empty() {
-        return Vec::new();
+) -> (view::ToolResult, Done) {
+    if !media::any(&result.content) && (*delivery == Delivery::Whole || raw.get().len() < SMALL) {
+        let done = work(&result, delivery, bounds, output_dir);
+        return (result, done);
     }
-    let directory = output_dir.to_owned();
-    // Writing can take long; it must not hold up the others on this thread.
-    let work = tokio::task::spawn_blocking(move || spill::save_all(&directory, &media));
+    // Decoding and writing can take long; they must not hold up the others on this thread.
+    let (delivery, directory) = (delivery.clone(), output_dir.to_owned());
+    let wants_bounds = delivery != Delivery::Whole;
+    let work = tasks::blocking("result", move || {
+        let done = work(&result, &delivery, bounds, &directory);
+        (result, done)
+    });
     match work.await {
-        Ok((saved, failures)) => {
-            warnings.extend(failures);
-            saved
-        }
-        Err(error) => {
-            warnings.push(format!("the media of this result were not saved: {error}"));
-            Vec::new()
+        Ok(both) => both,
+        Err(failure) => {
+            let why = format!("this result was not processed: {failure}");
+            let done = Done {
+                bounded: wants_bounds.then(|| bound::nothing(&why)),
+                warnings: vec![why],
+                ..Done::default()
+            };
+            // It was read once already.
+            let result = view::tool_result(raw).unwrap_or_else(|_| view::ToolResult {
+                content: Vec::new(),
+                structured: None,
+                is_error: false,
+                meta: None,
+                result_type: ResultType::Complete,
+            });
+            (result, done)
         }
     }
+}
+
+fn work(result: &view::ToolResult, delivery: &Delivery, bounds: Bounds, output_dir: &Path) -> Done {
+    let decoded = media::decode(&result.content);
+    let mut warnings: Vec<String> = decoded.warnings().collect();
+    let saved = if decoded.media.is_empty() {
+        Vec::new()
+    } else {
+        let (saved, failures) = spill::save_all(output_dir, &decoded.media);
+        warnings.extend(failures);
+        saved
+    };
+    let whole = || {
+        let source = pieces::Source {
+            content: &result.content,
+            structured: result.structured.as_deref(),
+            decoded: &decoded,
+            saved: &saved,
+        };
+        bound::bound(&source, bounds, output_dir)
+    };
+    let bounded = match delivery {
+        Delivery::Whole => None,
+        Delivery::Bounded => Some(whole()),
+        // A tool's own error has none of the fields that were wished for.
+        Delivery::Selected(_) if result.is_error => Some(whole()),
+        Delivery::Selected(projection) => Some(match select(result, projection) {
+            Ok(values) => {
+                let content = [Content::Text {
+                    text: projection::lines(&values),
+                }];
+                let source = pieces::Source {
+                    content: &content,
+                    structured: None,
+                    decoded: &Decoded::default(),
+                    saved: &[],
+                };
+                bound::bound(&source, bounds, output_dir)
+            }
+            Err(error) => {
+                let mut bounded = whole();
+                let text = format!("The selection `{}` failed: {error}", projection.as_str());
+                bounded.blocks.insert(0, crate::Block::notice(text));
+                bounded
+            }
+        }),
+    };
+    Done {
+        saved,
+        bounded,
+        warnings,
+    }
+}
+
+/// Why nothing can be selected from a result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectError {
+    /// There is neither structured content nor text that is JSON.
+    #[error("the result is neither structured nor JSON")]
+    NoJson,
+    /// The filter does not fit.
+    #[error(transparent)]
+    Filter(#[from] ProjectionError),
+}
+
+/// What a filter gives of a result: of its structured content, or of its text where that is JSON.
+/// Several texts that are all JSON are one array.
+pub fn select(
+    result: &view::ToolResult,
+    projection: &Projection,
+) -> Result<Vec<Value>, SelectError> {
+    let value = structure(result).ok_or(SelectError::NoJson)?;
+    Ok(projection.apply(&value)?)
+}
+
+fn structure(result: &view::ToolResult) -> Option<Value> {
+    if let Some(structured) = &result.structured {
+        return serde_json::from_str(structured.get()).ok();
+    }
+    let texts = result.content.iter().filter_map(|block| match block {
+        Content::Text { text }
+        | Content::Resource {
+            body: view::ResourceBody::Text(text),
+            ..
+        } => Some(serde_json::from_str::<Value>(text).ok()),
+        _ => None,
+    });
+    let mut values: Vec<Value> = texts.collect::<Option<_>>()?;
+    match values.len() {
+        0 => None,
+        1 => values.pop(),
+        _ => Some(Value::Array(values)),
+    }
+}
+
+/// The outline of what can be selected from a result.
+pub fn outline_of(result: &view::ToolResult) -> Option<outline::Outline> {
+    outline::outline(&structure(result)?.to_string())
 }

@@ -41,6 +41,12 @@ pub trait Line: Send + Sync {
     fn usual_idle(&self) -> Option<Duration> {
         None
     }
+
+    /// Whether an editor is at the other end: what it answers is for this program, not for a
+    /// model, and no limit of a context window applies.
+    fn is_editor(&self) -> bool {
+        false
+    }
 }
 
 /// Where lines come from: the host's connections.
@@ -114,6 +120,7 @@ pub struct GeneralLimits {
 pub struct RawResult {
     call: PermittedCall,
     result: Box<RawValue>,
+    of_editor: bool,
 }
 
 impl RawResult {
@@ -123,6 +130,11 @@ impl RawResult {
 
     pub(super) fn result_mut(&mut self) -> &mut Box<RawValue> {
         &mut self.result
+    }
+
+    /// Whether an editor answered.
+    pub(super) fn is_of_editor(&self) -> bool {
+        self.of_editor
     }
 
     pub(super) fn into_parts(self) -> (PermittedCall, Box<RawValue>) {
@@ -188,7 +200,11 @@ pub async fn send(
     let timeout = send_options.timeout;
     let answer = line.request("tools/call", params, send_options).await;
     match answer {
-        Ok(result) => Ok(RawResult { call, result }),
+        Ok(result) => Ok(RawResult {
+            call,
+            result,
+            of_editor: line.is_editor(),
+        }),
         Err(error) => Err(explain(error, key, timeout)),
     }
 }

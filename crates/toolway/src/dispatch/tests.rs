@@ -326,3 +326,85 @@ async fn a_result_survives_a_directory_that_cannot_be_used() {
         outcome.warnings
     );
 }
+
+fn bounded() -> CallOptions {
+    CallOptions {
+        delivery: crate::Delivery::Bounded,
+        ..typed()
+    }
+}
+
+fn long(chars: usize) -> Value {
+    json!({"content": [{"type": "text", "text": "1".repeat(chars)}]})
+}
+
+#[tokio::test]
+async fn a_bounded_call_gives_the_whole_and_what_a_model_gets() {
+    let scene = Scene::answering(long(300_000));
+    let outcome = scene.call("do.it", bounded()).await.unwrap();
+    assert_eq!(outcome.raw.get(), long(300_000).to_string());
+    let bounded = outcome.bounded.unwrap();
+    assert!(matches!(bounded.treatment, crate::Treatment::Saved { .. }));
+    assert!(bounded.tokens < 1_000, "{}", bounded.tokens);
+    assert!(
+        scene
+            .call("do.it", typed())
+            .await
+            .unwrap()
+            .bounded
+            .is_none()
+    );
+}
+
+#[tokio::test]
+async fn the_limit_is_the_settings_and_a_tool_may_raise_it() {
+    let passed = async |scene: &Scene| {
+        let outcome = scene.call("do.it", bounded()).await.unwrap();
+        outcome.bounded.unwrap().treatment == crate::Treatment::Passed
+    };
+    let mut scene = Scene::answering(long(60_000));
+    assert!(passed(&scene).await);
+    scene.max_output_tokens = 19_999;
+    assert!(!passed(&scene).await);
+    scene.meta = json!({"anthropic/maxResultSizeChars": 200_000});
+    assert!(passed(&scene).await);
+}
+
+#[tokio::test]
+async fn an_editors_results_have_no_limits() {
+    let mut scene = Scene::answering(long(900_000));
+    Arc::get_mut(&mut scene.line).unwrap().is_editor = true;
+    let outcome = scene.call("do.it", bounded()).await.unwrap();
+    let bounded = outcome.bounded.unwrap();
+    assert_eq!(bounded.treatment, crate::Treatment::Passed);
+    assert_eq!(bounded.blocks[0].text().len(), 900_000);
+}
+
+#[tokio::test]
+async fn a_selection_is_what_a_model_gets_and_a_bad_one_loses_nothing() {
+    let answer = json!({
+        "content": [{"type": "text", "text": "two items"}],
+        "structuredContent": {"items": [{"id": 1, "x": "y"}, {"id": "b"}]},
+    });
+    let scene = Scene::answering(answer);
+    let told = async |filter: &str| {
+        let options = CallOptions {
+            delivery: crate::Delivery::Selected(filter.parse().unwrap()),
+            ..typed()
+        };
+        let outcome = scene.call("do.it", options).await.unwrap();
+        let blocks = outcome.bounded.unwrap().blocks;
+        let texts: Vec<String> = blocks.iter().map(|block| block.text().into()).collect();
+        texts.join("|")
+    };
+    assert_eq!(told(".items[].id").await, "1\nb\n");
+    assert_eq!(
+        told(".items.id").await,
+        "[The selection `.items.id` failed: column 7: an array has no field `id`; for that of \
+         every element write `[].id`]|two items|{\"items\":[{\"id\":1,\"x\":\"y\"},{\"id\":\"b\"}]}"
+    );
+    let plain = Scene::answering(hello());
+    let outcome = plain.call("do.it", typed()).await.unwrap();
+    let error = outcome.select(&".".parse().unwrap()).unwrap_err();
+    assert_eq!(error, crate::SelectError::NoJson);
+}

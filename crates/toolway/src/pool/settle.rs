@@ -11,10 +11,8 @@ use toolway_types::ServerName;
 use super::Loading;
 use crate::builtin::{OwnTool, Presence, RESERVED};
 use crate::catalog::{Catalog, CatalogTool, CatalogWarning, ServerOffer};
+use crate::dispatch::result::tokens::estimate;
 
-/// Bytes of a tool's definition that are about one token: between prose and JSON. Counting with
-/// a model's own vocabulary would be exact for that model only, and the limit is a rough one.
-const BYTES_PER_TOKEN: usize = 3;
 /// The most servers that the search tool names.
 const MAX_NAMED: usize = 40;
 
@@ -134,8 +132,7 @@ impl Terms {
             ToolSearch::On => true,
             ToolSearch::Auto { percent } => {
                 let limit = self.host.deferral.context_tokens / 100 * usize::from(percent);
-                let listed = tools.iter().filter(|tool| !tool.deferred);
-                listed.map(tokens).sum::<usize>() > limit
+                exceeds(tools, limit)
             }
         };
         if all {
@@ -146,10 +143,27 @@ impl Terms {
     }
 }
 
-/// About how many tokens of a context a tool takes: a third of the bytes of its definition.
+/// About how many tokens of a context a tool takes: its name, its description and its schema.
 pub(crate) fn tokens(tool: &CatalogTool) -> usize {
-    let bytes = tool.name.len() + tool.description.len() + tool.input_schema.get().len();
-    bytes.div_ceil(BYTES_PER_TOKEN)
+    [
+        tool.name.as_str(),
+        tool.description.as_str(),
+        tool.input_schema.get(),
+    ]
+    .map(estimate)
+    .iter()
+    .sum()
+}
+
+/// Whether the tools of the list take more than this many tokens. Counting stops there, so a
+/// pool of any size takes the same time.
+fn exceeds(listed: &[CatalogTool], limit: usize) -> bool {
+    let mut left = limit;
+    listed.iter().filter(|tool| !tool.deferred).any(|tool| {
+        let rest = left.checked_sub(tokens(tool));
+        left = rest.unwrap_or_default();
+        rest.is_none()
+    })
 }
 
 /// Takes the host's names from servers that show tools under them: such a tool goes by its full

@@ -131,10 +131,8 @@ fn a_session_sees_what_is_listed_and_what_it_loaded_and_no_other_does() {
     let late = catalog.search("select:mcp__late__plain", 1).tools[0]
         .key
         .clone();
-    assert_eq!(
-        one.clone().load([late.clone(), late.clone()]),
-        [late.clone()]
-    );
+    let fresh = one.clone().load([late.clone(), late.clone()]);
+    assert_eq!(fresh.len(), 1);
     assert_eq!((seen(&one), seen(&other)), (7, 6));
     assert!(one.has(&late) && !other.has(&late));
     one.unload(&[late]);

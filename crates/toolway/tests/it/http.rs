@@ -295,7 +295,11 @@ async fn a_server_error_is_no_evidence_and_no_initialize_follows() {
         let home = Home::new();
         let host = server.host(&home).await;
         let failure = failure(&host, "web");
-        assert_eq!(failure.kind, FailureKind::Protocol);
+        let expected = match status {
+            403 => FailureKind::Protocol,
+            _ => FailureKind::Unreachable,
+        };
+        assert_eq!(failure.kind, expected);
         assert!(
             failure.message.contains(&status.to_string()),
             "{}",

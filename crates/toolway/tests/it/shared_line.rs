@@ -54,7 +54,7 @@ async fn other_refusals_and_silence_are_told_apart() {
         let ConnectionState::Failed(failure) = state(kind, &refusing(503).await).await else {
             panic!("{kind} must fail");
         };
-        assert_eq!(failure.kind, FailureKind::Protocol);
+        assert_eq!(failure.kind, FailureKind::Unreachable);
         assert!(failure.message.contains("HTTP 503"), "{}", failure.message);
         let ConnectionState::Failed(failure) = state(kind, &nobody().await).await else {
             panic!("{kind} must fail");

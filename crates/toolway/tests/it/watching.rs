@@ -175,30 +175,33 @@ async fn rel_31_a_file_toggled_a_hundred_times_a_second_fails_no_call() {
             count
         }
     };
+    let logs = stage.home.path().join("logs");
+    let times_connected = |server: &str| {
+        let read = read_last(&logs, &name(server), usize::MAX, |kind| kind == Kind::Note);
+        let Some((lines, _)) = read.expect("a readable log") else {
+            return 0;
+        };
+        let texts = lines.iter().map(|line| &line.text);
+        texts
+            .filter(|text| text.contains("connected") && !text.contains("not connected"))
+            .count()
+    };
     let story = async {
         connected(&host, &["moving", "steady"]).await;
         let (steady, moving, ()) = tokio::join!(calls("steady"), calls("moving"), toggle);
         assert!(steady > 100 && moving > 10, "{steady} and {moving} calls");
-        // What was configured last is what runs, and the steady one was never touched.
+        // A busy machine may be behind; in the end it has noticed.
+        while times_connected("moving") < 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         connected(&host, &["moving", "steady"]).await;
     };
     tokio::select! {
         () = story => {}
         () = watch.follow(&host) => panic!("watching never ends by itself"),
     }
-    let logs = stage.home.path().join("logs");
     host.shutdown().await;
-    let notes = |server: &str| {
-        let (lines, _) = read_last(&logs, &name(server), usize::MAX, |kind| kind == Kind::Note)
-            .expect("a readable log")
-            .expect("a log");
-        lines
-            .iter()
-            .filter(|line| line.text.contains("connected") && !line.text.contains("not connected"))
-            .count()
-    };
-    assert_eq!(notes("steady"), 1, "it was connected once");
-    assert!(notes("moving") > 1);
+    assert_eq!(times_connected("steady"), 1, "it was never touched");
 }
 
 /// What the trace costs, as a ratio in one run; run by hand with `--run-ignored`.

@@ -1,50 +1,62 @@
-//! How a tool's answer is printed: text as it is, other content as a line that says where it is.
+//! How a tool's answer is printed: text as it is, other content as a line that says where it is;
+//! on request only what a filter gives of it, or what a model would get.
 
 use std::fmt::Write as _;
 
-use toolway::ToolOutcome;
+use serde_json::json;
+use toolway::projection::{self, Projection};
 use toolway::view::{Content, ResourceBody};
+use toolway::{SelectError, ToolOutcome};
 
 use crate::context::Context;
+use crate::exit::Exit;
 use crate::report::Report;
+
+/// How an answer should be printed.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// As JSON.
+    pub(super) json: bool,
+    /// What a model would get of it.
+    pub(super) bounded: bool,
+    /// What this filter gives of it.
+    pub(super) select: Option<&'a Projection>,
+}
 
 /// Prints an answer to stdout.
 pub(super) fn print(
     context: &Context,
     outcome: &ToolOutcome,
-    json: bool,
+    wanted: Wanted<'_>,
     usage: Option<&str>,
 ) -> Result<(), Report> {
-    if let Some(hook) = &outcome.replaced_by {
-        let (shown, other) = if json {
-            (
-                "the server's own output is shown",
-                "what the hook gave instead without `--json`",
-            )
-        } else {
-            (
-                "the hook's output is shown",
-                "the server's own with `--json`",
-            )
-        };
-        let note = format!("note: {hook} replaced the output: {shown}, {other}");
-        context.output.say(&note);
-    }
-    for words in &outcome.context {
-        for line in words.lines() {
-            context.output.say(&format!("hook: {line}"));
+    // A tool's own error has none of the fields that were wished for.
+    let select = wanted.select.filter(|_| !outcome.is_error);
+    let selected = select
+        .map(|filter| outcome.select(filter))
+        .transpose()
+        .map_err(|error| unfit(outcome, &error))?;
+    let raw = wanted.json && outcome.bounded.is_none() && selected.is_none();
+    say_hooks(context, outcome, raw);
+    match (&outcome.bounded, selected) {
+        (Some(bounded), _) if wanted.json => context.output.json(&json!({
+            "content": bounded.blocks,
+            "isError": outcome.is_error,
+        }))?,
+        (Some(bounded), _) => {
+            let mut text = String::new();
+            for block in &bounded.blocks {
+                push_line(&mut text, &block.text());
+            }
+            show(context, &text)?;
         }
+        (None, Some(values)) if wanted.json => context.output.json(&values)?,
+        (None, Some(values)) => show(context, &projection::lines(&values))?,
+        (None, None) if wanted.json => context.output.json(&outcome.raw)?,
+        (None, None) => show(context, &as_text(outcome))?,
     }
-    if json {
-        context.output.json(&outcome.raw)?;
+    if wanted.json {
         return Ok(());
-    }
-    let text = as_text(outcome);
-    // On a terminal a control character would act; in a pipe, bytes are bytes.
-    if context.output.stdout_is_terminal() {
-        context.output.result(&text)?;
-    } else {
-        context.output.verbatim(&text)?;
     }
     for warning in &outcome.warnings {
         context
@@ -65,6 +77,54 @@ pub(super) fn print(
         });
     }
     Ok(())
+}
+
+/// What hooks did to the output, and what they want known.
+fn say_hooks(context: &Context, outcome: &ToolOutcome, raw: bool) {
+    if let Some(hook) = &outcome.replaced_by {
+        let (shown, other) = if raw {
+            (
+                "the server's own output is shown",
+                "what the hook gave instead without `--json`",
+            )
+        } else {
+            (
+                "the hook's output is shown",
+                "the server's own with `--json`",
+            )
+        };
+        let note = format!("note: {hook} replaced the output: {shown}, {other}");
+        context.output.say(&note);
+    }
+    for words in &outcome.context {
+        for line in words.lines() {
+            context.output.say(&format!("hook: {line}"));
+        }
+    }
+}
+
+/// On a terminal a control character would act; in a pipe, bytes are bytes.
+fn show(context: &Context, text: &str) -> std::io::Result<()> {
+    if context.output.stdout_is_terminal() {
+        context.output.result(text)
+    } else {
+        context.output.verbatim(text)
+    }
+}
+
+/// A filter that does not fit what came back.
+fn unfit(outcome: &ToolOutcome, error: &SelectError) -> Report {
+    let report = Report::new(
+        Exit::Usage,
+        format!(
+            "`{}` of server `{}` answered, but nothing can be selected: {error}",
+            outcome.tool, outcome.server
+        ),
+    );
+    report.hint(match outcome.outline() {
+        Some(outline) => format!("the answer is {}", outline.text),
+        None => "leave out `--select` to see the answer".to_owned(),
+    })
 }
 
 /// An answer as text, other content as a line that says where it is.

@@ -24,7 +24,7 @@ use super::listening::{Listening, Peer};
 /// More than a loaded machine needs; a test that takes it has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-fn host(home: &TempHome) -> Host {
+pub(super) fn host(home: &TempHome) -> Host {
     host_with(home, HostOptions::default())
 }
 

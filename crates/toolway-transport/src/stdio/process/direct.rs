@@ -92,7 +92,15 @@ impl Direct {
         self.group = None;
         self.kill();
         #[cfg(target_os = "linux")]
-        drop(self.mark.take());
+        if let Some(mark) = self.mark.take() {
+            // To be told to die is not to be gone yet.
+            let _ = timeout(AFTER_KILL, async {
+                while mark.kill_all() {
+                    sleep(LOOK).await;
+                }
+            })
+            .await;
+        }
     }
 
     /// Kills whatever is left of the group, and whoever left it.
@@ -100,7 +108,7 @@ impl Direct {
         self.signal(Signal::KILL);
         #[cfg(target_os = "linux")]
         if let Some(mark) = &self.mark {
-            mark.kill_all();
+            let _ = mark.kill_all();
         }
     }
 

@@ -37,8 +37,9 @@ impl Mark {
         }
     }
 
-    /// Kills everybody who carries it.
-    pub(super) fn kill_all(&self) {
+    /// Kills everybody who carries it. Says whether somebody is left who was told to die and is
+    /// not gone yet.
+    pub(super) fn kill_all(&self) -> bool {
         for _ in 0..ROUNDS {
             let mut any = false;
             for pid in everybody().filter(|pid| self.is_on(*pid)) {
@@ -50,9 +51,10 @@ impl Mark {
                 }
             }
             if !any {
-                return;
+                return false;
             }
         }
+        true
     }
 
     /// What has ended has no environment any more.

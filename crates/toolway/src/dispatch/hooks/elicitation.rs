@@ -81,6 +81,7 @@ impl Runner {
                 prompter: None,
                 limits: picture.general_limits(),
                 output_dir: self.output_dir(),
+                max_output_tokens: settings.limits.max_output_tokens,
             });
         let means = Means {
             place: settings.hooks.place(),

@@ -33,7 +33,7 @@ const OTHER: Kind = kind("application/octet-stream", "bin");
 
 /// Every kind we save by name. HTML and SVG are left out on purpose: they can run scripts when
 /// a person opens them.
-const KINDS: [Kind; 26] = [
+const KINDS: [Kind; 27] = [
     kind("image/png", "png"),
     kind("image/jpeg", "jpg"),
     kind("image/gif", "gif"),
@@ -52,6 +52,7 @@ const KINDS: [Kind; 26] = [
     kind("video/webm", "webm"),
     kind("application/pdf", "pdf"),
     kind("application/json", "json"),
+    kind("application/jsonl", "jsonl"),
     kind("application/zip", "zip"),
     kind("application/gzip", "gz"),
     kind("application/xml", "xml"),
@@ -97,6 +98,14 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Whether files of some kind end like this.
+    pub(crate) fn is_extension(extension: &[u8]) -> bool {
+        let mut known = KINDS.iter().chain(std::iter::once(&OTHER));
+        known.any(|kind| kind.extension.as_bytes() == extension)
+    }
+}
+
 /// One decoded piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Media {
@@ -108,35 +117,64 @@ pub(crate) struct Media {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Decodes every image, sound and binary resource. What cannot be decoded is told in `warnings`.
-pub(crate) fn decode(content: &[Content], warnings: &mut Vec<String>) -> Vec<Media> {
-    let mut media = Vec::new();
+/// What became of a result's media.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    /// What could be decoded.
+    pub(crate) media: Vec<Media>,
+    /// What could not: which block, and why.
+    pub(crate) faults: Vec<(usize, String)>,
+    /// Whether there were more than are saved.
+    pub(crate) too_many: bool,
+}
+
+impl Decoded {
+    /// What a person should know about it.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let faults = self
+            .faults
+            .iter()
+            .map(|(block, why)| format!("block {block} of this result was not saved: {why}"));
+        let rest = self
+            .too_many
+            .then(|| format!("only the first {MAX_MEDIA} media of this result were saved"));
+        faults.chain(rest)
+    }
+}
+
+/// Decodes every image, sound and binary resource.
+pub(crate) fn decode(content: &[Content]) -> Decoded {
+    let mut decoded = Decoded::default();
     for (block, item) in content.iter().enumerate() {
         let Some((data, mime_type)) = encoded(item) else {
             continue;
         };
-        if media.len() == MAX_MEDIA {
-            warnings.push(format!(
-                "only the first {MAX_MEDIA} media of this result were saved"
-            ));
+        if decoded.media.len() + decoded.faults.len() == MAX_MEDIA {
+            decoded.too_many = true;
             break;
         }
         match from_base64(data) {
-            Ok(bytes) => media.push(Media {
+            Ok(bytes) => decoded.media.push(Media {
                 block,
                 kind: Kind::of(mime_type),
                 bytes,
             }),
-            Err(error) => warnings.push(format!(
-                "block {block} of this result was not saved: it is not base64 ({error})"
-            )),
+            Err(error) => {
+                let why = format!("it is not base64 ({error})");
+                decoded.faults.push((block, why));
+            }
         }
     }
-    media
+    decoded
+}
+
+/// Whether a result has any media.
+pub(crate) fn any(content: &[Content]) -> bool {
+    content.iter().any(|item| encoded(item).is_some())
 }
 
 /// The base64 of a block that has any, and what it is said to be.
-fn encoded(content: &Content) -> Option<(&str, Option<&str>)> {
+pub(crate) fn encoded(content: &Content) -> Option<(&str, Option<&str>)> {
     match content {
         Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
             Some((data, Some(mime_type)))

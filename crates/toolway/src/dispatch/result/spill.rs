@@ -3,13 +3,14 @@
 //! Owns every file operation on the way. A name is the digest of the bytes plus an extension
 //! from the closed list in `media.rs`; no server's word becomes part of a path (SEC-38). All
 //! operations go through the open directory, so that a path swapped meanwhile leads nowhere
-//! (SEC-37).
+//! (SEC-37). How long files stay is `spill/quota.rs`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use sha2::{Digest, Sha256};
@@ -17,8 +18,11 @@ use sha2::{Digest, Sha256};
 use super::media::Media;
 use crate::call::SavedFile;
 
+mod quota;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use quota::Quota;
 
 /// How many names are tried when something else lies under the first.
 const MAX_NAMES: u32 = 8;
@@ -56,6 +60,16 @@ pub(crate) enum SpillError {
         /// What the system said.
         source: io::Error,
     },
+    /// It alone is more than all files together may be.
+    #[error("{needed} bytes are more than all files in `{}` together may have ({limit})", .path.display())]
+    OverQuota {
+        /// The directory.
+        path: PathBuf,
+        /// How many bytes it has.
+        needed: u64,
+        /// How many are allowed.
+        limit: u64,
+    },
     /// Something that is not our file lies under every name we would use.
     #[error("other files lie in the way in `{}`", .path.display())]
     Occupied {
@@ -69,6 +83,7 @@ pub(crate) enum SpillError {
 pub(crate) struct Store {
     path: PathBuf,
     directory: OwnedFd,
+    quota: Quota,
 }
 
 /// Saves all of it; gives the files and, for each that failed, one sentence.
@@ -82,10 +97,10 @@ pub(crate) fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Ve
             );
         }
     };
-    let mut saved = Vec::new();
+    let mut saved: Vec<SavedFile> = Vec::new();
     let mut failures = Vec::new();
     for one in media {
-        match store.save(one) {
+        match store.save_beside(one, &saved) {
             Ok(file) => saved.push(file),
             Err(error) => {
                 failures.push(format!(
@@ -129,11 +144,22 @@ impl Store {
         Ok(Self {
             path: path.to_owned(),
             directory,
+            quota: Quota::default(),
         })
     }
 
+    /// Makes room and saves one piece; `beside` are the files of the same result, which stay.
+    pub(crate) fn save_beside(
+        &self,
+        media: &Media,
+        beside: &[SavedFile],
+    ) -> Result<SavedFile, SpillError> {
+        self.make_room(media.bytes.len() as u64, beside)?;
+        self.save(media)
+    }
+
     /// Saves one piece. The same bytes twice are one file.
-    pub(crate) fn save(&self, media: &Media) -> Result<SavedFile, SpillError> {
+    fn save(&self, media: &Media) -> Result<SavedFile, SpillError> {
         let digest = hex::encode(Sha256::digest(&media.bytes));
         let failed = |source: io::Error| SpillError::Write {
             path: self.path.clone(),
@@ -198,6 +224,11 @@ impl Store {
             return false;
         }
         let mut content = Vec::with_capacity(bytes.len());
-        file.read_to_end(&mut content).is_ok() && content == bytes
+        let is_same = file.read_to_end(&mut content).is_ok() && content == bytes;
+        // It is handed out once more, so its age counts from now. If that fails it goes earlier.
+        if is_same {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        is_same
     }
 }

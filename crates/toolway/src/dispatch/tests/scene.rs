@@ -34,6 +34,7 @@ type Script = Box<dyn Fn(&str) -> Result<Box<RawValue>, SendError> + Send + Sync
 pub(in super::super) struct ScriptedLine {
     answer: Script,
     pub(in super::super) timeout: Option<Duration>,
+    pub(in super::super) is_editor: bool,
     sent: Mutex<Vec<Sent>>,
 }
 
@@ -63,6 +64,10 @@ impl Line for ScriptedLine {
     fn timeout(&self) -> Option<Duration> {
         self.timeout
     }
+
+    fn is_editor(&self) -> bool {
+        self.is_editor
+    }
 }
 
 /// One connected server `s` and one that wants a login, `locked`.
@@ -73,6 +78,9 @@ pub(in super::super) struct Scene {
     owner: RunnerOwner,
     pub(in super::super) prompter: Option<Box<dyn Prompter>>,
     pub(in super::super) output: tempfile::TempDir,
+    pub(in super::super) max_output_tokens: usize,
+    /// `_meta` of the tool `do.it`.
+    pub(in super::super) meta: Value,
 }
 
 struct OneLine(Arc<ScriptedLine>);
@@ -134,6 +142,7 @@ impl Scene {
             line: Arc::new(ScriptedLine {
                 answer,
                 timeout: None,
+                is_editor: false,
                 sent: Mutex::default(),
             }),
             permissions: Permissions::empty(),
@@ -141,6 +150,8 @@ impl Scene {
             owner: runner(Vec::new()),
             prompter: None,
             output: tempfile::tempdir().unwrap(),
+            max_output_tokens: 25_000,
+            meta: json!({}),
         }
     }
 
@@ -202,7 +213,8 @@ impl Scene {
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let list = json!({"tools": [
-            {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}}},
+            {"name": "do.it", "inputSchema": {"properties": {"n": {"type": "integer"}}},
+             "_meta": self.meta},
             {"name": "guard", "inputSchema": {"type": "object"}},
             {"name": "odd", "inputSchema": {"type": "nothing"}},
         ]});
@@ -229,6 +241,7 @@ impl Scene {
                 idle: None,
             },
             output_dir: &output_dir,
+            max_output_tokens: self.max_output_tokens,
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();
         dispatch

@@ -1,29 +1,48 @@
 //! A machine that runs out of something: REL-20.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use toolway_testkit::Usage;
 
 use super::*;
 
-/// Lowers this process's own limit on descriptors until the value is dropped.
-struct FewDescriptors(Rlimit);
+/// Leaves this process no descriptor to open until the value is dropped.
+struct NoDescriptors {
+    before: Rlimit,
+    /// The limit is on numbers, not on a count: whatever is free below is taken.
+    _taken: Vec<File>,
+}
 
-impl FewDescriptors {
-    fn at_most(limit: usize) -> Self {
+impl NoDescriptors {
+    fn left() -> Self {
         let before = getrlimit(Resource::Nofile);
-        let current = u64::try_from(limit).ok();
+        let open = || File::open("/dev/null").expect("one is left");
+        let highest = std::fs::read_dir("/proc/self/fd")
+            .expect("descriptors are listed")
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+            .max()
+            .expect("some are open");
+        let mut taken = vec![open()];
+        while taken.last().is_some_and(|last| last.as_raw_fd() < highest) {
+            taken.push(open());
+        }
+        let last = taken.last().map_or(highest, AsRawFd::as_raw_fd);
         let lowered = Rlimit {
-            current,
+            current: u64::try_from(last + 1).ok(),
             maximum: before.maximum,
         };
         setrlimit(Resource::Nofile, lowered).expect("a limit can be lowered");
-        Self(before)
+        Self {
+            before,
+            _taken: taken,
+        }
     }
 }
 
-impl Drop for FewDescriptors {
+impl Drop for NoDescriptors {
     fn drop(&mut self) {
-        setrlimit(Resource::Nofile, self.0).expect("and raised again");
+        setrlimit(Resource::Nofile, self.before).expect("and raised again");
     }
 }
 
@@ -40,8 +59,8 @@ async fn rel_20_without_descriptors_new_work_fails_and_old_work_goes_on() {
         echoes(&host, server).await;
     }
     {
-        // One is left: not enough for a process or a connection.
-        let _few = FewDescriptors::at_most(Usage::take().descriptors + 1);
+        // What the old process of `other` gives back is not enough for a new one.
+        let _none = NoDescriptors::left();
         let refused = host.reconnect("other").await.expect("a known server");
         assert!(
             matches!(

@@ -91,11 +91,10 @@ fn sec_38_no_word_of_a_server_becomes_part_of_a_path() {
             ],
         }));
         let content = view::tool_result(&result.unwrap()).unwrap().content;
-        let mut warnings = Vec::new();
-        let media = media::decode(&content, &mut warnings);
-        let (saved, failures) = save_all(&path, &media);
+        let decoded = media::decode(&content);
+        let (saved, failures) = save_all(&path, &decoded.media);
         assert_eq!(
-            (saved.len(), warnings.len(), failures.len()),
+            (saved.len(), decoded.faults.len(), failures.len()),
             (4, 0, 0),
             "{text:?}"
         );
@@ -226,4 +225,137 @@ fn names_that_are_all_taken_are_an_error_and_no_loop() {
         store.save(&png(b"picture")),
         Err(SpillError::Occupied { .. })
     ));
+}
+
+const SMALL: Quota = Quota {
+    bytes: 100,
+    files: 5,
+    age: std::time::Duration::from_mins(1),
+};
+
+fn aged(path: &Path, seconds: u64) {
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let then = SystemTime::now() - std::time::Duration::from_secs(seconds);
+    file.set_modified(then).unwrap();
+}
+
+#[test]
+fn sec_37_the_oldest_files_make_room_and_no_others() {
+    let (_home, path) = private();
+    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let save = |bytes: &[u8]| store.save_beside(&png(bytes), &[]).unwrap().path;
+    let [old, middle, young] = [1, 2, 3].map(|byte| save(&[byte; 30]));
+    for (file, age) in [(&old, 50), (&middle, 40), (&young, 30)] {
+        aged(file, age);
+    }
+    // Exactly full.
+    let fourth = save(&[4; 10]);
+    assert_eq!(names(&path).len(), 4);
+    // One byte more.
+    save(&[5; 1]);
+    assert_eq!(
+        [&old, &middle, &young, &fourth].map(|file| file.exists()),
+        [false, true, true, true]
+    );
+}
+
+#[test]
+fn sec_37_a_file_that_is_too_old_goes_when_another_is_saved() {
+    let (_home, path) = private();
+    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let save = |bytes: &[u8]| store.save_beside(&png(bytes), &[]).unwrap().path;
+    let (old, young, again) = (save(b"old"), save(b"young"), save(b"again"));
+    aged(&old, 61);
+    aged(&young, 59);
+    aged(&again, 58);
+    // Handed out once more, it counts as new.
+    save(b"again");
+    assert!(!old.exists() && young.exists());
+    aged(&young, 61);
+    save(b"last");
+    assert!(!young.exists() && again.exists());
+}
+
+#[test]
+fn sec_37_files_are_counted_too() {
+    let (_home, path) = private();
+    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    for byte in 0..20_u8 {
+        store.save_beside(&png(&[byte]), &[]).unwrap();
+    }
+    assert_eq!(names(&path).len(), SMALL.files);
+}
+
+#[test]
+fn sec_37_what_is_not_ours_is_never_collected() {
+    let (home, path) = private();
+    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let victim = home.path().join("victim");
+    std::fs::write(&victim, [0; 200]).unwrap();
+    aged(&victim, 1_000);
+    let digest = "0123456789abcdef".repeat(4);
+    symlink(&victim, path.join(format!("{digest}.png"))).unwrap();
+    std::fs::create_dir(path.join(format!("{digest}-2.png"))).unwrap();
+    let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR);
+    let pipe = path.join(format!("{digest}-3.png"));
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
+    // Another name, another extension: a file of somebody else.
+    for name in [
+        "notes.txt".to_owned(),
+        format!("{digest}.sh"),
+        digest.to_uppercase() + ".png",
+    ] {
+        std::fs::write(path.join(&name), [0; 200]).unwrap();
+        aged(&path.join(&name), 1_000);
+    }
+    // A hard link under a name of ours goes; what it leads to stays.
+    std::fs::hard_link(&victim, path.join(format!("{digest}-4.png"))).unwrap();
+    let before = names(&path).len();
+    let saved = store.save_beside(&png(b"picture"), &[]).unwrap();
+    assert!(saved.path.exists());
+    assert_eq!(
+        names(&path).len(),
+        before,
+        "one came, one went: {:?}",
+        names(&path)
+    );
+    assert_eq!(std::fs::read(&victim).unwrap(), [0; 200]);
+    assert!(std::fs::symlink_metadata(path.join(format!("{digest}.png"))).is_ok());
+}
+
+#[test]
+fn sec_37_the_files_of_one_result_do_not_push_each_other_out() {
+    let (_home, path) = private();
+    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let first = store.save_beside(&png(&[1; 60]), &[]).unwrap();
+    aged(&first.path, 30);
+    let error = store
+        .save_beside(&png(&[2; 60]), std::slice::from_ref(&first))
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            SpillError::OverQuota {
+                needed: 60,
+                limit: 100,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(first.path.exists());
+    store.save_beside(&png(&[2; 60]), &[]).unwrap();
+    assert!(!first.path.exists());
+    let error = store.save_beside(&png(&[3; 101]), &[]).unwrap_err();
+    assert!(
+        matches!(error, SpillError::OverQuota { needed: 101, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_quota_is_what_is_documented() {
+    let quota = Quota::default();
+    assert_eq!(quota.bytes, 1 << 30);
+    assert_eq!(quota.age.as_secs(), 7 * 24 * 60 * 60);
 }

@@ -1,0 +1,351 @@
+//! What a model gets of a result: the tiers.
+//!
+//! Owns the decision and the words of the answer:
+//!
+//! 1. within the limits, everything passes as it is;
+//! 2. longer text is saved to a file, and the answer says where, how large, what it is, how it is
+//!    built and how to read it;
+//! 3. with pictures the text is cut instead, so that they stay visible, and saved besides;
+//! 4. where saving fails, the text is cut and the answer says why.
+//!
+//! Whatever cannot be shown — broken base64, no picture, a canvas beyond all bounds — has a
+//! notice in its place. Nothing here fails. Parts: `bounds.rs` (the numbers), `pieces.rs` (a
+//! result as pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files).
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use toolway_types::text::clean_line;
+
+use super::bounds::{Bounds, Size};
+use super::format::{Format, Lines};
+use super::media::Media;
+use super::pieces::{Body, Piece, Source, gather};
+use super::spill::{SpillError, Store};
+use super::tokens::Meter;
+use crate::call::{BoundedResult, SavedFile, Treatment};
+
+#[cfg(test)]
+mod tests;
+
+/// How many characters and tokens a notice about the rest may take.
+const NOTICE: Size = Size {
+    chars: 5_000,
+    tokens: 2_000,
+    pictures: 0,
+};
+
+/// Makes a result fit.
+pub(super) fn bound(source: &Source<'_>, bounds: Bounds, directory: &Path) -> BoundedResult {
+    let pieces = gather(source, bounds);
+    let whole = size(&pieces);
+    let has_text = pieces.iter().any(Piece::is_text);
+    if !has_text || !bounds.hold() || bounds.admit(whole) {
+        return result(pieces, Treatment::Passed);
+    }
+    if whole.pictures > 0 {
+        let saved = save_text(&pieces, source.saved, directory);
+        return cut(pieces, bounds, saved);
+    }
+    match save(&pieces, bounds, source.saved, directory) {
+        Ok(done) => done,
+        Err(error) => cut(pieces, bounds, Err(error)),
+    }
+}
+
+fn size(pieces: &[Piece<'_>]) -> Size {
+    pieces
+        .iter()
+        .fold(Size::default(), |sum, piece| sum + piece.size())
+}
+
+fn result(pieces: Vec<Piece<'_>>, treatment: Treatment) -> BoundedResult {
+    let tokens = size(&pieces).tokens;
+    BoundedResult {
+        blocks: pieces.into_iter().map(Piece::into_block).collect(),
+        treatment,
+        tokens,
+    }
+}
+
+/// The pieces that go into one file: content, or structured content.
+struct Group {
+    structured: bool,
+    text: String,
+    format: Format,
+    block: usize,
+}
+
+impl Group {
+    /// All text of one kind; none when there is none.
+    fn of(pieces: &[Piece<'_>], structured: bool) -> Option<Self> {
+        let members: Vec<&Piece<'_>> = pieces
+            .iter()
+            .filter(|piece| piece.is_text() && piece.structured == structured)
+            .collect();
+        let first = members.first()?;
+        Some(Self::join(&members, first.block, structured))
+    }
+
+    fn join(members: &[&Piece<'_>], block: usize, structured: bool) -> Self {
+        let (text, mime_type) = match members {
+            // One text is a file byte for byte.
+            [only] => (only.bare().into_owned(), only.mime_type()),
+            several => (join(several), None),
+        };
+        Self {
+            structured,
+            format: Format::of(&text, mime_type),
+            text,
+            block,
+        }
+    }
+
+    fn save(&self, store: &Store, beside: &[SavedFile]) -> Result<SavedFile, SpillError> {
+        let media = Media {
+            block: self.block,
+            kind: self.format.kind(),
+            bytes: self.text.clone().into_bytes(),
+        };
+        store.save_beside(&media, beside)
+    }
+
+    /// Where it is, how large, what it is, how it is built and how to read it.
+    fn notice(&self, file: &SavedFile, bounds: Bounds) -> String {
+        let size = super::pieces::size_of(&self.text);
+        let what = if self.structured {
+            "The structured content of this result"
+        } else {
+            "The text of this result"
+        };
+        let limit = if bounds.raised {
+            format!("{} characters", grouped(bounds.chars))
+        } else {
+            format!(
+                "{} characters and {} tokens",
+                grouped(bounds.chars),
+                grouped(bounds.tokens)
+            )
+        };
+        format!(
+            "{what} is too long to show: {} characters, about {} tokens; the limit is {limit}. \
+             It was saved whole.\n{}",
+            grouped(size.chars),
+            grouped(size.tokens),
+            self.description(file),
+        )
+    }
+
+    /// The part of a notice that is about the file.
+    fn description(&self, file: &SavedFile) -> String {
+        let lines = Lines::count(&self.text);
+        let mut text = format!(
+            "File: {}\nSize: {} bytes in {}\nFormat: {}\n",
+            file.path.display(),
+            grouped(self.text.len()),
+            match lines.count {
+                1 => "one line".to_owned(),
+                count => format!(
+                    "{} lines, the longest of {}",
+                    grouped(count),
+                    grouped(lines.longest)
+                ),
+            },
+            self.format.name(),
+        );
+        if let Some(outline) = self.format.outline() {
+            let _ = writeln!(text, "Structure: {outline}");
+        }
+        text.push_str("How to read it, in parts and never all at once:\n");
+        for recipe in self.format.recipes(&file.path, &self.text) {
+            let _ = writeln!(text, "  {recipe}");
+        }
+        text.push_str("It is removed after seven days, or earlier when room is needed.");
+        text
+    }
+}
+
+/// Several texts as one: JSON lines where all of them are JSON, otherwise one after the other.
+fn join(several: &[&Piece<'_>]) -> String {
+    let as_json: Option<Vec<String>> = several
+        .iter()
+        .map(|piece| match &piece.body {
+            Body::Text(text) if text.trim_start().starts_with(['{', '[']) => {
+                let raw: &serde_json::value::RawValue = serde_json::from_str(text).ok()?;
+                // White space between tokens may hold breaks; inside of texts it cannot.
+                Some(raw.get().replace(['\n', '\r'], " "))
+            }
+            _ => None,
+        })
+        .collect();
+    if let Some(lines) = as_json {
+        return lines.join("\n") + "\n";
+    }
+    let texts: Vec<_> = several.iter().map(|piece| piece.words()).collect();
+    texts.join("\n")
+}
+
+fn save(
+    pieces: &[Piece<'_>],
+    bounds: Bounds,
+    media: &[SavedFile],
+    directory: &Path,
+) -> Result<BoundedResult, SpillError> {
+    let store = Store::open(directory)?;
+    let mut groups: Vec<Group> = [false, true]
+        .into_iter()
+        .filter_map(|structured| Group::of(pieces, structured))
+        .collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.text.len()));
+    let mut beside = media.to_vec();
+    let mut files: Vec<SavedFile> = Vec::new();
+    let mut notices: Vec<(bool, String)> = Vec::new();
+    for group in &groups {
+        let file = group.save(&store, &beside)?;
+        notices.push((group.structured, group.notice(&file, bounds)));
+        beside.push(file.clone());
+        files.push(file);
+        let left = pieces
+            .iter()
+            .filter(|piece| {
+                !(piece.is_text() && notices.iter().any(|(of, _)| *of == piece.structured))
+            })
+            .fold(Size::default(), |sum, piece| sum + piece.size());
+        // The shorter part stays where it fits beside the news of the longer one.
+        if bounds.admit(left + NOTICE) {
+            break;
+        }
+    }
+    let mut left = Vec::new();
+    for piece in pieces {
+        let told = notices
+            .iter_mut()
+            .find(|(of, _)| piece.is_text() && *of == piece.structured);
+        match told {
+            None => left.push(piece.clone()),
+            // In the place of the first; the others are in the same file.
+            Some((_, text)) if !text.is_empty() => {
+                left.push(Piece::notice(piece.block, &std::mem::take(text)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(result(left, Treatment::Saved { files }))
+}
+
+/// All text of a result in one file, for a result that is cut; with what there is to say about it.
+fn save_text(
+    pieces: &[Piece<'_>],
+    media: &[SavedFile],
+    directory: &Path,
+) -> Result<(SavedFile, String), SpillError> {
+    let texts: Vec<&Piece<'_>> = pieces.iter().filter(|piece| piece.is_text()).collect();
+    let block = texts.first().map_or(0, |piece| piece.block);
+    let group = Group::join(&texts, block, false);
+    let file = group.save(&Store::open(directory)?, media)?;
+    let description = group.description(&file);
+    Ok((file, description))
+}
+
+/// As much of the text as fits beside everything else.
+fn cut(
+    pieces: Vec<Piece<'_>>,
+    bounds: Bounds,
+    saved: Result<(SavedFile, String), SpillError>,
+) -> BoundedResult {
+    let shown = pieces
+        .iter()
+        .filter(|piece| !piece.is_text())
+        .fold(Size::default(), |sum, piece| sum + piece.size());
+    let reserved = shown + NOTICE;
+    let mut chars_left = bounds.chars.saturating_sub(reserved.chars);
+    let mut tokens_left = if bounds.raised && shown.pictures == 0 {
+        usize::MAX
+    } else {
+        bounds.tokens.saturating_sub(reserved.tokens)
+    };
+    let of: usize = pieces
+        .iter()
+        .filter(|piece| piece.is_text())
+        .map(|piece| piece.size().chars)
+        .sum();
+    let mut kept = 0;
+    let mut left = Vec::new();
+    let mut is_full = false;
+    let mut at = 0;
+    for piece in pieces {
+        if !piece.is_text() {
+            left.push(piece);
+            continue;
+        }
+        if is_full {
+            continue;
+        }
+        let size = piece.size();
+        if size.chars <= chars_left && size.tokens <= tokens_left {
+            chars_left -= size.chars;
+            tokens_left -= size.tokens;
+            kept += size.chars;
+            left.push(piece);
+            at = left.len();
+            continue;
+        }
+        is_full = true;
+        let words = piece.words();
+        let head = head(&words, chars_left, tokens_left);
+        if !head.is_empty() {
+            kept += head.chars().count();
+            left.push(Piece::text(piece.block, head.to_owned()));
+        }
+        at = left.len();
+    }
+    let mut notice = format!(
+        "The text of this result is cut: {} of {} characters are shown.",
+        grouped(kept),
+        grouped(of)
+    );
+    let file = match saved {
+        Ok((file, description)) => {
+            let _ = write!(notice, " All of it was saved.\n{description}");
+            Some(file)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            let why = clean_line(&why);
+            let _ = write!(notice, " The rest could not be saved: {why}");
+            None
+        }
+    };
+    left.insert(at, Piece::notice(0, &notice));
+    result(left, Treatment::Cut { kept, of, file })
+}
+
+/// The longest beginning of a text that fits.
+fn head(text: &str, chars: usize, tokens: usize) -> &str {
+    let mut meter = Meter::default();
+    for (count, (index, c)) in text.char_indices().enumerate() {
+        meter.push(c);
+        if count == chars || meter.tokens() > tokens {
+            return &text[..index];
+        }
+    }
+    text
+}
+
+/// A number as people read it: `1,234,567`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Only for the notice that stands where nothing else could.
+pub(super) fn nothing(why: &str) -> BoundedResult {
+    result(vec![Piece::notice(0, why)], Treatment::Passed)
+}

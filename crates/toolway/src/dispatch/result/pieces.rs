@@ -1,0 +1,369 @@
+//! A result as pieces: text that can be saved or cut, and what is shown as it is.
+//!
+//! Owns the way from content blocks to pieces, and what stands in place of a block that cannot be
+//! shown. Text is borrowed until it is known that it passes.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::value::RawValue;
+use toolway_types::text::{clean_line, cut};
+use toolway_wire::view::{Content, ResourceBody};
+
+use super::bounds::{Bounds, Size};
+use super::media::{self, Decoded, Kind, MAX_MEDIA, Media};
+use super::picture;
+use super::structured::is_repeated;
+use super::tokens::{self, Meter};
+use crate::call::{Block, SavedFile, link_text, resource_text};
+
+/// The most pictures that are shown.
+pub(super) const MAX_PICTURES: usize = 20;
+
+/// A result, its media and where they were saved.
+pub(super) struct Source<'a> {
+    pub(super) content: &'a [Content],
+    pub(super) structured: Option<&'a RawValue>,
+    pub(super) decoded: &'a Decoded,
+    pub(super) saved: &'a [SavedFile],
+}
+
+/// One piece.
+#[derive(Debug, Clone)]
+pub(super) struct Piece<'a> {
+    /// Which block it was.
+    pub(super) block: usize,
+    /// Whether it is structured content.
+    pub(super) structured: bool,
+    pub(super) body: Body<'a>,
+    size: Size,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Body<'a> {
+    Text(Cow<'a, str>),
+    Resource {
+        uri: &'a str,
+        mime_type: Option<&'a str>,
+        text: &'a str,
+    },
+    Link {
+        uri: &'a str,
+        name: &'a str,
+        description: Option<&'a str>,
+        mime_type: Option<&'a str>,
+    },
+    /// A picture or a notice.
+    Shown(Block),
+}
+
+/// How large a text is.
+pub(super) fn size_of(text: &str) -> Size {
+    let mut meter = Meter::default();
+    let mut chars = 0;
+    for c in text.chars() {
+        meter.push(c);
+        chars += 1;
+    }
+    Size {
+        chars,
+        tokens: meter.tokens(),
+        pictures: 0,
+    }
+}
+
+impl<'a> Piece<'a> {
+    fn new(block: usize, body: Body<'a>) -> Self {
+        let mut piece = Self {
+            block,
+            structured: false,
+            body,
+            size: Size::default(),
+        };
+        piece.size = match &piece.body {
+            Body::Shown(Block::Image { width, height, .. }) => Size {
+                chars: 0,
+                tokens: tokens::of_picture(*width, *height),
+                pictures: 1,
+            },
+            _ => size_of(&piece.words()),
+        };
+        piece
+    }
+
+    pub(super) fn text(block: usize, text: String) -> Self {
+        Self::new(block, Body::Text(Cow::Owned(text)))
+    }
+
+    pub(super) fn notice(block: usize, text: &str) -> Self {
+        Self::new(block, Body::Shown(Block::notice(text)))
+    }
+
+    /// Whether it can be saved or cut.
+    pub(super) fn is_text(&self) -> bool {
+        !matches!(self.body, Body::Shown(_))
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// The text by itself, without the line that says where it is from.
+    pub(super) fn bare(&self) -> Cow<'_, str> {
+        match &self.body {
+            Body::Resource { text, .. } => Cow::Borrowed(text),
+            _ => self.words(),
+        }
+    }
+
+    /// What the server says the text is.
+    pub(super) fn mime_type(&self) -> Option<&'a str> {
+        match self.body {
+            Body::Resource { mime_type, .. } => mime_type,
+            _ => None,
+        }
+    }
+
+    /// The piece as a model reads it.
+    pub(super) fn words(&self) -> Cow<'_, str> {
+        match &self.body {
+            Body::Text(text) => Cow::Borrowed(text),
+            Body::Resource { uri, text, .. } => Cow::Owned(resource_text(uri, text)),
+            Body::Link {
+                uri,
+                name,
+                description,
+                mime_type,
+            } => Cow::Owned(link_text(uri, name, *description, *mime_type)),
+            Body::Shown(block) => block.text(),
+        }
+    }
+
+    pub(super) fn into_block(self) -> Block {
+        match self.body {
+            Body::Text(text) => Block::Text {
+                text: text.into_owned(),
+            },
+            Body::Resource {
+                uri,
+                mime_type,
+                text,
+            } => Block::Resource {
+                uri: uri.to_owned(),
+                mime_type: mime_type.map(str::to_owned),
+                text: text.to_owned(),
+            },
+            Body::Link {
+                uri,
+                name,
+                description,
+                mime_type,
+            } => Block::Link {
+                uri: uri.to_owned(),
+                name: name.to_owned(),
+                description: description.map(str::to_owned),
+                mime_type: mime_type.map(str::to_owned),
+            },
+            Body::Shown(block) => block,
+        }
+    }
+}
+
+/// Every block of a result as a piece, in order; empty text is nothing.
+pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> {
+    let mut gallery = Gallery::new(source, bounds);
+    let mut pieces = Vec::new();
+    let mut left_out = 0_usize;
+    for (block, content) in source.content.iter().enumerate() {
+        let body = match content {
+            Content::Text { text } if text.is_empty() => continue,
+            Content::Text { text } => Body::Text(Cow::Borrowed(text)),
+            Content::Resource {
+                uri,
+                mime_type,
+                body: ResourceBody::Text(text),
+            } => Body::Resource {
+                uri,
+                mime_type: mime_type.as_deref(),
+                text,
+            },
+            Content::ResourceLink {
+                uri,
+                name,
+                title,
+                description,
+                mime_type,
+            } => Body::Link {
+                uri,
+                name: title.as_deref().unwrap_or(name),
+                description: description.as_deref(),
+                mime_type: mime_type.as_deref(),
+            },
+            Content::Unknown { raw, .. } => Body::Text(Cow::Borrowed(raw.get())),
+            Content::Image { .. } | Content::Audio { .. } | Content::Resource { .. } => {
+                if gallery.seen == MAX_MEDIA {
+                    left_out += 1;
+                } else {
+                    pieces.extend(gallery.hang(block, content));
+                }
+                continue;
+            }
+        };
+        pieces.push(Piece::new(block, body));
+    }
+    if left_out > 0 {
+        let text = format!("{left_out} more blocks of media are neither shown nor saved");
+        pieces.push(Piece::notice(source.content.len(), &text));
+    }
+    if let Some(structured) = source.structured
+        && !is_repeated(structured, source.content)
+    {
+        let text = Body::Text(Cow::Borrowed(structured.get()));
+        let piece = Piece::new(source.content.len(), text);
+        pieces.push(Piece {
+            structured: true,
+            ..piece
+        });
+    }
+    pieces
+}
+
+/// The media of one result, on their way to be shown.
+struct Gallery<'a, 's> {
+    source: &'s Source<'a>,
+    /// How many tokens each picture may take; none where nothing is limited.
+    share: Option<usize>,
+    seen: usize,
+    pictures: usize,
+}
+
+impl<'a, 's> Gallery<'a, 's> {
+    fn new(source: &'s Source<'a>, bounds: Bounds) -> Self {
+        let is_picture = |media: &&Media| media.kind.mime_type.starts_with("image/");
+        let media = &source.decoded.media;
+        let count = media
+            .iter()
+            .filter(is_picture)
+            .count()
+            .clamp(1, MAX_PICTURES);
+        Self {
+            source,
+            // A fifth is kept for words.
+            share: bounds.hold().then_some(bounds.tokens / 5 * 4 / count),
+            seen: 0,
+            pictures: 0,
+        }
+    }
+
+    /// What stands in place of one block of media.
+    fn hang(&mut self, block: usize, content: &Content) -> Vec<Piece<'a>> {
+        self.seen += 1;
+        let what = match content {
+            Content::Audio { .. } => "sound",
+            Content::Image { .. } => "picture",
+            _ => "resource",
+        };
+        let notice = |text: &str| vec![Piece::notice(block, text)];
+        let Some(media) = self
+            .source
+            .decoded
+            .media
+            .iter()
+            .find(|one| one.block == block)
+        else {
+            let fault = self
+                .source
+                .decoded
+                .faults
+                .iter()
+                .find(|(at, _)| *at == block);
+            let why = fault.map_or("there are too many", |(_, why)| why);
+            return notice(&format!("The {what} of block {block} is not shown: {why}"));
+        };
+        let declared = media::encoded(content).and_then(|(_, declared)| declared);
+        let is_picture =
+            matches!(content, Content::Image { .. }) || declared.is_some_and(starts_with_image);
+        let place = self.place(block);
+        if !is_picture {
+            let kind = media.kind.mime_type;
+            let size = media.bytes.len();
+            let from = match content {
+                Content::Resource { uri, .. } => format!(" from {}", brief(uri)),
+                _ => String::new(),
+            };
+            return notice(&format!("A {what}{from}: {kind}, {size} bytes, {place}"));
+        }
+        if self.pictures == MAX_PICTURES {
+            let text = format!("only {MAX_PICTURES} pictures are; this one is {place}");
+            return notice(&format!("The {what} of block {block} is not shown: {text}"));
+        }
+        match picture::fit(&media.bytes, self.share) {
+            Ok(found) => {
+                self.pictures += 1;
+                frame(block, media, declared, &found, &place)
+            }
+            Err(why) => {
+                let declared = brief(declared.unwrap_or_default());
+                notice(&format!(
+                    "The {what} of block {block}, declared as `{declared}`, is not shown: {why}; \
+                     it is {place}"
+                ))
+            }
+        }
+    }
+
+    /// Where the bytes of a block are.
+    fn place(&self, block: usize) -> String {
+        match self.source.saved.iter().find(|file| file.block == block) {
+            Some(file) => format!("saved as {}", file.path.display()),
+            None => "not saved".to_owned(),
+        }
+    }
+}
+
+/// A picture, and what there is to say about it.
+fn frame<'a>(
+    block: usize,
+    media: &Media,
+    declared: Option<&str>,
+    found: &picture::Picture,
+    place: &str,
+) -> Vec<Piece<'a>> {
+    let mut remarks = Vec::new();
+    if found.rewritten.is_some() {
+        remarks.push(format!(
+            "scaled down to {} × {} pixels; the original is {place}",
+            found.width, found.height
+        ));
+    } else if Kind::of(declared).mime_type != found.mime_type {
+        let declared = brief(declared.unwrap_or_default());
+        remarks.push(format!(
+            "declared as `{declared}`, but it is {}",
+            found.mime_type
+        ));
+    }
+    let bytes = found.rewritten.as_ref().unwrap_or(&media.bytes);
+    let image = Block::Image {
+        data: STANDARD.encode(bytes),
+        mime_type: found.mime_type,
+        width: found.width,
+        height: found.height,
+    };
+    let mut pieces = vec![Piece::new(block, Body::Shown(image))];
+    if !remarks.is_empty() {
+        let text = format!("The picture of block {block}: {}", remarks.join("; "));
+        pieces.push(Piece::notice(block, &text));
+    }
+    pieces
+}
+
+fn starts_with_image(mime_type: &str) -> bool {
+    let head = mime_type.trim_start().get(..6);
+    head.is_some_and(|head| head.eq_ignore_ascii_case("image/"))
+}
+
+/// A server's word inside one of our sentences.
+fn brief(text: &str) -> String {
+    cut(&clean_line(text), 100).into_owned()
+}

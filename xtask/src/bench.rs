@@ -7,26 +7,73 @@
 mod home;
 mod paired;
 mod report;
+mod search;
 mod startup;
 
 use anyhow::Result;
+use clap::ValueEnum;
 
-use crate::workspace::Workspace;
+use self::report::Report;
+use crate::workspace::{Profile, Workspace};
 
-/// How thorough.
+/// What is measured, and how thoroughly.
 #[derive(clap::Args)]
 pub(crate) struct Options {
+    /// Only these suites; all when left out
+    suites: Vec<Suite>,
+
     /// Fewer repetitions, under three minutes; results are written beside the full ones
     #[arg(long)]
     quick: bool,
+
+    /// Measure an unoptimised build, where the suite allows it: its times mean little, and the
+    /// report says so
+    #[arg(long)]
+    unoptimised: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// Starting, and reading configuration
+    Startup,
+    /// Finding tools, and a pool of two thousand
+    Search,
+}
+
+impl Suite {
+    fn name(self) -> &'static str {
+        match self {
+            Suite::Startup => "startup",
+            Suite::Search => "search",
+        }
+    }
+
+    fn measure(self, workspace: &Workspace, options: &Options) -> Result<Report> {
+        let quick = options.quick;
+        let profile = if options.unoptimised {
+            Profile::Debug
+        } else {
+            Profile::Release
+        };
+        match self {
+            Suite::Startup => startup::measure(workspace, if quick { 60 } else { 400 }),
+            Suite::Search => search::measure(workspace, profile, if quick { 10 } else { 50 }),
+        }
+    }
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let startup = startup::measure(workspace, if options.quick { 60 } else { 400 })?;
-    let name = if options.quick {
-        "startup-quick"
-    } else {
-        "startup"
-    };
-    report::publish(workspace, name, &startup)
+    for suite in Suite::value_variants() {
+        if !options.suites.is_empty() && !options.suites.contains(suite) {
+            continue;
+        }
+        let report = suite.measure(workspace, options)?;
+        let name = if options.quick {
+            format!("{}-quick", suite.name())
+        } else {
+            suite.name().to_owned()
+        };
+        report::publish(workspace, &name, &report)?;
+    }
+    Ok(())
 }

@@ -100,6 +100,15 @@ impl Workspace {
         self.build(&["--workspace", "--example", name], name)
     }
 
+    /// Builds an example as it is measured.
+    pub(crate) fn build_measured(&self, name: &str, profile: Profile) -> Result<PathBuf> {
+        let mut words = vec!["--package", "toolway-testkit", "--example", name];
+        if matches!(profile, Profile::Release) {
+            words.push("--release");
+        }
+        self.build(&words, name)
+    }
+
     fn build(&self, words: &[&str], name: &str) -> Result<PathBuf> {
         let output = self
             .cargo()

@@ -23,6 +23,7 @@ pub mod policy;
 mod raw;
 pub mod schema;
 mod spec;
+pub mod tool_search;
 
 pub use approval::{approve, local_settings_text, reject, reset, trust_local, trust_local_text};
 pub use edit::{Document, EditError, Edited, edit};
@@ -40,3 +41,4 @@ pub use planner::{Planner, watched_paths};
 pub use policy::admit;
 pub use raw::validate;
 pub use schema::schema;
+pub use tool_search::ToolSearch;

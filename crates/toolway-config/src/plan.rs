@@ -21,6 +21,7 @@ use crate::raw::keys::nearest;
 use crate::raw::settings::{Named, Trust};
 use crate::raw::{self, Settings, Source};
 use crate::spec::Builder;
+use crate::tool_search::ToolSearch;
 use crate::{Environment, raw::json::kind_of};
 
 /// What should connect, what should not, and why.
@@ -198,6 +199,10 @@ pub struct Limits {
     pub remote_batch: usize,
     /// `MAX_MCP_OUTPUT_TOKENS`: the longest result that passes whole.
     pub max_output_tokens: usize,
+    /// `TOOLWAY_TOOL_SEARCH`: which tools stay out of the list until a search finds them.
+    pub tool_search: ToolSearch,
+    /// `TOOLWAY_CONTEXT_TOKENS`: how much fits into the context that tools share with the rest.
+    pub context_tokens: usize,
 }
 
 impl Default for Limits {
@@ -209,6 +214,8 @@ impl Default for Limits {
             local_batch: 3,
             remote_batch: 20,
             max_output_tokens: 25_000,
+            tool_search: ToolSearch::default(),
+            context_tokens: 200_000,
         }
     }
 }
@@ -236,12 +243,16 @@ impl Limits {
             "MCP_SERVER_CONNECTION_BATCH_SIZE",
             "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE",
             "MAX_MCP_OUTPUT_TOKENS",
+            "TOOLWAY_CONTEXT_TOKENS",
         ] {
             if let Some(text) = environment.var(name).filter(|text| !text.trim().is_empty())
                 && !limits.set(name, text)
             {
                 diagnoses.push(not_a_number(name));
             }
+        }
+        if let Some(search) = ToolSearch::read(environment, diagnoses) {
+            limits.tool_search = search;
         }
         for (named, value) in managed {
             let name = named.name.as_str();
@@ -287,6 +298,7 @@ impl Limits {
             "MCP_SERVER_CONNECTION_BATCH_SIZE" => self.local_batch = count,
             "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE" => self.remote_batch = count,
             "MAX_MCP_OUTPUT_TOKENS" => self.max_output_tokens = count,
+            "TOOLWAY_CONTEXT_TOKENS" => self.context_tokens = count,
             _ => {}
         }
         true

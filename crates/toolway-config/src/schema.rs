@@ -156,6 +156,7 @@ fn about(key: &str) -> &'static str {
         "disabled" => "`true` switches the server off.",
         "enabled" => "`false` switches the server off.",
         "alwaysLoad" => "Its tools are never deferred.",
+        "deferTools" => "Its tools stay out of the list until a search finds them.",
         "includeTools" => "Only these of its tools are offered.",
         "excludeTools" => "These of its tools are not offered.",
         "alias" => "A shorter name for its tools.",

@@ -15,6 +15,9 @@ use sha2::{Digest, Sha256};
 /// The longest exposed name that every model provider takes.
 pub const MAX_EXPOSED_LEN: usize = 64;
 
+/// The name under which the host's own tools stand. Nothing that is configured can have it.
+const BUILT_IN: &str = "(built-in)";
+
 /// Hexadecimal digits of the disambiguating suffix.
 const SUFFIX_LEN: usize = 10;
 
@@ -35,6 +38,9 @@ pub enum NameError {
     /// A control or invisible character.
     #[error("the server name has an invisible character (U+{0:04X})")]
     Invisible(u32),
+    /// The name under which the host's own tools stand.
+    #[error("the server name `{BUILT_IN}` is the host's own")]
+    Reserved,
 }
 
 impl ServerName {
@@ -50,7 +56,20 @@ impl ServerName {
         if name.trim() != name {
             return Err(NameError::HiddenSpace(name));
         }
+        if name == BUILT_IN {
+            return Err(NameError::Reserved);
+        }
         Ok(Self(name))
+    }
+
+    /// Who answers for the host's own tools. No server can be called this.
+    pub fn built_in() -> Self {
+        Self(BUILT_IN.to_owned())
+    }
+
+    /// Whether this is the host itself.
+    pub fn is_built_in(&self) -> bool {
+        self.0 == BUILT_IN
     }
 
     /// The name as written.

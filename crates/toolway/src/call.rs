@@ -18,6 +18,7 @@ use crate::dispatch::permission::KeepIn;
 use crate::dispatch::result::outline::Outline;
 use crate::dispatch::result::{SelectError, outline_of, select};
 use crate::pins::Difference;
+use crate::pool::ToolPool;
 use crate::projection::Projection;
 
 mod bounded;
@@ -88,6 +89,8 @@ pub struct CallOptions {
     pub caller: Option<Arc<str>>,
     /// What is wanted of the result.
     pub delivery: Delivery,
+    /// The model session that asks: what it finds by `ToolSearch` is loaded there.
+    pub pool: Option<ToolPool>,
 }
 
 impl CallOptions {
@@ -100,6 +103,7 @@ impl CallOptions {
             progress: None,
             caller: None,
             delivery: Delivery::Whole,
+            pool: None,
         }
     }
 }
@@ -114,6 +118,7 @@ impl fmt::Debug for CallOptions {
             .field("progress", &self.progress.is_some())
             .field("caller", &self.caller)
             .field("delivery", &self.delivery)
+            .field("pool", &self.pool)
             .finish()
     }
 }

@@ -8,12 +8,15 @@
 //! [`Catalog::warnings`]; no text in here holds a character that hides or steers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
+use crate::pool::Loading;
+use crate::pool::settle::{HostPart, Terms};
+use crate::search::index::Index;
 
 mod names;
 pub mod prompts;
@@ -44,6 +47,10 @@ pub struct ServerOffer {
     /// The only tools that enter the catalogue, where not all do; the others are the host's own
     /// to call.
     pub listed: Option<&'static [&'static str]>,
+    /// What its entry says about when its tools are listed.
+    pub loading: Loading,
+    /// The host's part; only the host's own offer has it.
+    pub(crate) host: Option<Box<HostPart>>,
 }
 
 /// What an editor's server offers to models; the rest (open a file, show a difference) is for
@@ -60,6 +67,8 @@ impl ServerOffer {
             resource_templates: Vec::new(),
             prompts: Vec::new(),
             listed: None,
+            loading: Loading::Usual,
+            host: None,
         }
     }
 }
@@ -74,6 +83,8 @@ pub struct Catalog {
     /// Tools that no list shows and no name finds: whoever calls one knows its server and its own
     /// name. Apart from the others, so that nobody shows them by forgetting to look.
     host_only: Vec<CatalogTool>,
+    /// The host's own tools.
+    built_in: Vec<CatalogTool>,
     /// Every resource, by server and then by URI.
     pub resources: Vec<CatalogResource>,
     /// Every resource template, by server and then by template.
@@ -85,6 +96,8 @@ pub struct Catalog {
     by_name: HashMap<String, usize>,
     by_key: HashMap<ToolKey, usize>,
     by_spelling: HashMap<String, Vec<usize>>,
+    /// Made by the first search.
+    pub(crate) search: OnceLock<Index>,
 }
 
 /// Something a server offered that is not in the catalogue as it was offered.
@@ -113,6 +126,7 @@ impl Catalog {
             ..Catalog::default()
         };
         let mut offers: Vec<ServerOffer> = offers.into_iter().collect();
+        let terms = Terms::of(&mut offers);
         offers.sort_by(|one, other| one.server.cmp(&other.server));
         for offer in offers {
             let warnings = &mut catalog.warnings;
@@ -137,6 +151,7 @@ impl Catalog {
         }
         names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
         names::hide_collisions(&mut catalog.prompts, &mut catalog.warnings);
+        terms.settle(&mut catalog);
         for (index, tool) in catalog.tools.iter().enumerate() {
             catalog.by_name.insert(tool.name.clone(), index);
             catalog.by_key.insert(tool.key.clone(), index);
@@ -147,6 +162,11 @@ impl Catalog {
                 .push(index);
         }
         for (index, tool) in (catalog.tools.len()..).zip(&catalog.host_only) {
+            catalog.by_key.insert(tool.key.clone(), index);
+        }
+        let first = catalog.tools.len() + catalog.host_only.len();
+        for (index, tool) in (first..).zip(&catalog.built_in) {
+            catalog.by_name.insert(tool.name.clone(), index);
             catalog.by_key.insert(tool.key.clone(), index);
         }
         Arc::new(catalog)
@@ -162,8 +182,20 @@ impl Catalog {
     pub(crate) fn at(&self, index: usize) -> &CatalogTool {
         match index.checked_sub(self.tools.len()) {
             None => &self.tools[index],
-            Some(index) => &self.host_only[index],
+            Some(index) => match index.checked_sub(self.host_only.len()) {
+                None => &self.host_only[index],
+                Some(index) => &self.built_in[index],
+            },
         }
+    }
+
+    /// The host's own tools: they stand beside those of servers, and are called like them.
+    pub fn built_in(&self) -> &[CatalogTool] {
+        &self.built_in
+    }
+
+    pub(crate) fn set_built_in(&mut self, tools: Vec<CatalogTool>) {
+        self.built_in = tools;
     }
 
     /// As [`Catalog::find`], giving its place.

@@ -34,7 +34,9 @@ use crate::dispatch::hooks::RunnerOwner;
 use crate::dispatch::permission::Approvals;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
+use crate::pool::ToolPool;
 use crate::respondent::Root;
+use crate::search::Missing;
 use crate::session::ClientIdentity;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor};
@@ -111,7 +113,7 @@ impl Host {
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
-        let (supervisor, handle) = Supervisor::start(
+        let (mut supervisor, handle) = Supervisor::start(
             members,
             settings,
             context,
@@ -119,6 +121,7 @@ impl Host {
             options.clock,
             stop.clone(),
         );
+        supervisor.add_builtins(options.builtins);
         hooks.follow(handle.pictures.clone());
         Host {
             pictures: handle.pictures,
@@ -259,6 +262,15 @@ impl Host {
             max_output_tokens: settings.limits.max_output_tokens,
         };
         dispatch.noted(request, options, entry).await
+    }
+
+    /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
+    /// `ToolSearch` finds is loaded by itself.
+    pub fn load_tools(&self, pool: &ToolPool, names: &[&str]) -> Vec<Missing> {
+        let picture = self.snapshot();
+        let found = picture.catalog.select(names.iter().copied());
+        pool.load(found.tools.iter().map(|tool| tool.key.clone()));
+        found.missing
     }
 
     /// Waits for the server that a call names, if it is on its way.

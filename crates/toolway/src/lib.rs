@@ -30,6 +30,7 @@
 //! ```
 
 pub mod audit;
+pub mod builtin;
 pub mod call;
 pub mod catalog;
 mod connection;
@@ -39,8 +40,10 @@ pub mod event;
 pub mod host;
 pub mod journal;
 mod pins;
+pub mod pool;
 pub mod projection;
 pub mod respondent;
+pub mod search;
 mod session;
 pub mod skills;
 pub mod snapshot;
@@ -51,6 +54,7 @@ pub mod template;
 pub mod watch;
 
 pub use audit::Audit;
+pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
     Answer, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Lasting, Oversize,
     Problem, Progress, ProgressSink, Prompter, Question, Reach, RefusedBy, SavedFile, TimeLimit,
@@ -70,6 +74,7 @@ pub use host::{
 };
 pub use journal::{Journal, JournalWriter};
 pub use pins::Difference;
+pub use pool::{Loading, ToolPool};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};

@@ -18,10 +18,12 @@ use toolway_types::{ConnectionState, ServerName};
 use tracing::info_span;
 
 pub(crate) use self::member::{Member, roster};
+use crate::builtin::{Builtin, Desk, HostHandle};
 use crate::catalog::Catalog;
 use crate::connection::clock::{self, Clock};
 use crate::connection::{Connection, Context, Lists, News, Orders, Report, Tries};
 use crate::event::{Changes, HostEvent, UnknownServer};
+use crate::pool::settle::Deferral;
 use crate::snapshot::{HostSnapshot, Settings};
 use crate::tasks::{self, Task};
 
@@ -77,6 +79,8 @@ pub(crate) struct Supervisor {
     requests: mpsc::Receiver<Request>,
     events: broadcast::Sender<HostEvent>,
     published: watch::Sender<Arc<HostSnapshot>>,
+    /// The host's own tools.
+    desk: Desk,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 }
@@ -101,7 +105,10 @@ impl Supervisor {
     ) -> (Self, Handle) {
         let (report_to, reports) = mpsc::channel(REPORTS_LEN);
         let (requests_to, requests) = mpsc::channel(REQUESTS_LEN);
+        let published: watch::Sender<Arc<HostSnapshot>> = watch::Sender::default();
+        let desk = Desk::new(HostHandle::new(published.subscribe()));
         let mut supervisor = Self {
+            desk,
             members,
             epoch: 0,
             leaving: Vec::new(),
@@ -111,7 +118,7 @@ impl Supervisor {
             reports,
             requests,
             events,
-            published: watch::Sender::default(),
+            published,
             clock,
             stop,
         };
@@ -130,6 +137,14 @@ impl Supervisor {
             pictures: supervisor.published.subscribe(),
         };
         (supervisor, handle)
+    }
+
+    /// Adds tools of the embedding program to the host's own.
+    pub(crate) fn add_builtins(&mut self, tools: Vec<Builtin>) {
+        if !tools.is_empty() {
+            self.desk.add(tools);
+            self.publish(&[]);
+        }
     }
 
     /// Takes reports and requests until it is stopped, then waits until every connection is gone.
@@ -317,10 +332,15 @@ impl Supervisor {
                 .iter()
                 .filter(|(_, member)| member.standing.is_some())
         };
-        let catalog = Catalog::build(
-            revision,
-            standing().map(|(name, member)| member.offer(name)),
-        );
+        let deferral = Deferral {
+            search: self.settings.limits.tool_search,
+            context_tokens: self.settings.limits.context_tokens,
+        };
+        let shown = self.members.values();
+        let shown = shown.map(|member| (&member.shown, member.address.clone()));
+        let own = self.desk.offer(deferral, shown);
+        let offers = standing().map(|(name, member)| member.offer(name));
+        let catalog = Catalog::build(revision, offers.chain([own]));
         let lines = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
             .collect();

@@ -18,6 +18,10 @@ pub(super) struct Report {
     pub(super) title: String,
     pub(super) repetitions: usize,
     pub(super) rows: Vec<Row>,
+    /// What is no time beside a floor, as it stands below the table.
+    pub(super) notes: String,
+    /// The same for programs; null when there is none.
+    pub(super) facts: Value,
 }
 
 /// One candidate beside its floor.
@@ -82,7 +86,7 @@ fn markdown(report: &Report, machine: &Machine) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {} | {:.2} | {} | {:.2} | {:.2} ({:.2}–{:.2}) | ≤ {} | {} |",
+            "| {} | {:.3} | {} | {:.3} | {:.2} ({:.2}–{:.2}) | ≤ {} | {} |",
             row.name,
             milliseconds(row.time),
             row.floor,
@@ -93,6 +97,9 @@ fn markdown(report: &Report, machine: &Machine) -> String {
             row.target,
             if row.is_met() { "yes" } else { "no" },
         );
+    }
+    if !report.notes.is_empty() {
+        let _ = write!(text, "\n{}", report.notes);
     }
     text
 }
@@ -123,6 +130,7 @@ fn as_json(report: &Report, machine: &Machine) -> Value {
         "cores": machine.cores,
         "repetitions": report.repetitions,
         "rows": rows,
+        "facts": report.facts,
     })
 }
 
@@ -156,6 +164,8 @@ mod tests {
                 },
                 target: 5.0,
             }],
+            notes: String::new(),
+            facts: Value::Null,
         }
     }
 
@@ -170,7 +180,7 @@ mod tests {
     fn the_table_shows_figure_floor_ratio_and_target() {
         let text = markdown(&report(4.5), &machine());
         assert!(
-            text.ends_with("| it | 4.50 | floor | 1.00 | 4.50 (4.00–6.00) | ≤ 5 | yes |\n"),
+            text.ends_with("| it | 4.500 | floor | 1.000 | 4.50 (4.00–6.00) | ≤ 5 | yes |\n"),
             "{text}"
         );
     }

@@ -74,6 +74,8 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
         title: "Starting and reading configuration".to_owned(),
         repetitions,
         rows,
+        notes: String::new(),
+        facts: Value::Null,
     })
 }
 

@@ -17,16 +17,24 @@ use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
+/// How many tools a search shows.
+const SEARCH_RESULTS: usize = 10;
+
 /// List the tools of all servers, or of one
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway tools
   toolway tools github --json
+  toolway tools --search 'open an issue'
   toolway tools https://mcp.example.com/mcp
   toolway tools -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct ToolsArgs {
     /// A server's name, or a URL
     server: Option<String>,
+
+    /// Only the tools that fit these words, best first; `select:name,name` for those of a name
+    #[arg(long, value_name = "QUERY", conflicts_with = "no_connect")]
+    search: Option<String>,
 
     /// Print JSON
     #[arg(long)]
@@ -102,7 +110,38 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
             return Ok(Exit::Success);
         }
     }
-    show(context, args, &snapshot.catalog)
+    match &args.search {
+        Some(query) => show_found(context, args, &snapshot.catalog, query),
+        None => show(context, args, &snapshot.catalog),
+    }
+}
+
+/// What a search finds: what a model would, by the same ranking.
+fn show_found(context: &Context, args: &ToolsArgs, catalog: &Catalog, query: &str) -> Outcome {
+    let found = catalog.search(query, SEARCH_RESULTS);
+    for missing in &found.missing {
+        context
+            .output
+            .say(&format!("warning: no tool is called `{}`", missing.name));
+        if let Some(near) = &missing.suggestion {
+            context.output.say(&format!("hint: did you mean `{near}`?"));
+        }
+    }
+    if args.json {
+        let tools = found.tools.iter().copied().map(row).collect();
+        context.output.json(&Listing { tools })?;
+    } else if found.tools.is_empty() {
+        context.output.say("no tool fits");
+        if found.missing.is_empty() {
+            context
+                .output
+                .say("hint: use other words, or fewer; `toolway tools` shows all");
+        }
+    } else {
+        let rows: Vec<Vec<String>> = found.tools.iter().copied().map(cells).collect();
+        context.output.table(&["NAME", "DESCRIPTION"], &rows)?;
+    }
+    Ok(Exit::Success)
 }
 
 /// No tools at all: the next step depends on why.

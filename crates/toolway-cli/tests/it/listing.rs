@@ -202,3 +202,45 @@ fn a_server_that_exits_on_the_probe_still_connects() {
     let listed = toolway(&home, &["list", "--json"]).json();
     assert_eq!(listed["servers"][0]["state"], "connected", "{listed}");
 }
+
+#[test]
+fn tools_are_searched_by_words_and_by_name() {
+    let home = home_with(Script::default());
+    assert_snapshot!(toolway(&home, &["tools", "--search", "ecko text"]), @"
+    exit: 0
+    ----- stdout
+    NAME              DESCRIPTION
+    mcp__chaos__echo  Says it again
+    mcp__chaos__huge  A text of that many bytes
+    ----- stderr
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "--search", "select:echo,ecko"]), @"
+    exit: 0
+    ----- stdout
+    NAME              DESCRIPTION
+    mcp__chaos__echo  Says it again
+    ----- stderr
+    warning: no tool is called `ecko`
+    hint: did you mean `mcp__chaos__echo`?
+    ");
+    assert_snapshot!(toolway(&home, &["tools", "--search", "qqqq"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    no tool fits
+    hint: use other words, or fewer; `toolway tools` shows all
+    ");
+    let found = toolway(
+        &home,
+        &[
+            "tools",
+            "chaos",
+            "--search",
+            "select:mcp__chaos__echo",
+            "--json",
+        ],
+    );
+    let found = found.expect_code(0).json();
+    assert_eq!(found["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(found["tools"][0]["tool"], "echo");
+}

@@ -440,6 +440,13 @@ impl Checker<'_> {
                 }
             }
         }
+        let is_on = |key| self.definition.get(key) == Some(&Value::Bool(true));
+        if is_on("alwaysLoad") && is_on("deferTools") {
+            let message =
+                "`alwaysLoad` and `deferTools` contradict each other; its tools are loaded";
+            let hint = "leave one of them out".to_owned();
+            self.warning("deferTools", message.to_owned(), hint);
+        }
         if let Some(Value::String(word)) = self.definition.get("protocol")
             && ProtocolMode::parse(word).is_none()
         {

@@ -45,7 +45,7 @@ impl Shape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, Shape); 19] = [
+pub(crate) const ENTRY: [(&str, Shape); 20] = [
     ("type", Shape::Word),
     ("command", Shape::Text),
     ("args", Shape::Texts),
@@ -62,6 +62,7 @@ pub(crate) const ENTRY: [(&str, Shape); 19] = [
     ("disabled", Shape::Switch),
     ("enabled", Shape::Switch),
     ("alwaysLoad", Shape::Switch),
+    ("deferTools", Shape::Switch),
     ("includeTools", Shape::Texts),
     ("excludeTools", Shape::Texts),
     ("alias", Shape::Text),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use toolway_config::Limits;
+use toolway_config::{Limits, ToolSearch};
 
 use crate::{Stage, findings};
 
@@ -48,4 +48,21 @@ fn limits_come_from_the_environment_and_managed_settings_win() {
     system/managed-settings.json:1 `MCP_TOOL_TIMEOUT` is not a whole number above zero; the default is kept
     system/managed-settings.json:1 `env.HTTPS_PROXY` is not applied: besides `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS` a person has to confirm it first
     ");
+}
+
+#[test]
+fn tool_search_is_read_from_the_environment_and_our_spelling_wins() {
+    let mut stage = Stage::new();
+    let search = |stage: &Stage| stage.plan().limits.tool_search;
+    assert_eq!(search(&stage), ToolSearch::Auto { percent: 10 });
+    stage.set("ENABLE_TOOL_SEARCH", "true");
+    assert_eq!(search(&stage), ToolSearch::On);
+    stage.set("TOOLWAY_TOOL_SEARCH", "auto:3");
+    assert_eq!(search(&stage), ToolSearch::Auto { percent: 3 });
+    stage.set("TOOLWAY_TOOL_SEARCH", "auto:lots");
+    stage.set("TOOLWAY_CONTEXT_TOKENS", "1000000");
+    let plan = stage.plan();
+    assert_eq!(plan.limits.tool_search, ToolSearch::On);
+    assert_eq!(plan.limits.context_tokens, 1_000_000);
+    assert_snapshot!(findings(&stage, &plan), @"`TOOLWAY_TOOL_SEARCH` is none of `true`, `false`, `auto` and `auto:N`; it is not applied | N is the share of the context that tools may take, from 0 to 100");
 }

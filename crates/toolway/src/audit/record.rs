@@ -131,6 +131,8 @@ pub enum By {
     Session,
     /// Nobody: the tool's definition changed, and no person has looked at it.
     Changed,
+    /// Nobody has to: a tool of the host's own that does no harm.
+    BuiltIn,
     /// Nobody: a person had to be asked, and there was none.
     Nobody,
     /// A settings file that cannot be read.
@@ -244,6 +246,7 @@ impl Record {
             Grant::Typed => By::Typed,
             Grant::Person => By::Person,
             Grant::Session => By::Session,
+            Grant::BuiltIn => By::BuiltIn,
         });
     }
 

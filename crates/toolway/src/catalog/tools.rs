@@ -14,6 +14,7 @@ use toolway_wire::{headers, view};
 
 use super::names::Named;
 use super::{CatalogWarning, sanitize};
+use crate::builtin::Answers;
 use crate::dispatch::validate::Checker;
 use crate::pins::Definition;
 
@@ -55,6 +56,8 @@ pub struct CatalogTool {
     output_checker: OnceLock<Checker>,
     /// Digested on first use.
     definition: OnceLock<Definition>,
+    /// Who answers it, when that is the host itself.
+    pub(crate) own: Option<Answers>,
 }
 
 impl CatalogTool {
@@ -67,6 +70,11 @@ impl CatalogTool {
     pub(crate) fn definition(&self) -> &Definition {
         self.definition
             .get_or_init(|| Definition::of(&self.received))
+    }
+
+    /// Whether the host itself answers it.
+    pub fn is_built_in(&self) -> bool {
+        self.own.is_some()
     }
 
     /// What checks arguments against the schema.
@@ -225,5 +233,6 @@ fn admit_one(
         checker: OnceLock::new(),
         output_checker: OnceLock::new(),
         definition: OnceLock::new(),
+        own: None,
     })
 }

@@ -66,6 +66,9 @@ pub enum Grant {
     Person,
     /// The person who was asked before, and whose answer holds as long as the host runs.
     Session,
+    /// Nobody has to: it is a tool of the host's own that does no harm, and neither a rule nor a
+    /// hook has anything against it.
+    BuiltIn,
 }
 
 impl PermittedCall {
@@ -123,6 +126,10 @@ pub(crate) async fn permit(
     }
 }
 
+fn is_free(tool: &CatalogTool) -> bool {
+    tool.own.as_ref().is_some_and(|answers| answers.free)
+}
+
 async fn decide(
     call: &mut HookedCall,
     dispatch: &Dispatch<'_>,
@@ -136,6 +143,8 @@ async fn decide(
     let place = Place::of(&call.tool().key, server.as_deref());
     let standing = match policy {
         PinPolicy::Off => Standing::Same,
+        // The host's own tools change with the program, which nobody else can change.
+        _ if call.tool().is_built_in() => Standing::Same,
         PinPolicy::Ask | PinPolicy::Warn => pins.check(&place, call.tool().definition()),
     };
     let mut change = None;
@@ -202,6 +211,9 @@ fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, Refuse
             Some((rule, origin)) => Grant::Rule { rule, origin },
             None => Grant::Mode,
         }),
+        (Decision::Ask { rule: None }, None) if !asks && is_free(tool) => {
+            Opinion::Granted(Grant::BuiltIn)
+        }
         (Decision::Ask { rule }, _) => Opinion::Ask(rule),
         // It is the hook that wants a person asked.
         _ => Opinion::Ask(None),

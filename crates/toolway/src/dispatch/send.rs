@@ -19,6 +19,7 @@ use super::permission::PermittedCall;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{about_certificate, closed_for_login, wants_login};
+use crate::pool::ToolPool;
 
 /// An open way to one server: a session, as far as a call is concerned.
 pub trait Line: Send + Sync {
@@ -72,6 +73,8 @@ pub struct SendOptions<'a> {
     /// The tool called, as its server described it: its schema may ask for arguments to be
     /// mirrored into headers.
     pub tool: Option<&'a view::Tool>,
+    /// The session that calls, for the host's own tools.
+    pub pool: Option<ToolPool>,
 }
 
 /// Why a request has no result.
@@ -187,7 +190,10 @@ pub async fn send(
     general: GeneralLimits,
 ) -> Result<RawResult, CallError> {
     let key = &call.tool().key;
-    let line = lines.line(&key.server)?;
+    let line = match &call.tool().own {
+        Some(answers) => Arc::clone(&answers.line),
+        None => lines.line(&key.server)?,
+    };
     let params = Params {
         name: &key.tool,
         arguments: call.arguments(),
@@ -227,6 +233,7 @@ pub(crate) fn options(
         idle: idle(options, line, general),
         progress: options.progress.clone(),
         tool: None,
+        pool: options.pool.clone(),
     }
 }
 

@@ -11,6 +11,7 @@ use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
 use crate::audit::Audit;
+use crate::builtin::Builtin;
 use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::connection::{InProcessServer, RetryFirst};
@@ -36,6 +37,8 @@ pub struct HostOptions {
     /// Hooks that are functions of this program. They run beside the configured ones, and where
     /// order counts, after them.
     pub hooks: Vec<LibraryHook>,
+    /// Tools that are functions of this program, beside the host's own.
+    pub builtins: Vec<Builtin>,
     /// The name servers see.
     pub client_name: String,
     /// The version servers see.
@@ -76,6 +79,7 @@ impl Default for HostOptions {
             rule_keeper: None,
             pins: None,
             hooks: Vec::new(),
+            builtins: Vec::new(),
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
             respondent: None,

@@ -143,6 +143,8 @@ impl Member {
         if new.source.is_none() && self.shown.state != new.shown.state {
             self.set_state(new.shown.state.clone(), events);
         }
+        self.loading = new.loading;
+        self.address = new.address;
         let state = std::mem::replace(&mut self.shown, new.shown).state;
         self.shown.state = state;
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::time::Instant;
 use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::{
@@ -14,10 +15,12 @@ use toolway_types::{
 };
 
 use super::Running;
+use crate::builtin::address;
 use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
 use crate::connection::line::{Door, Standing};
 use crate::connection::{self, InProcessServer, Lists, Source};
 use crate::dispatch::send::Line;
+use crate::pool::Loading;
 use crate::snapshot::{Counts, ServerSnapshot};
 
 /// One server, and what to connect to if it may connect.
@@ -39,6 +42,10 @@ pub(crate) struct Member {
     pub(super) failed_at: Option<Instant>,
     /// Why the attempt before this one failed.
     pub(super) trouble: Option<String>,
+    /// What its entry says about when its tools are listed.
+    pub(super) loading: Loading,
+    /// Where it is, as its entry says, without secrets.
+    pub(super) address: Option<String>,
 }
 
 /// Who is in: the plan's servers that nobody shadows, and the objects of the embedding program.
@@ -97,6 +104,8 @@ impl Member {
             stood: false,
             failed_at: None,
             trouble: None,
+            loading: Loading::Usual,
+            address: None,
         }
     }
 
@@ -123,7 +132,12 @@ impl Member {
             counts: None,
             warnings: Vec::new(),
         };
-        Self::new(shown, source)
+        let url = planned.definition.get("url").and_then(Value::as_str);
+        Self {
+            loading: Loading::of(&planned.definition),
+            address: url.map(address),
+            ..Self::new(shown, source)
+        }
     }
 
     fn object(name: &ServerName, object: &InProcessServer, blocked: Option<String>) -> Self {
@@ -192,6 +206,7 @@ impl Member {
         ) {
             offer.listed = Some(&EDITOR_TOOLS);
         }
+        offer.loading = self.loading;
         offer
     }
 

@@ -10,6 +10,7 @@
 mod asking;
 mod audit;
 mod between;
+mod builtin;
 mod certificates;
 mod contained;
 mod ending;
@@ -28,6 +29,7 @@ mod panics;
 mod pins;
 mod processes;
 mod push;
+mod ranking;
 mod reload;
 mod shared_line;
 mod skills;

@@ -1,0 +1,171 @@
+//! How the pipeline reaches a built-in tool: as a line like a server's.
+//!
+//! Owns the way there, and the offer by which the tools enter a catalogue. A bug in a tool ends
+//! that call and nothing else.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use toolway_types::{ConnectionState, ServerName, ToolKey};
+use toolway_wire::view;
+
+use super::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
+use crate::catalog::ServerOffer;
+use crate::dispatch::send::{Line, SendError, SendOptions};
+use crate::pool::settle::{Deferral, HostPart};
+use crate::snapshot::ServerSnapshot;
+
+/// When a built-in tool is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Always,
+    /// When any server has resources.
+    WithResources,
+    /// When any tool is deferred.
+    WithDeferred,
+}
+
+/// A built-in tool on its way into a catalogue.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnTool {
+    /// The name it has among the host's offers.
+    pub(crate) offered_as: String,
+    /// Its identity.
+    pub(crate) key: ToolKey,
+    /// The name models see.
+    pub(crate) name: String,
+    pub(crate) presence: Presence,
+    pub(crate) answers: Answers,
+}
+
+/// Who answers a built-in tool.
+#[derive(Clone)]
+pub(crate) struct Answers {
+    pub(crate) line: Arc<dyn Line>,
+    /// Whether it may run unless a rule or a hook has something against it.
+    pub(crate) free: bool,
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Answers {{ free: {} }}", self.free)
+    }
+}
+
+/// Where the host's own tools are kept.
+pub(crate) struct Desk {
+    host: HostHandle,
+    tools: Vec<(Builtin, Presence)>,
+}
+
+impl Desk {
+    /// The host's own tools.
+    pub(crate) fn new(host: HostHandle) -> Self {
+        Self {
+            host,
+            tools: super::standard().into(),
+        }
+    }
+
+    /// Adds tools of the embedding program. Of two with one name the first counts.
+    pub(crate) fn add(&mut self, tools: Vec<Builtin>) {
+        for tool in tools {
+            if self.tools.iter().any(|(known, _)| known.name == tool.name) {
+                tracing::warn!(name = tool.name, "two built-in tools of one name");
+                continue;
+            }
+            self.tools.push((tool, Presence::Always));
+        }
+    }
+
+    /// The host's offer beside those of its servers.
+    pub(crate) fn offer<'a>(
+        &self,
+        deferral: Deferral,
+        locked: impl Iterator<Item = (&'a ServerSnapshot, Option<String>)>,
+    ) -> ServerOffer {
+        let mut own = Vec::new();
+        let mut listed = Vec::new();
+        for (tool, presence) in &self.tools {
+            let key = ToolKey::new(ServerName::built_in(), &tool.name);
+            listed.push(tool.listed(&tool.name));
+            own.push(self.own(tool.clone(), key, tool.name.clone(), *presence));
+        }
+        for (server, url) in locked {
+            if !matches!(server.state, ConnectionState::NeedsAuth { .. }) {
+                continue;
+            }
+            let key = ToolKey::new(server.name.clone(), authenticate::NAME);
+            let tool = authenticate::tool(server, url);
+            listed.push(tool.listed(&tool.name));
+            let name = tool.name.clone();
+            own.push(self.own(tool, key, name, Presence::Always));
+        }
+        let listed = to_raw_value(&json!({ "tools": listed }));
+        let tools = listed.ok().and_then(|listed| view::tools(&listed).ok());
+        ServerOffer {
+            tools: tools.map(|page| page.items).unwrap_or_default(),
+            host: Some(Box::new(HostPart { own, deferral })),
+            ..ServerOffer::new(ServerName::built_in())
+        }
+    }
+
+    fn own(&self, tool: Builtin, key: ToolKey, name: String, presence: Presence) -> OwnTool {
+        OwnTool {
+            offered_as: tool.name.clone(),
+            key,
+            name,
+            presence,
+            answers: Answers {
+                free: tool.free,
+                line: Arc::new(OwnLine {
+                    tool,
+                    host: self.host.clone(),
+                }),
+            },
+        }
+    }
+}
+
+struct OwnLine {
+    tool: Builtin,
+    host: HostHandle,
+}
+
+impl Line for OwnLine {
+    fn request<'a>(
+        &'a self,
+        _method: &'a str,
+        params: Box<RawValue>,
+        options: SendOptions<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+        #[derive(Deserialize)]
+        struct Params {
+            arguments: Map<String, Value>,
+        }
+        async move {
+            let params: Params = serde_json::from_str(params.get())
+                .map_err(|error| SendError::Malformed(error.to_string()))?;
+            let call = BuiltinCall {
+                arguments: params.arguments,
+                host: self.host.clone(),
+                pool: options.pool,
+                progress: Progressing(options.progress),
+            };
+            let answer = AssertUnwindSafe(async { (self.tool.handler)(call).await });
+            match tokio::time::timeout(options.timeout, answer.catch_unwind()).await {
+                Err(_) => Err(SendError::TimedOut),
+                Ok(Err(_)) => Err(SendError::Malformed("nothing: a bug ended it".to_owned())),
+                Ok(Ok(answer)) => to_raw_value(&answer.into_result())
+                    .map_err(|error| SendError::Malformed(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}

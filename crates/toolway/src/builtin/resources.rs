@@ -1,0 +1,200 @@
+//! `ListMcpResources` and `ReadMcpResource`: resources for models, which call tools only.
+//!
+//! Owns the two tools. Both read and change nothing, so nobody is asked. What is read comes back
+//! as an embedded resource, so binary content is saved to a file like that of any result.
+
+use serde_json::{Map, Value, json};
+use toolway_types::{ServerName, Untrusted};
+use toolway_wire::view::{self, ResourceBody};
+
+use super::{Builtin, BuiltinAnswer, BuiltinCall, LIST_RESOURCES, READ_RESOURCE};
+use crate::call::brief;
+use crate::catalog::Hints;
+use crate::snapshot::HostSnapshot;
+
+const READS: Hints = Hints {
+    read_only: Some(true),
+    destructive: Some(false),
+    idempotent: Some(true),
+    open_world: None,
+};
+
+pub(super) fn list() -> Builtin {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "server": {
+                "type": "string",
+                "description": "Only the resources of this server; those of all when left out.",
+            },
+        },
+        "additionalProperties": false,
+    });
+    Builtin::made(
+        LIST_RESOURCES,
+        "Lists the resources that connected servers offer, with the server each belongs to. \
+         Read one with ReadMcpResource. Templates stand for many resources: put values in the \
+         place of their variables to get a URI.",
+        schema,
+        async |call| listing(&call),
+    )
+    .hints(READS)
+    .without_asking()
+}
+
+pub(super) fn read() -> Builtin {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "server": { "type": "string", "description": "The server that has the resource." },
+            "uri": { "type": "string", "description": "The URI, as ListMcpResources gives it." },
+        },
+        "required": ["server", "uri"],
+        "additionalProperties": false,
+    });
+    Builtin::made(
+        READ_RESOURCE,
+        "Reads one resource of a server. Binary content is saved to a file, whose path is given.",
+        schema,
+        async |call| contents(&call).await,
+    )
+    .hints(READS)
+    .without_asking()
+}
+
+/// Who is meant: the server by its name, as configured or normalised.
+fn server(picture: &HostSnapshot, wanted: &str) -> Result<ServerName, BuiltinAnswer> {
+    let names = || picture.servers.iter().map(|server| &server.name);
+    let mut alike = names().filter(|name| name.normalized() == wanted);
+    let exact = names().find(|name| name.as_str() == wanted);
+    match (exact, alike.next(), alike.next()) {
+        (Some(name), ..) | (None, Some(name), None) => Ok(name.clone()),
+        _ => {
+            let mut having: Vec<&ServerName> = picture
+                .catalog
+                .resources
+                .iter()
+                .map(|resource| &resource.server)
+                .chain(picture.catalog.templates.iter().map(|it| &it.server))
+                .collect();
+            having.dedup();
+            having.sort();
+            having.dedup();
+            let having: Vec<String> = having.iter().map(|name| format!("`{name}`")).collect();
+            Err(BuiltinAnswer::error(format!(
+                "there is no server `{}`; servers with resources: {}",
+                brief(&Untrusted::new(wanted)),
+                if having.is_empty() {
+                    "none".to_owned()
+                } else {
+                    having.join(", ")
+                },
+            )))
+        }
+    }
+}
+
+fn listing(call: &BuiltinCall) -> BuiltinAnswer {
+    let picture = call.host.snapshot();
+    let only = match call.text("server").map(|wanted| server(&picture, wanted)) {
+        Some(Err(answer)) => return answer,
+        Some(Ok(name)) => Some(name),
+        None => None,
+    };
+    let wanted = |server: &ServerName| only.as_ref().is_none_or(|only| only == server);
+    let catalog = &picture.catalog;
+    let resources: Vec<Value> = catalog
+        .resources
+        .iter()
+        .filter(|it| wanted(&it.server))
+        .map(|it| {
+            let mut shown = described(&it.server, ("uri", &it.uri), &it.name, &it.description);
+            put(&mut shown, "title", it.title.as_deref());
+            put(&mut shown, "mimeType", it.mime_type.as_deref());
+            if let Some(size) = it.size {
+                shown.insert("size".to_owned(), size.into());
+            }
+            shown.into()
+        })
+        .collect();
+    let templates: Vec<Value> = catalog
+        .templates
+        .iter()
+        .filter(|it| wanted(&it.server))
+        .map(|it| {
+            let place = ("uriTemplate", it.uri_template.as_str());
+            let mut shown = described(&it.server, place, &it.name, &it.description);
+            put(&mut shown, "title", it.title.as_deref());
+            put(&mut shown, "mimeType", it.mime_type.as_deref());
+            shown.into()
+        })
+        .collect();
+    BuiltinAnswer::object(json!({ "resources": resources, "resourceTemplates": templates }))
+}
+
+fn described(
+    server: &ServerName,
+    (place, uri): (&str, &str),
+    name: &str,
+    description: &str,
+) -> Map<String, Value> {
+    let mut shown = Map::new();
+    shown.insert("server".to_owned(), server.as_str().into());
+    shown.insert(place.to_owned(), uri.into());
+    shown.insert("name".to_owned(), name.into());
+    put(
+        &mut shown,
+        "description",
+        Some(description).filter(|text| !text.is_empty()),
+    );
+    shown
+}
+
+fn put(shown: &mut Map<String, Value>, key: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        shown.insert(key.to_owned(), text.into());
+    }
+}
+
+async fn contents(call: &BuiltinCall) -> BuiltinAnswer {
+    let (wanted, uri) = (
+        call.text("server").unwrap_or_default(),
+        call.text("uri").unwrap_or_default(),
+    );
+    let server = match server(&call.host.snapshot(), wanted) {
+        Ok(server) => server,
+        Err(answer) => return answer,
+    };
+    let raw = match call.host.read_resource(&server, uri).await {
+        Ok(raw) => raw,
+        Err(error) => return BuiltinAnswer::error(error.to_string()),
+    };
+    let read = match view::read_result(&raw) {
+        Ok(read) => read,
+        Err(error) => {
+            let error = Untrusted::new(error.to_string());
+            return BuiltinAnswer::error(format!(
+                "server `{server}` sent something that is no resource: {}",
+                error.line()
+            ));
+        }
+    };
+    if read.contents.is_empty() {
+        return BuiltinAnswer::text("the resource is empty");
+    }
+    let content = read.contents.iter().map(|part| {
+        let mut resource = Map::new();
+        resource.insert("uri".to_owned(), part.uri.as_str().into());
+        put(&mut resource, "mimeType", part.mime_type.as_deref());
+        match &part.body {
+            ResourceBody::Text(text) => put(&mut resource, "text", Some(text)),
+            ResourceBody::Blob(blob) => put(&mut resource, "blob", Some(blob)),
+        }
+        json!({ "type": "resource", "resource": resource })
+    });
+    BuiltinAnswer {
+        content: content.collect(),
+        structured: None,
+        is_error: false,
+    }
+}

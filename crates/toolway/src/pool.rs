@@ -1,0 +1,112 @@
+//! The pool: which tools one model session has in its list.
+//!
+//! Owns the value a session holds — the tools it has loaded — and the list that follows from it:
+//! the host's own tools, every tool that is not deferred, and what was loaded. Parts: `settle.rs`
+//! (which tools are deferred). There is no global pool: two sessions of one host load apart.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolway_types::ToolKey;
+
+use crate::catalog::{Catalog, CatalogTool};
+
+pub(crate) mod settle;
+
+#[cfg(test)]
+mod tests;
+
+/// What a server's entry says about when its tools are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Loading {
+    /// Nothing: its tools and the host's setting decide.
+    #[default]
+    Usual,
+    /// `alwaysLoad`: its tools are never deferred.
+    Always,
+    /// `deferTools`: its tools are deferred, whatever they say of themselves.
+    Deferred,
+}
+
+impl Loading {
+    /// Reads an entry.
+    pub fn of(definition: &serde_json::Map<String, serde_json::Value>) -> Self {
+        let is_on = |key| definition.get(key) == Some(&serde_json::Value::Bool(true));
+        if is_on("alwaysLoad") {
+            Self::Always
+        } else if is_on("deferTools") {
+            Self::Deferred
+        } else {
+            Self::Usual
+        }
+    }
+}
+
+/// The tools one model session has loaded. Clones are one pool. It holds identities, so it
+/// outlives catalogues: a tool that goes and comes back is still loaded.
+#[derive(Clone, Default)]
+pub struct ToolPool {
+    loaded: Arc<Mutex<BTreeSet<ToolKey>>>,
+}
+
+impl ToolPool {
+    /// A session that has loaded nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Loads tools; gives those that were not loaded before.
+    pub fn load(&self, keys: impl IntoIterator<Item = ToolKey>) -> Vec<ToolKey> {
+        let mut loaded = self.lock();
+        keys.into_iter()
+            .filter(|key| loaded.insert(key.clone()))
+            .collect()
+    }
+
+    /// Takes tools out again; they stay callable.
+    pub fn unload(&self, keys: &[ToolKey]) {
+        let mut loaded = self.lock();
+        for key in keys {
+            loaded.remove(key);
+        }
+    }
+
+    /// Whether this tool was loaded.
+    pub fn has(&self, key: &ToolKey) -> bool {
+        self.lock().contains(key)
+    }
+
+    /// What was loaded, in order, whether it is on offer now or not.
+    pub fn loaded(&self) -> Vec<ToolKey> {
+        self.lock().iter().cloned().collect()
+    }
+
+    /// A set is whole whatever panicked beside it.
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<ToolKey>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for ToolPool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.lock().iter()).finish()
+    }
+}
+
+impl Catalog {
+    /// What a session that has loaded nothing sees: the host's own tools and every tool that is
+    /// not deferred.
+    pub fn default_pool(&self) -> impl Iterator<Item = &CatalogTool> {
+        let listed = self.tools.iter().filter(|tool| !tool.deferred);
+        self.built_in().iter().chain(listed)
+    }
+
+    /// What this session sees: the same, and what it has loaded.
+    pub fn pool(&self, pool: &ToolPool) -> Vec<&CatalogTool> {
+        let loaded = pool.lock();
+        let tools = self.tools.iter();
+        let listed = tools.filter(|tool| !tool.deferred || loaded.contains(&tool.key));
+        self.built_in().iter().chain(listed).collect()
+    }
+}

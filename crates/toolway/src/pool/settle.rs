@@ -1,0 +1,222 @@
+//! Which tools are deferred, and which of the host's own are there.
+//!
+//! Owns the decision for one catalogue, made once while it is built. A person's word about a
+//! server comes first, then the setting of the host, then what the tool says of itself.
+
+use std::collections::HashMap;
+
+use toolway_config::ToolSearch;
+use toolway_types::ServerName;
+
+use super::Loading;
+use crate::builtin::{OwnTool, Presence, RESERVED};
+use crate::catalog::{Catalog, CatalogTool, CatalogWarning, ServerOffer};
+use crate::dispatch::result::tokens::estimate;
+
+/// The most servers that the search tool names.
+const MAX_NAMED: usize = 40;
+
+/// When tools are deferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Deferral {
+    /// The setting.
+    pub(crate) search: ToolSearch,
+    /// How many tokens the context holds.
+    pub(crate) context_tokens: usize,
+}
+
+impl Default for Deferral {
+    fn default() -> Self {
+        let limits = toolway_config::Limits::default();
+        Self {
+            search: limits.tool_search,
+            context_tokens: limits.context_tokens,
+        }
+    }
+}
+
+/// The host's part of a catalogue, beside what servers offer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HostPart {
+    /// The host's own tools, by the name they were offered under.
+    pub(crate) own: Vec<OwnTool>,
+    /// When tools are deferred.
+    pub(crate) deferral: Deferral,
+}
+
+/// What the offers say about the pool.
+pub(crate) struct Terms {
+    host: HostPart,
+    loading: HashMap<ServerName, Loading>,
+}
+
+impl Terms {
+    /// Reads the offers, before they are taken apart.
+    pub(crate) fn of(offers: &mut [ServerOffer]) -> Self {
+        let host = offers.iter_mut().find_map(|offer| offer.host.take());
+        Self {
+            host: host.map(|host| *host).unwrap_or_default(),
+            loading: offers
+                .iter()
+                .filter(|offer| offer.loading != Loading::Usual)
+                .map(|offer| (offer.server.clone(), offer.loading))
+                .collect(),
+        }
+    }
+
+    /// Settles a catalogue whose tools have their names.
+    pub(crate) fn settle(self, catalog: &mut Catalog) {
+        let (own, tools): (Vec<_>, Vec<_>) = std::mem::take(&mut catalog.tools)
+            .into_iter()
+            .partition(|tool| tool.key.server.is_built_in());
+        catalog.tools = tools;
+        let mut own = self.introduce(own);
+        free_names(catalog, &own);
+        self.defer(&mut catalog.tools);
+        let resources = !catalog.resources.is_empty() || !catalog.templates.is_empty();
+        let deferred = deferred_servers(&catalog.tools);
+        own.retain(|(_, presence)| match presence {
+            Presence::Always => true,
+            Presence::WithResources => resources,
+            Presence::WithDeferred => !deferred.is_empty(),
+        });
+        let named = name_servers(&deferred);
+        catalog.set_built_in(
+            own.into_iter()
+                .map(|(mut tool, presence)| {
+                    if presence == Presence::WithDeferred {
+                        tool.description.push_str(&named);
+                    }
+                    tool
+                })
+                .collect(),
+        );
+    }
+
+    /// Gives the host's own tools their names and their answers.
+    fn introduce(&self, tools: Vec<CatalogTool>) -> Vec<(CatalogTool, Presence)> {
+        let mut known: HashMap<&str, &OwnTool> = self
+            .host
+            .own
+            .iter()
+            .map(|own| (own.offered_as.as_str(), own))
+            .collect();
+        tools
+            .into_iter()
+            .filter_map(|mut tool| {
+                let own = known.remove(tool.key.tool.as_str())?;
+                tool.name.clone_from(&own.name);
+                tool.key = own.key.clone();
+                tool.own = Some(own.answers.clone());
+                Some((tool, own.presence))
+            })
+            .collect()
+    }
+
+    fn defer(&self, tools: &mut [CatalogTool]) {
+        let search = self.host.deferral.search;
+        for tool in tools.iter_mut() {
+            match self.loading.get(&tool.key.server) {
+                Some(Loading::Always) => (tool.always_load, tool.deferred) = (true, false),
+                Some(Loading::Deferred) => (tool.always_load, tool.deferred) = (false, true),
+                Some(Loading::Usual) | None => {}
+            }
+        }
+        let all = match search {
+            ToolSearch::Off => {
+                for tool in tools {
+                    tool.deferred = false;
+                }
+                return;
+            }
+            ToolSearch::On => true,
+            ToolSearch::Auto { percent } => {
+                let limit = self.host.deferral.context_tokens / 100 * usize::from(percent);
+                exceeds(tools, limit)
+            }
+        };
+        if all {
+            for tool in tools.iter_mut().filter(|tool| !tool.always_load) {
+                tool.deferred = true;
+            }
+        }
+    }
+}
+
+/// About how many tokens of a context a tool takes: its name, its description and its schema.
+pub(crate) fn tokens(tool: &CatalogTool) -> usize {
+    [
+        tool.name.as_str(),
+        tool.description.as_str(),
+        tool.input_schema.get(),
+    ]
+    .map(estimate)
+    .iter()
+    .sum()
+}
+
+/// Whether the tools of the list take more than this many tokens. Counting stops there, so a
+/// pool of any size takes the same time.
+fn exceeds(listed: &[CatalogTool], limit: usize) -> bool {
+    let mut left = limit;
+    listed.iter().filter(|tool| !tool.deferred).any(|tool| {
+        let rest = left.checked_sub(tokens(tool));
+        left = rest.unwrap_or_default();
+        rest.is_none()
+    })
+}
+
+/// Takes the host's names from servers that show tools under them: such a tool goes by its full
+/// name, or not at all.
+fn free_names(catalog: &mut Catalog, own: &[(CatalogTool, Presence)]) {
+    let taken = |name: &str| {
+        RESERVED.contains(&name) || own.iter().any(|(own, _)| own.name.as_str() == name)
+    };
+    let warnings = &mut catalog.warnings;
+    catalog.tools.retain_mut(|tool| {
+        if !taken(&tool.name) {
+            return true;
+        }
+        let full = tool.key.exposed();
+        let free = !taken(&full);
+        let now = if free {
+            format!("it is shown as `{full}`")
+        } else {
+            "it is hidden".to_owned()
+        };
+        warnings.push(CatalogWarning::new(
+            &tool.key.server,
+            format!("the name `{}` is the host's own; {now}", tool.name),
+        ));
+        tool.name = full;
+        free
+    });
+}
+
+/// How many tools of each server are deferred. Tools stand in the order of their servers.
+fn deferred_servers(tools: &[CatalogTool]) -> Vec<(&ServerName, usize)> {
+    let mut counts: Vec<(&ServerName, usize)> = Vec::new();
+    for tool in tools.iter().filter(|tool| tool.deferred) {
+        match counts.last_mut() {
+            Some((server, count)) if *server == &tool.key.server => *count += 1,
+            _ => counts.push((&tool.key.server, 1)),
+        }
+    }
+    counts
+}
+
+fn name_servers(deferred: &[(&ServerName, usize)]) -> String {
+    let mut names: Vec<String> = deferred
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(server, count)| format!("{server} ({count})"))
+        .collect();
+    if let Some(more) = deferred
+        .len()
+        .checked_sub(MAX_NAMED)
+        .filter(|more| *more > 0)
+    {
+        names.push(format!("and {more} more"));
+    }
+    format!("\n\nServers with tools to be found: {}.", names.join(", "))
+}

@@ -1,0 +1,155 @@
+//! Search: from a few words to the tools that are meant.
+//!
+//! Owns the syntax of a query and what is found by it. Parts: `words.rs` (splitting and
+//! stemming), `index.rs` (ranking). Searching changes nothing: what a session has loaded is
+//! `pool.rs`'s.
+
+use toolway_types::Untrusted;
+
+use self::index::Wanted;
+use crate::call::{CallError, ToolTarget, brief};
+use crate::catalog::{Catalog, CatalogTool};
+
+pub(crate) mod index;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+/// How many tools a search gives where nobody says.
+pub const USUAL_RESULTS: usize = 5;
+/// The most tools a search gives.
+pub const MAX_RESULTS: usize = 50;
+/// The longest query that is read, in characters; the rest is not looked at.
+const MAX_QUERY: usize = 1_000;
+/// The most words of a query.
+const MAX_WORDS: usize = 32;
+/// What begins a query that names its tools.
+const SELECT: &str = "select:";
+/// A tool this far below the best one is no answer.
+const RELEVANT: f32 = 0.2;
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub struct Found<'a> {
+    /// The tools, best first.
+    pub tools: Vec<&'a CatalogTool>,
+    /// What was named and is not there.
+    pub missing: Vec<Missing>,
+}
+
+/// A name that no tool has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// As it was asked for, cleaned.
+    pub name: String,
+    /// A name that was probably meant.
+    pub suggestion: Option<String>,
+}
+
+impl Catalog {
+    /// Finds tools. `select:one,two` takes those of that exposed or own name, in that order;
+    /// anything else is ranked by how well names, descriptions, arguments and search hints fit
+    /// its words. A word with `+` before it must be there.
+    pub fn search(&self, query: &str, max_results: usize) -> Found<'_> {
+        let query: String = query.chars().take(MAX_QUERY).collect();
+        let query = query.trim();
+        let max_results = max_results.clamp(1, MAX_RESULTS);
+        let start = query.get(..SELECT.len()).unwrap_or_default();
+        if start.eq_ignore_ascii_case(SELECT) {
+            return self.select(query[SELECT.len()..].split(','));
+        }
+        // Who gives a name in full means that tool.
+        if !query.contains(char::is_whitespace)
+            && let Ok(tool) = self.find(&ToolTarget::Exposed(query.to_owned()))
+            && !tool.is_built_in()
+        {
+            return Found {
+                tools: vec![tool],
+                missing: Vec::new(),
+            };
+        }
+        let ranked = self.index().rank(&wanted(query));
+        let least = ranked.first().map_or(0.0, |(_, best)| best * RELEVANT);
+        Found {
+            tools: ranked
+                .into_iter()
+                .take_while(|(_, score)| *score >= least)
+                .take(max_results)
+                .filter_map(|(place, _)| self.tools.get(place))
+                .collect(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// The tools of these exposed or own names, in this order. Where servers have tools of one
+    /// own name, all of them are meant.
+    pub fn select<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Found<'_> {
+        let mut found = Found::default();
+        let names = names.into_iter().map(str::trim);
+        for name in names.filter(|name| !name.is_empty()).take(MAX_RESULTS) {
+            let mut tools: Vec<&CatalogTool> =
+                match self.find(&ToolTarget::Exposed(name.to_owned())) {
+                    Ok(tool) if !tool.is_built_in() => vec![tool],
+                    Err(CallError::Ambiguous { candidates, .. }) => self
+                        .tools
+                        .iter()
+                        .filter(|tool| candidates.contains(&tool.name))
+                        .collect(),
+                    Ok(_) | Err(_) => Vec::new(),
+                };
+            if tools.is_empty() {
+                let own = |tool: &&CatalogTool| tool.key.tool.eq_ignore_ascii_case(name);
+                tools = self.tools.iter().filter(own).take(MAX_RESULTS).collect();
+            }
+            if tools.is_empty() {
+                found.missing.push(Missing {
+                    name: brief(&Untrusted::new(name)),
+                    suggestion: self.nearest(name),
+                });
+            }
+            for tool in tools {
+                if !found.tools.iter().any(|other| other.key == tool.key) {
+                    found.tools.push(tool);
+                }
+            }
+        }
+        found.tools.truncate(MAX_RESULTS);
+        found
+    }
+
+    fn nearest(&self, name: &str) -> Option<String> {
+        match self.find(&ToolTarget::Exposed(name.to_owned())) {
+            Err(CallError::Unknown { suggestion, .. }) => suggestion,
+            _ => None,
+        }
+        .or_else(|| {
+            let best = self.index().rank(&wanted(name)).first()?.0;
+            self.tools.get(best).map(|tool| tool.name.clone())
+        })
+    }
+
+    fn index(&self) -> &index::Index {
+        self.search.get_or_init(|| index::Index::build(&self.tools))
+    }
+}
+
+/// The words of a query that say something; all of them, where none does.
+fn wanted(query: &str) -> Vec<Wanted> {
+    let mut all = Vec::new();
+    for part in query.split_whitespace() {
+        let required = part.starts_with('+');
+        words::pieces(part, |word| {
+            let wanted = Wanted { word, required };
+            if !all.contains(&wanted) && all.len() < MAX_WORDS {
+                all.push(wanted);
+            }
+        });
+    }
+    let telling: Vec<Wanted> = all
+        .iter()
+        .filter(|wanted| wanted.required || !words::is_empty(&wanted.word))
+        .cloned()
+        .collect();
+    if telling.is_empty() { all } else { telling }
+}

@@ -1,0 +1,142 @@
+//! Words: how names, sentences and queries become comparable terms.
+//!
+//! Owns splitting, stemming, the words that say nothing, and the everyday words that mean the
+//! same. Does not own how terms are weighed (`index.rs`).
+
+/// Words of a query that say nothing about which tool is meant. Descriptions keep them: being
+/// everywhere, they weigh next to nothing there.
+const EMPTY: [&str; 59] = [
+    "a", "about", "all", "am", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could",
+    "do", "does", "for", "from", "have", "help", "how", "i", "if", "in", "into", "is", "it", "its",
+    "let", "need", "of", "on", "or", "our", "out", "please", "should", "so", "some", "that", "the",
+    "their", "them", "there", "these", "this", "to", "tool", "tools", "up", "us", "want", "we",
+    "what", "which", "with", "would", "you", "your",
+];
+
+/// Words that say a little: most who write them mean nothing by it, and some tools are about it.
+const FAINT: [&str; 3] = ["me", "mine", "my"];
+/// What such a word weighs.
+const FAINTLY: f32 = 0.3;
+
+/// Words that people and servers use for one thing. Everyday words only: what belongs to one
+/// trade stands in the descriptions of its tools.
+const ALIKE: [&[&str]; 26] = [
+    &["create", "add", "new", "make", "insert", "open"],
+    &["delete", "remove", "drop", "erase", "destroy"],
+    &[
+        "get", "fetch", "read", "retrieve", "show", "view", "see", "open",
+    ],
+    &["list", "show", "enumerate", "browse"],
+    &["update", "edit", "modify", "change", "set"],
+    &["search", "find", "query", "lookup", "look"],
+    &["run", "execute", "exec", "invoke", "start", "launch"],
+    &["stop", "kill", "cancel", "terminate", "end"],
+    &["send", "post", "publish"],
+    &["write", "save", "store"],
+    &["picture", "image", "photo"],
+    &["folder", "directory", "dir"],
+    &["document", "doc"],
+    &["repository", "repo"],
+    &["database", "db"],
+    &["message", "msg"],
+    &["configuration", "config", "settings"],
+    &["environment", "env"],
+    &["kubernetes", "k8s"],
+    &["website", "webpage", "page", "site"],
+    &["ticket", "issue", "bug"],
+    &["pull", "pr"],
+    &["merge", "mr"],
+    &["mail", "email"],
+    &["reply", "respond", "answer"],
+    &["weather", "forecast"],
+];
+
+/// Calls `take` with each term of a text: pieces of letters and digits, split where the case
+/// says so (`createPullRequest`, `HTTPServer`), in lower case, stemmed.
+pub(super) fn terms(text: &str, mut take: impl FnMut(String)) {
+    pieces(text, |piece| take(stem(piece)));
+}
+
+/// As [`terms`], before stemming.
+pub(super) fn pieces(text: &str, mut take: impl FnMut(String)) {
+    let mut piece = String::new();
+    let mut chars = text.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied().unwrap_or(' ');
+        let begins = c.is_uppercase()
+            && (before.is_lowercase() || (before.is_uppercase() && next.is_lowercase()));
+        if !piece.is_empty() && (begins || !c.is_alphanumeric() || is_ideograph(c)) {
+            take(std::mem::take(&mut piece));
+        }
+        if is_ideograph(c) {
+            // Nothing separates words here; single characters find them well enough.
+            take(c.to_string());
+        } else if c.is_alphanumeric() {
+            piece.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    if !piece.is_empty() {
+        take(piece);
+    }
+}
+
+fn is_ideograph(c: char) -> bool {
+    matches!(u32::from(c), 0x2E80..=0xD7FF | 0xF900..=0xFAFF | 0x2_0000..=0x3_FFFF)
+        && c.is_alphanumeric()
+}
+
+/// Cuts the endings that English puts on one word: `issues`, `creating`, `created`, `creation`
+/// and `create` meet. It need not give words, only the same thing for the same word.
+pub(super) fn stem(mut word: String) -> String {
+    if word.len() <= 3 || !word.is_ascii() {
+        return word;
+    }
+    if let Some(start) = word.strip_suffix("ies") {
+        word = format!("{start}y");
+    } else if word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end)) {
+        word.pop();
+    }
+    if let Some(start) = word.strip_suffix("ied") {
+        word = format!("{start}y");
+    }
+    for ending in ["ing", "ed"] {
+        if let Some(start) = word.strip_suffix(ending)
+            && start.len() >= 3
+            && start.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+        {
+            let bytes = start.as_bytes();
+            let twice = bytes[bytes.len() - 1] == bytes[bytes.len() - 2];
+            let doubled = twice && !start.ends_with(['l', 's', 'z', 'e', 'o']);
+            word.truncate(start.len() - usize::from(doubled));
+            break;
+        }
+    }
+    if word.len() >= 6 && (word.ends_with("tion") || word.ends_with("sion")) {
+        word.truncate(word.len() - "ion".len());
+    }
+    if word.len() > 3 && word.ends_with('e') {
+        word.pop();
+    }
+    word
+}
+
+/// What a word of a query weighs beside the others.
+pub(super) fn weight(word: &str) -> f32 {
+    if FAINT.contains(&word) { FAINTLY } else { 1.0 }
+}
+
+/// Whether a word of a query says nothing.
+pub(super) fn is_empty(word: &str) -> bool {
+    EMPTY.contains(&word)
+}
+
+/// The stems of the words that can stand for this one.
+pub(super) fn alike(stemmed: &str) -> impl Iterator<Item = String> {
+    ALIKE
+        .iter()
+        .filter(move |group| group.iter().any(|word| stem((*word).to_owned()) == stemmed))
+        .flat_map(|group| group.iter().map(|word| stem((*word).to_owned())))
+        .filter(move |word| word != stemmed)
+}

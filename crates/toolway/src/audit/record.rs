@@ -226,6 +226,9 @@ impl Record {
                 rule: rule.clone(),
                 origin: origin.to_string(),
             },
+            Grant::Hook { origin, .. } => By::Hook {
+                origin: origin.to_string(),
+            },
             Grant::Mode => By::Mode,
             Grant::Typed => By::Typed,
             Grant::Person => By::Person,
@@ -288,7 +291,7 @@ fn refuser(by: &RefusedBy) -> By {
         RefusedBy::Unreadable { origin } => By::Unreadable {
             origin: origin.to_string(),
         },
-        RefusedBy::Hook { origin } => By::Hook {
+        RefusedBy::Hook { origin, .. } => By::Hook {
             origin: origin.to_string(),
         },
         RefusedBy::Person => By::Person,

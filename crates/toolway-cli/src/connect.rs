@@ -5,9 +5,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use tokio::signal::unix::SignalKind;
 use toolway::keeper::Keeper;
-use toolway::{Audit, Host, HostOptions, Journal, Protected, Protection, Shield};
+use toolway::{Audit, Host, HostOptions, Journal, Protected, Protection, Respondent, Shield};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
@@ -30,8 +32,19 @@ pub(crate) enum Wanted {
 /// Starts a host on a plan, runs `work` on it, and stops it.
 pub(crate) fn with_host<T>(
     context: &Context,
+    plan: Plan,
+    wanted: Wanted,
+    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+) -> Result<T, Report> {
+    with_answering_host(context, plan, wanted, None, work)
+}
+
+/// The same, with somebody who answers what servers ask.
+pub(crate) fn with_answering_host<T>(
+    context: &Context,
     mut plan: Plan,
     wanted: Wanted,
+    respondent: Option<Arc<dyn Respondent>>,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
     if let Wanted::Only(name) = wanted {
@@ -41,13 +54,27 @@ pub(crate) fn with_host<T>(
         plan.servers
             .retain(|server| server.name == name || hooks.contains(&server.name.as_str()));
     }
-    let options = host_options(context);
+    let options = HostOptions {
+        respondent,
+        ..host_options(context)
+    };
     block_on(async {
         let mut signals = Signals::listen();
         let host = Host::start(plan, options);
-        let outcome = tokio::select! {
-            outcome = work(&host) => outcome,
-            () = signals.next() => Err(interrupted("every server that was started has been stopped")),
+        let outcome = {
+            let mut work = std::pin::pin!(work(&host));
+            loop {
+                tokio::select! {
+                    outcome = &mut work => break outcome,
+                    signal = signals.next() => {
+                        let is_ctrl_c = signal == SignalKind::interrupt();
+                        if !(is_ctrl_c && context.desk.interrupted()) {
+                            break Err(interrupted("every server that was started has been stopped"));
+                        }
+                        signals.forget_last();
+                    }
+                }
+            }
         };
         end(host, &mut signals).await?;
         outcome
@@ -62,7 +89,7 @@ pub(crate) async fn end(host: Host, signals: &mut Signals) -> Result<(), Report>
         tokio::select! {
             () = &mut shutdown => return Ok(()),
             // The first one asks for what is under way.
-            () = signals.next() => if signals.heard() > 1 {
+            _ = signals.next() => if signals.heard() > 1 {
                 return Err(interrupted("every server that was started has been killed"));
             },
         }

@@ -11,6 +11,7 @@ use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
 use toolway_types::name::as_word;
 use toolway_types::{CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity};
+use toolway_wire::era::method;
 
 use crate::exit::Exit;
 
@@ -288,8 +289,14 @@ impl From<CallError> for Report {
             CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => {
                 Report::new(Exit::TimedOut, message).hint("run it again")
             }
-            CallError::InputRefused { .. } => Report::new(Exit::ToolError, message)
-                .hint("call it from a program that can put its questions to a person"),
+            CallError::InputRefused { input, .. } => {
+                let hint = if input.as_received().starts_with(method::SAMPLING_CREATE) {
+                    "no model answers servers here: call it from a program that offers one"
+                } else {
+                    "call it in a terminal, or answer with an `Elicitation` hook"
+                };
+                Report::new(Exit::ToolError, message).hint(hint)
+            }
             CallError::TooManyRounds { server, .. } => {
                 Report::new(Exit::ToolError, message).hint(format!(
                     "it may be broken: see `toolway get {}`",

@@ -21,6 +21,8 @@ use toolway::{
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
+use toolway_wire::era::method;
+use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
 use crate::commands::add::require_known_scheme;
 use crate::connect::{self, Typed, Wanted};
@@ -107,9 +109,10 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         timeout,
         typed: typed.as_ref(),
     };
-    connect::with_host(context, plan, wanted, async |host| {
+    let person = crate::elicit::person(context);
+    connect::with_answering_host(context, plan, wanted, person, async |host| {
         let start = Instant::now();
-        let ready = connect::settle(context, host);
+        let ready = context.desk.beside(|| connect::settle(context, host));
         match timeout {
             None => ready.await,
             Some(limit) => tokio::time::timeout(limit, ready)
@@ -181,6 +184,10 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 CallError::Unavailable { state, .. } => {
                     wish.typed.and_then(|typed| typed.hint(state))
                 }
+                error if !context.output.can_ask() && wants_person(error) => Some(format!(
+                    "run `{}` in a terminal, or answer with an `Elicitation` hook",
+                    usage::line(&wish.place, name, &Value::Null)
+                )),
                 _ => None,
             };
             let report = Report::from(match (error, wish.timeout) {
@@ -218,6 +225,23 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     })
 }
 
+/// Whether the call failed because the server wanted to ask a person something.
+fn wants_person(error: &CallError) -> bool {
+    match error {
+        CallError::InputRefused { input, .. } => {
+            input.as_received().starts_with(method::ELICITATION_CREATE)
+        }
+        CallError::Protocol { code, data, .. } => match *code {
+            URL_ELICITATION_REQUIRED => true,
+            MISSING_CLIENT_CAPABILITY => data
+                .as_ref()
+                .is_some_and(|data| data.get().contains("elicitation")),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// Makes the call; where there is a terminal, one that takes long says what is waited for.
 async fn watched(
     context: &Context,
@@ -236,11 +260,12 @@ async fn watched(
     options.progress = Some(Arc::new(move |progress| {
         newest.send_replace(Some(progress));
     }));
-    let view = async {
+    let view = context.desk.beside(async || {
         // A terminal that cannot be drawn on is no reason to fail.
+        let news = news.clone();
         let _ = toolway_tui::wait(&what, news, io::stderr(), connect::view(context)).await;
         std::future::pending().await
-    };
+    });
     tokio::select! {
         outcome = host.call(request, options) => outcome,
         never = view => never,

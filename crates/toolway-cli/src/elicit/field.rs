@@ -108,7 +108,11 @@ impl Field {
 
     /// The lines above the prompt.
     pub(super) fn question(&self) -> String {
-        let needed = if self.required { "required" } else { "optional" };
+        let needed = if self.required {
+            "required"
+        } else {
+            "optional"
+        };
         let mut text = format!("{} ({needed}): {}\n", self.title, self.expected());
         if let Some(description) = &self.description {
             let _ = writeln!(text, "  {description}");
@@ -265,7 +269,9 @@ fn shown(value: &Value) -> String {
 
 /// The choices of a property, in each of the shapes that the revisions of the protocol know.
 fn choices(property: &Value) -> Option<Vec<Choice>> {
-    let titled = property["oneOf"].as_array().or(property["anyOf"].as_array());
+    let titled = property["oneOf"]
+        .as_array()
+        .or(property["anyOf"].as_array());
     if let Some(options) = titled {
         return options
             .iter()
@@ -340,7 +346,9 @@ fn number(typed: &str) -> Option<Value> {
 
 fn whole(typed: &str) -> Option<Value> {
     let signed = typed.parse::<i64>().map(Value::from);
-    signed.or_else(|_| typed.parse::<u64>().map(Value::from)).ok()
+    signed
+        .or_else(|_| typed.parse::<u64>().map(Value::from))
+        .ok()
 }
 
 /// Whether text has one of the formats that a form may ask for; others are not known here.
@@ -362,9 +370,9 @@ fn has_format(text: &str, format: &str) -> bool {
 fn is_date(text: &str) -> bool {
     let mut parts = text.split('-');
     let mut next = |width: usize| {
-        let digits = parts.next().filter(|part| {
-            part.len() == width && part.bytes().all(|byte| byte.is_ascii_digit())
-        })?;
+        let digits = parts
+            .next()
+            .filter(|part| part.len() == width && part.bytes().all(|byte| byte.is_ascii_digit()))?;
         digits.parse::<u32>().ok()
     };
     let (Some(year), Some(month), Some(day)) = (next(4), next(2), next(2)) else {

@@ -59,11 +59,7 @@ pub(super) async fn ask(
 }
 
 /// Warns where a secret is asked for; without a yes the form is declined.
-async fn may_ask(
-    talk: &mut Talk<'_>,
-    message: &Untrusted,
-    fields: &[Field],
-) -> Result<bool, End> {
+async fn may_ask(talk: &mut Talk<'_>, message: &Untrusted, fields: &[Field]) -> Result<bool, End> {
     let secrets: Vec<String> = fields
         .iter()
         .filter(|field| field.secret)

@@ -87,7 +87,9 @@ pub(super) async fn ask(
 /// The host as it is looked up, and what a browser may show in its place.
 fn host(page: &Url) -> String {
     let name = page.host_str().unwrap_or_default();
-    let port = page.port().map_or_else(String::new, |port| format!(":{port}"));
+    let port = page
+        .port()
+        .map_or_else(String::new, |port| format!(":{port}"));
     let pretty = match page.host() {
         Some(Host::Domain(name)) => url::quirks::domain_to_unicode(name),
         _ => String::new(),

@@ -12,19 +12,16 @@ const WORDS: &[&str] = &[
     "passwd",
     "passphrase",
     "passcode",
-    "pwd",
     "secret",
     "secrets",
     "token",
     "apikey",
     "credential",
     "credentials",
-    "otp",
-    "totp",
-    "cvv",
-    "cvc",
-    "pin",
 ];
+
+/// Words that do as the name of a field; in a sentence they may mean something else.
+const NAMES: &[&str] = &["pwd", "otp", "totp", "cvv", "cvc", "pin"];
 
 /// Words that do when they follow one another.
 const PAIRS: &[(&str, &str)] = &[
@@ -51,9 +48,14 @@ pub(super) fn is_field(name: &str, property: &Value) -> bool {
     let free = property["enum"].is_null()
         && property["oneOf"].is_null()
         && !matches!(text("type"), "boolean" | "number" | "array");
-    free && [name, text("title"), text("description")]
-        .into_iter()
-        .any(names_one)
+    let is_name = |name: &str| {
+        let words = words(name);
+        words.iter().any(|word| NAMES.contains(&word.as_str()))
+    };
+    let named = [name, text("title")];
+    free && (named.into_iter().any(is_name)
+        || named.into_iter().any(names_one)
+        || names_one(text("description")))
 }
 
 /// Whether a server's words speak of a secret.
@@ -128,12 +130,20 @@ mod tests {
     #[test]
     fn what_only_resembles_one_is_left_alone() {
         let plain = json!({ "type": "string" });
-        for name in ["name", "keyboard", "tokenizer", "pineapple", "passenger", "monkey"] {
+        for name in [
+            "name",
+            "keyboard",
+            "tokenizer",
+            "pineapple",
+            "passenger",
+            "monkey",
+        ] {
             assert!(!is_field(name, &plain), "{name}");
         }
         for property in [
             json!({ "type": "boolean", "title": "Show the password?" }),
             json!({ "type": "number", "title": "token budget" }),
+            json!({ "type": "integer", "description": "Any number (but not your phone's pin)" }),
             json!({ "type": "string", "enum": ["token", "none"], "title": "How to use a token" }),
         ] {
             assert!(!is_field("value", &property), "{property}");

@@ -1,15 +1,14 @@
-//! Lines from a terminal, without a thread that would go on reading when nobody wants to know.
+//! Lines from a terminal, without a thread that would take a line when nobody wants to know.
 //!
 //! Owns reading stdin, and hiding what is typed. Only terminals are read here.
 
-use std::io::{self, Stdin, Write as _};
+use std::io::{self, Write as _};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
 use rustix::termios::{tcflush, tcgetattr, tcsetattr};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
 use toolway_types::text::clean;
 
 use crate::output::Output;
@@ -47,10 +46,8 @@ impl Terminal {
     /// Writes a prompt and waits for a line. May be dropped at any time.
     pub(super) async fn line(&self, prompt: &str, echo: bool) -> Line {
         let _hidden = (!echo).then(Hidden::start);
-        let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(clean(prompt).as_bytes());
-        let _ = stderr.flush();
-        drop(stderr);
+        // A closed stderr is nobody's problem.
+        let _ = io::stderr().write_all(clean(prompt).as_bytes());
         let read = read_line().await;
         if !echo {
             // Enter was not shown either.
@@ -64,17 +61,15 @@ impl Terminal {
 }
 
 async fn read_line() -> io::Result<Option<String>> {
-    let stdin = AsyncFd::with_interest(io::stdin(), Interest::READABLE)?;
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
     loop {
-        let mut ready = stdin.readable().await?;
-        // The terminal may be shared: what was ready may have been read by another.
-        if !is_readable(stdin.get_ref())? {
-            ready.clear_ready();
+        readable().await?;
+        // The terminal may be shared: what was there may have been read by another.
+        if !poll_stdin(Some(&Timespec::default()))? {
             continue;
         }
-        match rustix::io::read(stdin.get_ref(), &mut chunk) {
+        match rustix::io::read(io::stdin(), &mut chunk) {
             Ok(0) => return Ok(None),
             Ok(count) => bytes.extend_from_slice(&chunk[..count]),
             Err(Errno::INTR | Errno::AGAIN) => continue,
@@ -86,9 +81,31 @@ async fn read_line() -> io::Result<Option<String>> {
     }
 }
 
-fn is_readable(stdin: &Stdin) -> io::Result<bool> {
-    let mut watched = [PollFd::new(stdin, PollFlags::IN)];
-    match poll(&mut watched, Some(&Timespec::default())) {
+/// Waits for something to read, on a thread that takes nothing: left alone it is harmless, and
+/// it ends with the next line or with the program.
+async fn readable() -> io::Result<()> {
+    let (tell, told) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            let ready = loop {
+                match poll_stdin(None) {
+                    Ok(false) => {}
+                    Ok(true) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            // Nobody may wait any more.
+            let _ = tell.send(ready);
+        })?;
+    told.await
+        .unwrap_or_else(|lost| Err(io::Error::other(lost)))
+}
+
+fn poll_stdin(limit: Option<&Timespec>) -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut watched, limit) {
         Ok(count) => Ok(count > 0),
         Err(Errno::INTR) => Ok(false),
         Err(errno) => Err(errno.into()),

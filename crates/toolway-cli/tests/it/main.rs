@@ -7,6 +7,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod asking;
 mod audit;
 mod bad_input;
 mod call;
@@ -29,5 +30,6 @@ mod security;
 mod shield;
 mod storage;
 mod support;
+mod terminal;
 mod usage;
 mod watching;

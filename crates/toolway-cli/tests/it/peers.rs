@@ -6,6 +6,7 @@
 mod embedded;
 mod listening;
 mod remote;
+mod terminal;
 
 use std::process::Command;
 

@@ -70,9 +70,21 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     for (property, line, word) in [
         (json!({ "type": "string", "minLength": 3 }), "hi", "3"),
         (json!({ "type": "string", "pattern": "^a" }), "b", "^a"),
-        (json!({ "type": "string", "format": "email" }), "me", "e-mail"),
-        (json!({ "type": "string", "format": "uri" }), "x y", "address"),
-        (json!({ "type": "string", "format": "date" }), "2026-02-29", "date"),
+        (
+            json!({ "type": "string", "format": "email" }),
+            "me",
+            "e-mail",
+        ),
+        (
+            json!({ "type": "string", "format": "uri" }),
+            "x y",
+            "address",
+        ),
+        (
+            json!({ "type": "string", "format": "date" }),
+            "2026-02-29",
+            "date",
+        ),
         (
             json!({ "type": "string", "format": "date-time" }),
             "2026-01-31T25:00:00Z",
@@ -82,7 +94,11 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         (json!({ "type": "integer" }), "1.5", "whole number"),
         (json!({ "type": "number" }), "NaN", "number"),
         (json!({ "type": "boolean" }), "maybe", "yes"),
-        (json!({ "type": "string", "enum": ["a", "b"] }), "c", "choices"),
+        (
+            json!({ "type": "string", "enum": ["a", "b"] }),
+            "c",
+            "choices",
+        ),
         (
             json!({ "type": "array", "minItems": 2, "items": { "enum": ["a", "b"] } }),
             "a",

@@ -77,6 +77,10 @@ pub struct CallOptions {
     pub progress: Option<ProgressSink>,
     /// Who asks, for the audit: the front-end's own word.
     pub caller: Option<Arc<str>>,
+    /// How long [`Host::call_or_background`](crate::Host::call_or_background) waits before it
+    /// leaves the call to itself; for ever when absent. The time in which a person is being asked
+    /// something does not count. No other call looks at it.
+    pub background_after: Option<Duration>,
 }
 
 impl CallOptions {
@@ -88,6 +92,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             caller: None,
+            background_after: None,
         }
     }
 }
@@ -101,6 +106,7 @@ impl fmt::Debug for CallOptions {
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
             .field("caller", &self.caller)
+            .field("background_after", &self.background_after)
             .finish()
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
-//! decides), `offers.rs` (resources and prompts). What a host does with skills is `skills.rs`.
+//! decides), `offers.rs` (resources and prompts), `batch.rs` (several calls at once),
+//! `background.rs` (calls that nobody waits for), `attention.rs` (one question to a person at a
+//! time). What a host does with skills is `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with
@@ -20,6 +22,11 @@ use toolway_transport::client::Client;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::{ConnectionState, ServerName, Untrusted};
 
+use self::attention::Attention;
+use self::background::Background;
+pub use self::background::{
+    BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, TooManyCalls,
+};
 pub use self::offers::{PromptOutcome, ResourceOutcome};
 pub use self::options::HostOptions;
 use crate::audit::{Audit, Entry};
@@ -28,7 +35,7 @@ use crate::call::{
 };
 use crate::connection::{self, Context, EraMemory, InProcessServer};
 use crate::dispatch::Dispatch;
-use crate::dispatch::hooks::RunnerOwner;
+use crate::dispatch::hooks::{Runner, RunnerOwner};
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
 use crate::respondent::Root;
@@ -37,26 +44,37 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor};
 use crate::tasks::{self, Task};
 
+mod attention;
+mod background;
+mod batch;
 mod offers;
 mod options;
 
 /// A running host.
 pub struct Host {
-    pictures: watch::Receiver<Arc<HostSnapshot>>,
-    requests: mpsc::Sender<Request>,
+    reach: Arc<Reach>,
+    background: Background,
     events: broadcast::Sender<HostEvent>,
     in_process: Vec<(ServerName, InProcessServer)>,
     only: Option<Vec<ServerName>>,
     replan: Option<Replan>,
     journal: Option<Journal>,
-    audit: Option<Audit>,
-    prompter: Option<Arc<dyn Prompter>>,
     hooks: RunnerOwner,
-    output_dir: PathBuf,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
     keeper: Keeper,
     supervisor: Task<()>,
+}
+
+/// What a call needs of the host, so that one can outlive its caller.
+struct Reach {
+    pictures: watch::Receiver<Arc<HostSnapshot>>,
+    requests: mpsc::Sender<Request>,
+    audit: Option<Audit>,
+    prompter: Option<Arc<dyn Prompter>>,
+    runner: Arc<Runner>,
+    output_dir: PathBuf,
+    attention: Attention,
 }
 
 impl Host {
@@ -79,12 +97,15 @@ impl Host {
             options.output_dir.clone(),
             Arc::clone(&settings),
         );
+        let attention = Attention::default();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
                 &options.client_version,
             )),
-            respondent: options.respondent,
+            respondent: options
+                .respondent
+                .map(|respondent| attention.of_respondent(respondent)),
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
@@ -110,17 +131,24 @@ impl Host {
         );
         hooks.follow(handle.pictures.clone());
         Host {
-            pictures: handle.pictures,
-            requests: handle.requests,
+            reach: Arc::new(Reach {
+                pictures: handle.pictures,
+                requests: handle.requests,
+                audit: options.audit,
+                prompter: options
+                    .prompter
+                    .map(|prompter| attention.of_prompter(prompter)),
+                runner: Arc::clone(hooks.runner()),
+                output_dir: options.output_dir,
+                attention,
+            }),
+            background: Background::default(),
             events,
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
             journal: options.journal,
-            audit: options.audit,
-            prompter: options.prompter,
             hooks,
-            output_dir: options.output_dir,
             roots,
             stop,
             keeper,
@@ -130,12 +158,12 @@ impl Host {
 
     /// The picture of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.pictures.borrow())
+        self.reach.snapshot()
     }
 
     /// Every picture from now on; a slow reader sees the newest only.
     pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
-        self.pictures.clone()
+        self.reach.pictures.clone()
     }
 
     /// What happens from now on. A reader that is more than a thousand events behind loses the
@@ -152,12 +180,7 @@ impl Host {
 
     /// Waits until this server is not connecting any more. A server nobody knows is not.
     pub async fn ready(&self, server: &str) {
-        let pending = |picture: &Arc<HostSnapshot>| {
-            picture
-                .server(server)
-                .is_some_and(ServerSnapshot::is_pending)
-        };
-        let _ = self.watch().wait_for(|picture| !pending(picture)).await;
+        self.reach.ready(server).await;
     }
 
     /// Ends whatever there is of this server's connection and connects anew, as at the first
@@ -165,12 +188,14 @@ impl Host {
     /// stays `disabled`. Callers that ask at the same time share one connection.
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
-        self.ask(|done| Request::Reconnect {
-            server: server.to_owned(),
-            done,
-        })
-        .await
-        .unwrap_or_else(|| Err(unknown()))?;
+        let reach = &self.reach;
+        reach
+            .ask(|done| Request::Reconnect {
+                server: server.to_owned(),
+                done,
+            })
+            .await
+            .unwrap_or_else(|| Err(unknown()))?;
         self.ready(server).await;
         let picture = self.snapshot();
         let shown = picture.server(server).ok_or_else(unknown)?;
@@ -184,13 +209,15 @@ impl Host {
     pub async fn apply(&self, plan: Plan) -> Changes {
         let members = supervisor::roster(&plan, &self.in_process, self.only.as_deref());
         let settings = settings(plan);
-        self.ask(|done| Request::Apply {
-            members,
-            settings,
-            done,
-        })
-        .await
-        .unwrap_or_default()
+        let reach = &self.reach;
+        reach
+            .ask(|done| Request::Apply {
+                members,
+                settings,
+                done,
+            })
+            .await
+            .unwrap_or_default()
     }
 
     /// Makes a fresh plan and applies it.
@@ -210,6 +237,63 @@ impl Host {
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
     pub async fn call(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        self.reach.call(request, options).await
+    }
+
+    /// Waits for the server that a call names, if it is on its way.
+    pub(crate) async fn await_server(
+        &self,
+        target: &ToolTarget,
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
+        self.reach.await_server(target, options).await
+    }
+
+    /// Replaces the roots. Servers of the legacy era that were told of roots when they connected
+    /// hear that they changed; modern ones are told with the next request that asks.
+    pub fn set_roots(&self, roots: Vec<Root>) {
+        self.roots.send_replace(Arc::from(roots));
+    }
+
+    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
+    pub async fn shutdown(self) {
+        self.background.end();
+        self.stop.cancel();
+        if let Err(failure) = self.supervisor.join().await {
+            tracing::warn!(%failure, "the supervisor did not end by itself");
+        }
+        drop(self.hooks);
+        // A server whose start was given up half-way has nobody else who waits for its end.
+        self.keeper.end().await;
+        if let Some(journal) = &self.journal {
+            journal.flush().await;
+        }
+        if let Some(audit) = &self.reach.audit {
+            audit.flush().await;
+        }
+    }
+}
+
+impl Reach {
+    fn snapshot(&self) -> Arc<HostSnapshot> {
+        Arc::clone(&self.pictures.borrow())
+    }
+
+    async fn ready(&self, server: &str) {
+        let pending = |picture: &Arc<HostSnapshot>| {
+            picture
+                .server(server)
+                .is_some_and(ServerSnapshot::is_pending)
+        };
+        let mut pictures = self.pictures.clone();
+        let _ = pictures.wait_for(|picture| !pending(picture)).await;
+    }
+
+    async fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
@@ -236,7 +320,7 @@ impl Host {
             catalog: Arc::clone(&picture.catalog),
             permissions: &settings.permissions,
             hooks: &settings.hooks,
-            runner: self.hooks.runner(),
+            runner: &self.runner,
             lines: &*picture,
             prompter: self.prompter.as_deref(),
             limits: picture.general_limits(),
@@ -246,7 +330,7 @@ impl Host {
     }
 
     /// Waits for the server that a call names, if it is on its way.
-    pub(crate) async fn await_server(
+    async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
@@ -281,29 +365,6 @@ impl Host {
         let (done, answer) = oneshot::channel();
         self.requests.send(request(done)).await.ok()?;
         answer.await.ok()
-    }
-
-    /// Replaces the roots. Servers of the legacy era that were told of roots when they connected
-    /// hear that they changed; modern ones are told with the next request that asks.
-    pub fn set_roots(&self, roots: Vec<Root>) {
-        self.roots.send_replace(Arc::from(roots));
-    }
-
-    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
-    pub async fn shutdown(self) {
-        self.stop.cancel();
-        if let Err(failure) = self.supervisor.join().await {
-            tracing::warn!(%failure, "the supervisor did not end by itself");
-        }
-        drop(self.hooks);
-        // A server whose start was given up half-way has nobody else who waits for its end.
-        self.keeper.end().await;
-        if let Some(journal) = &self.journal {
-            journal.flush().await;
-        }
-        if let Some(audit) = &self.audit {
-            audit.flush().await;
-        }
     }
 }
 

@@ -57,7 +57,10 @@ pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
-pub use host::{Host, HostOptions, PromptOutcome, ResourceOutcome};
+pub use host::{
+    BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, Host, HostOptions,
+    PromptOutcome, ResourceOutcome, TooManyCalls,
+};
 pub use journal::{Journal, JournalWriter};
 pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};

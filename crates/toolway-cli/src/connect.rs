@@ -27,6 +27,8 @@ pub(crate) enum Wanted {
     All,
     /// One; nobody else is started.
     Only(ServerName),
+    /// These; nobody else is started.
+    Some(Vec<ServerName>),
 }
 
 /// Starts a host on a plan, runs `work` on it, and stops it.
@@ -47,12 +49,17 @@ pub(crate) fn with_answering_host<T>(
     respondent: Option<Arc<dyn Respondent>>,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    if let Wanted::Only(name) = wanted {
+    let only = match wanted {
+        Wanted::All => None,
+        Wanted::Only(name) => Some(vec![name]),
+        Wanted::Some(names) => Some(names),
+    };
+    if let Some(names) = only {
         // The others have no part in this run, so the live view does not speak of them either.
         // A server whose tool is a hook has.
         let hooks: Vec<&str> = plan.hooks.servers().collect();
         plan.servers
-            .retain(|server| server.name == name || hooks.contains(&server.name.as_str()));
+            .retain(|server| names.contains(&server.name) || hooks.contains(&server.name.as_str()));
     }
     let options = HostOptions {
         respondent,

@@ -1,10 +1,12 @@
 //! `toolway call`: one call of one tool.
 //!
 //! Owns reading what was typed: which tool (`call/target.rs`), which arguments
-//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`).
+//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`). Many calls at once are
+//! `call/batch.rs`.
 
 mod answer;
 mod arguments;
+mod batch;
 mod target;
 mod usage;
 
@@ -45,10 +47,11 @@ use usage::Place;
   toolway call time.get_current_time timezone=Europe/Berlin
   toolway call mcp__time__get_current_time --args '{\"timezone\": \"Europe/Berlin\"}'
   toolway call https://mcp.example.com/mcp search query='rust async'
-  toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything")]
+  toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything
+  echo '{\"server\": \"time\", \"tool\": \"get_current_time\"}' | toolway call --batch -")]
 pub(crate) struct CallArgs {
     /// The server and the tool, then the arguments
-    #[arg(required = true, num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]
+    #[arg(required_unless_present = "batch", num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]
     words: Vec<String>,
 
     /// All arguments as one JSON object; `@file` reads a file, `-` reads stdin
@@ -63,6 +66,11 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
 
+    /// Many calls, `{"server": …, "tool": …, "arguments": {…}}` on each line of a file, or of
+    /// stdin with `-`; prints a line of JSON for each, in the same order
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "args", "json", "command"])]
+    batch: Option<String>,
+
     /// A command to run as the server
     #[arg(last = true)]
     command: Vec<String>,
@@ -70,6 +78,9 @@ pub(crate) struct CallArgs {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
+    if let Some(file) = &args.batch {
+        return batch::run(context, file, args.timeout.map(Duration::from_secs));
+    }
     let typed = Typed::either(
         context,
         args.words.first().map(String::as_str),

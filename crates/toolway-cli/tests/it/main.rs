@@ -10,6 +10,7 @@
 mod asking;
 mod audit;
 mod bad_input;
+mod batch;
 mod call;
 mod completions;
 mod daily;

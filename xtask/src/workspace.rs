@@ -100,6 +100,12 @@ impl Workspace {
         self.build(&["--workspace", "--example", name], name)
     }
 
+    /// Builds an example of one crate for measuring.
+    pub(crate) fn build_release_example(&self, package: &str, name: &str) -> Result<PathBuf> {
+        let words = ["--package", package, "--example", name, "--release"];
+        self.build(&words, name)
+    }
+
     fn build(&self, words: &[&str], name: &str) -> Result<PathBuf> {
         let output = self
             .cargo()

@@ -74,8 +74,9 @@ impl Respondent for Person {
                 terminal: &self.terminal,
                 desk: &self.desk,
             };
-            let answer = match talk.begin() {
-                Err(end) => Err(end),
+            let answer = match terminal::forget_typed() {
+                Err(_) => Err(End::PutAway),
+                // What was typed before the question stood there is no answer to it.
                 Ok(()) => match &request {
                     Elicitation::Form { message, schema } => {
                         form::ask(&mut talk, message, schema).await
@@ -85,13 +86,13 @@ impl Respondent for Person {
                     }
                 },
             };
-            let answer = answer.unwrap_or_else(|end| end.answer());
+            let answer = answer.unwrap_or_else(End::answer);
             talk.say(match &answer {
                 ElicitationAnswer::Accept(_) => "answered",
                 ElicitationAnswer::Decline => "declined",
                 ElicitationAnswer::Cancel => "put away without an answer",
             });
-            open.close();
+            drop(open);
             answer
         })
     }
@@ -133,11 +134,6 @@ impl End {
 type Typed = Result<String, End>;
 
 impl Talk<'_> {
-    /// What was typed before the question stood there cannot be an answer to it.
-    fn begin(&self) -> Result<(), End> {
-        self.terminal.forget_typed().map_err(|_| End::PutAway)
-    }
-
     fn say(&self, text: &str) {
         self.terminal.say(text);
     }

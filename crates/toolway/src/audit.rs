@@ -251,20 +251,20 @@ impl Clerk {
     fn work(mut self, orders: &Receiver<Order>) {
         while let Ok(order) = orders.recv() {
             match order {
-                Order::Write(record) => self.write(Line::Call(record)),
+                Order::Write(record) => self.write(&Line::Call(record)),
                 // Whoever asked may have stopped waiting.
                 Order::Flush(done) => drop(done.send(())),
             }
         }
     }
 
-    fn write(&mut self, line: Line) {
+    fn write(&mut self, line: &Line) {
         let lost = self.lost.swap(0, Ordering::Relaxed) + self.file.take_lost();
         if lost > 0 {
             let time = timestamp(SystemTime::now());
             self.append(&Line::Lost { time, lost });
         }
-        self.append(&line);
+        self.append(line);
     }
 
     fn append(&mut self, line: &Line) {

@@ -204,7 +204,7 @@ fn end(record: &Record) -> String {
 fn took(milliseconds: u64) -> String {
     match milliseconds {
         ..1_000 => format!("{milliseconds}ms"),
-        ..60_000 => format!("{}.{}s", milliseconds / 1000, milliseconds % 1000 / 100),
+        1_000..60_000 => format!("{}.{}s", milliseconds / 1000, milliseconds % 1000 / 100),
         _ => format!("{}m{:02}s", milliseconds / 60_000, milliseconds / 1000 % 60),
     }
 }
@@ -212,7 +212,7 @@ fn took(milliseconds: u64) -> String {
 fn size(bytes: usize) -> String {
     match bytes {
         ..1_024 => format!("{bytes}B"),
-        ..1_048_576 => format!("{}K", bytes / 1_024),
+        1_024..1_048_576 => format!("{}K", bytes / 1_024),
         _ => format!("{}M", bytes / 1_048_576),
     }
 }

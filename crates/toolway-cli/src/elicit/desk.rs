@@ -38,11 +38,6 @@ impl Drop for Count<'_> {
     }
 }
 
-impl Open<'_> {
-    /// The question has been dealt with.
-    pub(super) fn close(self) {}
-}
-
 impl Desk {
     /// Nobody has it.
     pub(crate) fn new() -> Arc<Self> {
@@ -99,16 +94,19 @@ async fn wait_for_none(count: &watch::Sender<usize>) {
 mod tests {
     use super::*;
 
+    /// A view that stands until this is dropped.
+    struct Shown<'a>(&'a AtomicBool);
+
+    impl Drop for Shown<'_> {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+
     #[tokio::test]
     async fn a_question_waits_until_the_view_is_gone_and_the_view_comes_back() {
         let desk = Desk::new();
         let shown = AtomicBool::new(false);
-        struct Shown<'a>(&'a AtomicBool);
-        impl Drop for Shown<'_> {
-            fn drop(&mut self) {
-                self.0.store(false, Ordering::Relaxed);
-            }
-        }
         let view = desk.beside(|| async {
             shown.store(true, Ordering::Relaxed);
             let _shown = Shown(&shown);
@@ -119,7 +117,7 @@ mod tests {
             assert!(shown.load(Ordering::Relaxed));
             let open = desk.open().await;
             assert!(!shown.load(Ordering::Relaxed));
-            open.close();
+            drop(open);
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
             assert!(shown.load(Ordering::Relaxed));
@@ -138,7 +136,7 @@ mod tests {
         assert!(desk.interrupted());
         desk.put_away().await;
         assert!(!desk.interrupted(), "the second ends the program");
-        open.close();
+        drop(open);
         let _again = desk.open().await;
         assert!(!desk.interrupted());
     }

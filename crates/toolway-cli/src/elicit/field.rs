@@ -249,9 +249,10 @@ impl Field {
         {
             problems.push(format!("that is not {}", self.expected()));
         }
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(problems.join("; ")),
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems.join("; "))
         }
     }
 }

@@ -40,9 +40,10 @@ pub(super) async fn ask(
         return Err(End::Declined);
     }
     if fields.is_empty() {
-        return match talk.confirm("Agree?").await? {
-            true => Ok(ElicitationAnswer::Accept(Some(Answers::new()))),
-            false => Err(End::Declined),
+        return if talk.confirm("Agree?").await? {
+            Ok(ElicitationAnswer::Accept(Some(Answers::new())))
+        } else {
+            Err(End::Declined)
         };
     }
     talk.say("(`/decline` says no, `/cancel` or Ctrl-C puts the question away)");

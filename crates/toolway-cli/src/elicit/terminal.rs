@@ -38,11 +38,6 @@ impl Terminal {
         self.output.say(text);
     }
 
-    /// Drops what was typed and not read yet.
-    pub(super) fn forget_typed(&self) -> io::Result<()> {
-        Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
-    }
-
     /// Writes a prompt and waits for a line. May be dropped at any time.
     pub(super) async fn line(&self, prompt: &str, echo: bool) -> Line {
         let _hidden = (!echo).then(Hidden::start);
@@ -58,6 +53,11 @@ impl Terminal {
             Ok(None) | Err(_) => Line::End,
         }
     }
+}
+
+/// Drops what was typed and not read yet.
+pub(super) fn forget_typed() -> io::Result<()> {
+    Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 
 async fn read_line() -> io::Result<Option<String>> {

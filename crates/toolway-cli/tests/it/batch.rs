@@ -19,8 +19,8 @@ fn home() -> TempHome {
 }
 
 fn batch(home: &TempHome, lines: &[Value]) -> (Option<i32>, Vec<Value>, String) {
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let file = home.write(home.home().join("calls.jsonl"), &text);
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let file = home.write(home.home().join("calls.jsonl"), lines.join("\n"));
     let mut command = command(home, &["call", "--batch"]);
     let output = home.run(command.arg(file));
     let lines = output.stdout.lines();

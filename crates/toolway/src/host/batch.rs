@@ -29,6 +29,10 @@ impl Host {
     }
 
     /// As [`Host::call_all`], giving each outcome as soon as it and all before it are there.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "every call takes its conditions like this"
+    )]
     pub fn call_each(
         &self,
         requests: Vec<ToolRequest>,

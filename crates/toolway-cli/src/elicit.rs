@@ -69,6 +69,10 @@ impl Respondent for Person {
         Box::pin(async move {
             let _turn = self.turn.lock().await;
             let open = self.desk.open().await;
+            let mut asked = Asked {
+                terminal: &self.terminal,
+                over: false,
+            };
             let mut talk = Talk {
                 server,
                 terminal: &self.terminal,
@@ -87,6 +91,7 @@ impl Respondent for Person {
                 },
             };
             let answer = answer.unwrap_or_else(End::answer);
+            asked.over = true;
             talk.say(match &answer {
                 ElicitationAnswer::Accept(_) => "answered",
                 ElicitationAnswer::Decline => "declined",
@@ -104,6 +109,22 @@ impl Respondent for Person {
     ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
         // Never declared, so never asked.
         Box::pin(async { Err(RpcError::new(METHOD_NOT_FOUND, "method not found")) })
+    }
+}
+
+/// A question on the terminal. One that goes without an answer must not stand there as if it
+/// still waited for one.
+struct Asked<'a> {
+    terminal: &'a Terminal,
+    over: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.terminal
+                .say("\nthe question is gone: the server took it back, or the call is over");
+        }
     }
 }
 

@@ -278,3 +278,14 @@ fn without_a_terminal_the_error_says_how_to_answer() {
     hint: no model answers servers here: call it from a program that offers one
     ");
 }
+
+#[test]
+fn a_question_that_goes_with_its_call_says_so() {
+    let home = home();
+    let words = ["call", "chaos", "elicit", "--timeout", "2"];
+    let mut seat = Seat::take(&mut command(&home, &words));
+    seat.expect("> ");
+    seat.expect("the question is gone");
+    seat.expect("error: `elicit` of server `chaos` did not answer within 2s");
+    assert_eq!(seat.leave().code, Some(8));
+}

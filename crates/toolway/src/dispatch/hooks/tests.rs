@@ -408,8 +408,7 @@ async fn each_event_is_told_what_it_is_about() {
         let (hooks, told) = listening(&events);
         let scene = scene.library(hooks);
         let _ = scene.call("do.it", typed()).await;
-        let told = told.lock().unwrap().clone();
-        told
+        told.lock().unwrap().clone()
     };
     let call = json!({
         "cwd": "", "tool_input": {"n": 1, "text": "x"}, "server": "s", "tool": "do.it",

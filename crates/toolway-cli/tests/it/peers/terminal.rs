@@ -59,7 +59,7 @@ fn the_form_of_everything_is_filled_in_at_a_terminal() {
 }
 
 #[test]
-fn a_page_that_everything_wants_visited_first_is_shown_and_the_call_goes_on() {
+fn a_page_that_everything_wants_visited_first_is_shown_and_may_be_declined() {
     let home = home();
     let words = [
         "call",
@@ -70,7 +70,7 @@ fn a_page_that_everything_wants_visited_first_is_shown_and_the_call_goes_on() {
     ];
     let mut command = command(&home, &words);
     let mut seat = Seat::take(command.env("BROWSER", "true"));
-    // The server answers −32042 with a page of its own, and asks for ours when called again.
+    // The server answers −32042 with a page of its own.
     let first = seat.expect("[y/N] ");
     assert!(
         first.contains("page: https://modelcontextprotocol.io/"),

@@ -4,6 +4,7 @@
 //! in the table, and the exit code only says whether the measuring worked. How a figure is
 //! taken is in `paired.rs`; what the figures mean is in `bench/README.md`.
 
+mod calls;
 mod home;
 mod paired;
 mod report;
@@ -36,6 +37,8 @@ pub(crate) struct Options {
 enum Suite {
     /// Starting, and reading configuration
     Startup,
+    /// What the pipeline adds to a call
+    Calls,
     /// Finding tools, and a pool of two thousand
     Search,
 }
@@ -44,6 +47,7 @@ impl Suite {
     fn name(self) -> &'static str {
         match self {
             Suite::Startup => "startup",
+            Suite::Calls => "calls",
             Suite::Search => "search",
         }
     }
@@ -57,6 +61,7 @@ impl Suite {
         };
         match self {
             Suite::Startup => startup::measure(workspace, if quick { 60 } else { 400 }),
+            Suite::Calls => calls::measure(workspace, profile, if quick { 40 } else { 200 }),
             Suite::Search => search::measure(workspace, profile, if quick { 10 } else { 50 }),
         }
     }

@@ -100,9 +100,14 @@ impl Workspace {
         self.build(&["--workspace", "--example", name], name)
     }
 
-    /// Builds an example as it is measured.
-    pub(crate) fn build_measured(&self, name: &str, profile: Profile) -> Result<PathBuf> {
-        let mut words = vec!["--package", "toolway-testkit", "--example", name];
+    /// Builds an example of one crate as it is measured.
+    pub(crate) fn build_measured(
+        &self,
+        package: &str,
+        name: &str,
+        profile: Profile,
+    ) -> Result<PathBuf> {
+        let mut words = vec!["--package", package, "--example", name];
         if matches!(profile, Profile::Release) {
             words.push("--release");
         }

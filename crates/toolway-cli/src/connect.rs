@@ -7,9 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::signal::unix::SignalKind;
 use toolway::keeper::Keeper;
 use toolway::{
-    Audit, Host, HostOptions, Journal, Prompter, Protected, Protection, SettingsRules, Shield,
+    Audit, Host, HostOptions, Journal, Prompter, Protected, Protection, Respondent, SettingsRules,
+    Shield,
 };
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
@@ -28,6 +30,8 @@ pub(crate) enum Wanted {
     All,
     /// One; nobody else is started.
     Only(ServerName),
+    /// These; nobody else is started.
+    Some(Vec<ServerName>),
 }
 
 /// Starts a host on a plan, runs `work` on it, and stops it.
@@ -37,18 +41,29 @@ pub(crate) fn with_host<T>(
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    run_host(context, plan, wanted, None, work, || Err(stopped()))
+    run_host(context, plan, wanted, Person::default(), work, || {
+        Err(stopped())
+    })
 }
 
-/// As [`with_host`], with somebody who asks a person where that is called for.
+/// Who is asked where a person has to be.
+#[derive(Default)]
+pub(crate) struct Person {
+    /// Whether a call may run.
+    pub(crate) prompter: Option<Arc<dyn Prompter>>,
+    /// What servers want to know.
+    pub(crate) respondent: Option<Arc<dyn Respondent>>,
+}
+
+/// As [`with_host`], with a person to ask.
 pub(crate) fn with_person<T>(
     context: &Context,
     plan: Plan,
     wanted: Wanted,
-    prompter: Option<Arc<dyn Prompter>>,
+    person: Person,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    run_host(context, plan, wanted, prompter, work, || Err(stopped()))
+    run_host(context, plan, wanted, person, work, || Err(stopped()))
 }
 
 /// As [`with_host`], for work without an end of its own: `told` says what it means to be told.
@@ -59,7 +74,7 @@ pub(crate) fn with_host_until<T>(
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
     told: impl FnOnce() -> Result<T, Report>,
 ) -> Result<T, Report> {
-    run_host(context, plan, wanted, None, work, told)
+    run_host(context, plan, wanted, Person::default(), work, told)
 }
 
 fn stopped() -> Report {
@@ -70,27 +85,44 @@ fn run_host<T>(
     context: &Context,
     mut plan: Plan,
     wanted: Wanted,
-    prompter: Option<Arc<dyn Prompter>>,
+    person: Person,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
     told: impl FnOnce() -> Result<T, Report>,
 ) -> Result<T, Report> {
-    if let Wanted::Only(name) = wanted {
+    let only = match wanted {
+        Wanted::All => None,
+        Wanted::Only(name) => Some(vec![name]),
+        Wanted::Some(names) => Some(names),
+    };
+    if let Some(names) = only {
         // The others have no part in this run, so the live view does not speak of them either.
         // A server whose tool is a hook has.
         let hooks: Vec<&str> = plan.hooks.servers().collect();
         plan.servers
-            .retain(|server| server.name == name || hooks.contains(&server.name.as_str()));
+            .retain(|server| names.contains(&server.name) || hooks.contains(&server.name.as_str()));
     }
     let options = HostOptions {
-        prompter,
+        prompter: person.prompter,
+        respondent: person.respondent,
         ..host_options(context)
     };
     block_on(async {
         let mut signals = Signals::listen();
         let host = Host::start(plan, options);
-        let outcome = tokio::select! {
-            outcome = work(&host) => outcome,
-            () = signals.next() => told(),
+        let outcome = {
+            let mut work = std::pin::pin!(work(&host));
+            loop {
+                tokio::select! {
+                    outcome = &mut work => break outcome,
+                    signal = signals.next() => {
+                        let is_ctrl_c = signal == SignalKind::interrupt();
+                        if !(is_ctrl_c && context.desk.interrupted()) {
+                            break told();
+                        }
+                        signals.forget_last();
+                    }
+                }
+            }
         };
         end(host, &mut signals).await?;
         outcome
@@ -105,7 +137,7 @@ pub(crate) async fn end(host: Host, signals: &mut Signals) -> Result<(), Report>
         tokio::select! {
             () = &mut shutdown => return Ok(()),
             // The first one asks for what is under way.
-            () = signals.next() => if signals.heard() > 1 {
+            _ = signals.next() => if signals.heard() > 1 {
                 return Err(interrupted("every server that was started has been killed"));
             },
         }

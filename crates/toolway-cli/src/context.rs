@@ -3,10 +3,12 @@
 //! Owns the lookups that several commands share (a server by name, with a near miss suggested).
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
 use toolway_types::{Diagnosis, Origin, Severity};
 
+use crate::elicit::Desk;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::{Report, render_diagnosis};
@@ -19,6 +21,8 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) flags: Flags,
     pub(crate) output: Output,
+    /// Who has the terminal while a host runs.
+    pub(crate) desk: Arc<Desk>,
     plan: OnceCell<Plan>,
 }
 
@@ -31,6 +35,7 @@ impl Context {
             environment,
             flags,
             output,
+            desk: Desk::new(),
             plan: OnceCell::new(),
         }
     }

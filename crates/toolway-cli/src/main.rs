@@ -8,6 +8,7 @@ mod commands;
 mod connect;
 mod context;
 mod demo;
+mod elicit;
 mod exit;
 mod output;
 mod prompt;

@@ -12,7 +12,7 @@ use toolway_types::text::{clean, is_hidden};
 use unicode_width::UnicodeWidthStr as _;
 
 /// The two streams and what is known about them.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,

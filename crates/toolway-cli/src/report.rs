@@ -14,6 +14,7 @@ use toolway_types::name::as_word;
 use toolway_types::{
     CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity, ToolKey,
 };
+use toolway_wire::era::method;
 
 use crate::exit::Exit;
 
@@ -296,8 +297,14 @@ impl From<CallError> for Report {
             CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => {
                 Report::new(Exit::TimedOut, message).hint("run it again")
             }
-            CallError::InputRefused { .. } => Report::new(Exit::ToolError, message)
-                .hint("call it from a program that can put its questions to a person"),
+            CallError::InputRefused { input, .. } => {
+                let hint = if input.as_received().starts_with(method::SAMPLING_CREATE) {
+                    "no model answers servers here: call it from a program that offers one"
+                } else {
+                    "call it in a terminal, or answer with an `Elicitation` hook"
+                };
+                Report::new(Exit::ToolError, message).hint(hint)
+            }
             CallError::TooManyRounds { server, .. } => {
                 Report::new(Exit::ToolError, message).hint(format!(
                     "it may be broken: see `toolway get {}`",

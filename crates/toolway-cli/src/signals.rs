@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 /// The signals that end a program, listened to from the start: none is lost between two waits.
 pub(crate) struct Signals {
-    signals: Vec<Signal>,
+    signals: Vec<(SignalKind, Signal)>,
     heard: u32,
 }
 
@@ -28,7 +28,10 @@ impl Signals {
         ];
         // One that cannot be listened to ends the program as it always did.
         Self {
-            signals: kinds.into_iter().flat_map(signal).collect(),
+            signals: kinds
+                .into_iter()
+                .flat_map(|kind| signal(kind).map(|signal| (kind, signal)))
+                .collect(),
             heard: 0,
         }
     }
@@ -39,17 +42,25 @@ impl Signals {
     }
 
     /// Waits for the next one.
-    pub(crate) async fn next(&mut self) {
-        std::future::poll_fn(|context| {
-            let told = |signal: &mut Signal| signal.poll_recv(context).is_ready();
-            if self.signals.iter_mut().any(told) {
-                std::task::Poll::Ready(())
-            } else {
-                std::task::Poll::Pending
+    pub(crate) async fn next(&mut self) -> SignalKind {
+        let kind = std::future::poll_fn(|context| {
+            let mut told = self
+                .signals
+                .iter_mut()
+                .filter_map(|(kind, signal)| signal.poll_recv(context).is_ready().then_some(*kind));
+            match told.next() {
+                Some(kind) => std::task::Poll::Ready(kind),
+                None => std::task::Poll::Pending,
             }
         })
         .await;
         self.heard += 1;
+        kind
+    }
+
+    /// The last one was not meant for the program.
+    pub(crate) fn forget_last(&mut self) {
+        self.heard = self.heard.saturating_sub(1);
     }
 }
 

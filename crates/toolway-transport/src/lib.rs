@@ -3,6 +3,7 @@
 //! Owns starting processes and opening outbound sockets, and the caps on what comes back. Does
 //! not know what the bytes mean beyond what framing needs.
 
+pub mod browser;
 pub mod channel;
 pub mod client;
 pub mod error;

@@ -3,7 +3,7 @@
 //! Owns the channel over the pipes: reading, writing, and why it ended. The process itself is in
 //! [`process`], lines in [`frame`], what it logs in [`stderr`].
 
-mod descriptors;
+pub(crate) mod descriptors;
 mod frame;
 pub mod keeper;
 #[cfg(target_os = "linux")]

@@ -91,6 +91,10 @@ pub struct CallOptions {
     pub delivery: Delivery,
     /// The model session that asks: what it finds by `ToolSearch` is loaded there.
     pub pool: Option<ToolPool>,
+    /// How long [`Host::call_or_background`](crate::Host::call_or_background) waits before it
+    /// leaves the call to itself; for ever when absent. The time in which a person is being asked
+    /// something does not count. No other call looks at it.
+    pub background_after: Option<Duration>,
 }
 
 impl CallOptions {
@@ -104,6 +108,7 @@ impl CallOptions {
             caller: None,
             delivery: Delivery::Whole,
             pool: None,
+            background_after: None,
         }
     }
 }
@@ -119,6 +124,7 @@ impl fmt::Debug for CallOptions {
             .field("caller", &self.caller)
             .field("delivery", &self.delivery)
             .field("pool", &self.pool)
+            .field("background_after", &self.background_after)
             .finish()
     }
 }

@@ -178,6 +178,11 @@ impl Catalog {
         self.position(target).map(|index| self.at(index))
     }
 
+    /// Whether a tool is exposed under exactly this name.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     /// The tool in a place that [`Catalog::position`] gave.
     pub(crate) fn at(&self, index: usize) -> &CatalogTool {
         match index.checked_sub(self.tools.len()) {

@@ -2,8 +2,10 @@
 //!
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
-//! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change). What a
-//! host does with skills is `skills.rs`.
+//! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
+//! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
+//! `attention.rs` (one question to a person at a time). What a host does with skills is
+//! `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with
@@ -21,6 +23,11 @@ use toolway_transport::client::Client;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::{ConnectionState, ServerName, Untrusted};
 
+use self::attention::Attention;
+use self::background::Background;
+pub use self::background::{
+    BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, TooManyCalls,
+};
 pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
@@ -30,7 +37,7 @@ use crate::call::{
 };
 use crate::connection::{self, Context, EraMemory, InProcessServer, Interests};
 use crate::dispatch::Dispatch;
-use crate::dispatch::hooks::RunnerOwner;
+use crate::dispatch::hooks::{Runner, RunnerOwner};
 use crate::dispatch::permission::Approvals;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 use crate::journal::Journal;
@@ -42,29 +49,40 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor};
 use crate::tasks::{self, Task};
 
+mod attention;
+mod background;
+mod batch;
 mod following;
 mod offers;
 mod options;
 
 /// A running host.
 pub struct Host {
-    pictures: watch::Receiver<Arc<HostSnapshot>>,
-    requests: mpsc::Sender<Request>,
+    reach: Arc<Reach>,
+    background: Background,
     events: broadcast::Sender<HostEvent>,
     in_process: Vec<(ServerName, InProcessServer)>,
     only: Option<Vec<ServerName>>,
     replan: Option<Replan>,
     journal: Option<Journal>,
-    audit: Option<Audit>,
-    approvals: Arc<Approvals>,
-    prompter: Option<Arc<dyn Prompter>>,
     hooks: RunnerOwner,
-    output_dir: PathBuf,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
     keeper: Keeper,
     interests: Arc<Interests>,
     supervisor: Task<()>,
+}
+
+/// What a call needs of the host, so that one can outlive its caller.
+struct Reach {
+    pictures: watch::Receiver<Arc<HostSnapshot>>,
+    requests: mpsc::Sender<Request>,
+    audit: Option<Audit>,
+    approvals: Arc<Approvals>,
+    prompter: Option<Arc<dyn Prompter>>,
+    runner: Arc<Runner>,
+    output_dir: PathBuf,
+    attention: Attention,
 }
 
 impl Host {
@@ -91,12 +109,15 @@ impl Host {
             options.audit.clone(),
         );
         let interests = Arc::new(Interests::default());
+        let attention = Attention::default();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
                 &options.client_name,
                 &options.client_version,
             )),
-            respondent: options.respondent,
+            respondent: options
+                .respondent
+                .map(|respondent| attention.of_respondent(respondent)),
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
@@ -124,18 +145,25 @@ impl Host {
         supervisor.add_builtins(options.builtins);
         hooks.follow(handle.pictures.clone());
         Host {
-            pictures: handle.pictures,
-            requests: handle.requests,
+            reach: Arc::new(Reach {
+                pictures: handle.pictures,
+                requests: handle.requests,
+                audit: options.audit,
+                approvals,
+                prompter: options
+                    .prompter
+                    .map(|prompter| attention.of_prompter(prompter)),
+                runner: Arc::clone(hooks.runner()),
+                output_dir: options.output_dir,
+                attention,
+            }),
+            background: Background::default(),
             events,
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
             journal: options.journal,
-            audit: options.audit,
-            approvals,
-            prompter: options.prompter,
             hooks,
-            output_dir: options.output_dir,
             roots,
             stop,
             keeper,
@@ -146,12 +174,12 @@ impl Host {
 
     /// The picture of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.pictures.borrow())
+        self.reach.snapshot()
     }
 
     /// Every picture from now on; a slow reader sees the newest only.
     pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
-        self.pictures.clone()
+        self.reach.pictures.clone()
     }
 
     /// What happens from now on. A reader that is more than a thousand events behind loses the
@@ -168,12 +196,7 @@ impl Host {
 
     /// Waits until this server is not connecting any more. A server nobody knows is not.
     pub async fn ready(&self, server: &str) {
-        let pending = |picture: &Arc<HostSnapshot>| {
-            picture
-                .server(server)
-                .is_some_and(ServerSnapshot::is_pending)
-        };
-        let _ = self.watch().wait_for(|picture| !pending(picture)).await;
+        self.reach.ready(server).await;
     }
 
     /// Ends whatever there is of this server's connection and connects anew, as at the first
@@ -181,12 +204,14 @@ impl Host {
     /// stays `disabled`. Callers that ask at the same time share one connection.
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
-        self.ask(|done| Request::Reconnect {
-            server: server.to_owned(),
-            done,
-        })
-        .await
-        .unwrap_or_else(|| Err(unknown()))?;
+        let reach = &self.reach;
+        reach
+            .ask(|done| Request::Reconnect {
+                server: server.to_owned(),
+                done,
+            })
+            .await
+            .unwrap_or_else(|| Err(unknown()))?;
         self.ready(server).await;
         let picture = self.snapshot();
         let shown = picture.server(server).ok_or_else(unknown)?;
@@ -200,13 +225,15 @@ impl Host {
     pub async fn apply(&self, plan: Plan) -> Changes {
         let members = supervisor::roster(&plan, &self.in_process, self.only.as_deref());
         let settings = settings(plan);
-        self.ask(|done| Request::Apply {
-            members,
-            settings,
-            done,
-        })
-        .await
-        .unwrap_or_default()
+        let reach = &self.reach;
+        reach
+            .ask(|done| Request::Apply {
+                members,
+                settings,
+                done,
+            })
+            .await
+            .unwrap_or_default()
     }
 
     /// Makes a fresh plan and applies it.
@@ -226,6 +253,72 @@ impl Host {
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
     pub async fn call(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        self.reach.call(request, options).await
+    }
+
+    /// Waits for the server that a call names, if it is on its way.
+    pub(crate) async fn await_server(
+        &self,
+        target: &ToolTarget,
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
+        self.reach.await_server(target, options).await
+    }
+
+    /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
+    /// `ToolSearch` finds is loaded by itself.
+    pub fn load_tools(&self, pool: &ToolPool, names: &[&str]) -> Vec<Missing> {
+        let picture = self.snapshot();
+        let found = picture.catalog.select(names.iter().copied());
+        pool.load(found.tools.iter().map(|tool| tool.key.clone()));
+        found.missing
+    }
+
+    /// Replaces the roots. Servers of the legacy era that were told of roots when they connected
+    /// hear that they changed; modern ones are told with the next request that asks.
+    pub fn set_roots(&self, roots: Vec<Root>) {
+        self.roots.send_replace(Arc::from(roots));
+    }
+
+    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
+    pub async fn shutdown(self) {
+        self.background.end();
+        self.stop.cancel();
+        if let Err(failure) = self.supervisor.join().await {
+            tracing::warn!(%failure, "the supervisor did not end by itself");
+        }
+        drop(self.hooks);
+        // A server whose start was given up half-way has nobody else who waits for its end.
+        self.keeper.end().await;
+        if let Some(journal) = &self.journal {
+            journal.flush().await;
+        }
+        if let Some(audit) = &self.reach.audit {
+            audit.flush().await;
+        }
+    }
+}
+
+impl Reach {
+    fn snapshot(&self) -> Arc<HostSnapshot> {
+        Arc::clone(&self.pictures.borrow())
+    }
+
+    async fn ready(&self, server: &str) {
+        let pending = |picture: &Arc<HostSnapshot>| {
+            picture
+                .server(server)
+                .is_some_and(ServerSnapshot::is_pending)
+        };
+        let mut pictures = self.pictures.clone();
+        let _ = pictures.wait_for(|picture| !pending(picture)).await;
+    }
+
+    async fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
@@ -252,7 +345,7 @@ impl Host {
             catalog: Arc::clone(&picture.catalog),
             permissions: &settings.permissions,
             hooks: &settings.hooks,
-            runner: self.hooks.runner(),
+            runner: &self.runner,
             lines: &*picture,
             approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
@@ -264,17 +357,8 @@ impl Host {
         dispatch.noted(request, options, entry).await
     }
 
-    /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
-    /// `ToolSearch` finds is loaded by itself.
-    pub fn load_tools(&self, pool: &ToolPool, names: &[&str]) -> Vec<Missing> {
-        let picture = self.snapshot();
-        let found = picture.catalog.select(names.iter().copied());
-        pool.load(found.tools.iter().map(|tool| tool.key.clone()));
-        found.missing
-    }
-
     /// Waits for the server that a call names, if it is on its way.
-    pub(crate) async fn await_server(
+    async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
@@ -309,29 +393,6 @@ impl Host {
         let (done, answer) = oneshot::channel();
         self.requests.send(request(done)).await.ok()?;
         answer.await.ok()
-    }
-
-    /// Replaces the roots. Servers of the legacy era that were told of roots when they connected
-    /// hear that they changed; modern ones are told with the next request that asks.
-    pub fn set_roots(&self, roots: Vec<Root>) {
-        self.roots.send_replace(Arc::from(roots));
-    }
-
-    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
-    pub async fn shutdown(self) {
-        self.stop.cancel();
-        if let Err(failure) = self.supervisor.join().await {
-            tracing::warn!(%failure, "the supervisor did not end by itself");
-        }
-        drop(self.hooks);
-        // A server whose start was given up half-way has nobody else who waits for its end.
-        self.keeper.end().await;
-        if let Some(journal) = &self.journal {
-            journal.flush().await;
-        }
-        if let Some(audit) = &self.audit {
-            audit.flush().await;
-        }
     }
 }
 

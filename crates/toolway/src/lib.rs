@@ -69,8 +69,9 @@ pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{
-    CompletionReference, Host, HostOptions, PromptOutcome, ResourceOutcome, ResourceSubscription,
-    SubscribeError, Suggestions,
+    BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, CompletionReference, Host,
+    HostOptions, PromptOutcome, ResourceOutcome, ResourceSubscription, SubscribeError, Suggestions,
+    TooManyCalls,
 };
 pub use journal::{Journal, JournalWriter};
 pub use pins::Difference;

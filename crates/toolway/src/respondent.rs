@@ -20,6 +20,7 @@ use toolway_wire::RpcError;
 use url::Url;
 
 use crate::dispatch::hooks::Runner;
+use crate::dispatch::validate::{Checker, Size, Verdict};
 
 /// Answers what servers ask. The embedding program supplies it.
 ///
@@ -90,6 +91,20 @@ pub enum ElicitationAnswer {
     Decline,
     /// The question was put away without an answer.
     Cancel,
+}
+
+/// Checks one field of a form before it is sent, so that a person can be asked again: the words
+/// of each problem, none when it fits. A schema that cannot be used is left to the server.
+pub fn problems_of_field(schema: &Value, value: &Value) -> Vec<String> {
+    let Ok(schema) = serde_json::value::to_raw_value(schema) else {
+        return Vec::new();
+    };
+    // The size is that of an object which holds nothing else.
+    let alone = Map::from_iter([(String::new(), value.clone())]);
+    match Checker::compile(&schema).check(value, Size::of(&alone)) {
+        Verdict::Fits | Verdict::Unchecked(_) => Vec::new(),
+        Verdict::Violates(problems) => problems.into_iter().map(|it| it.message).collect(),
+    }
 }
 
 /// A place the embedding program works in.

@@ -65,7 +65,7 @@ impl HostSnapshot {
         match target {
             ToolTarget::Key(key) => self.server(key.server.as_str()).filter(may_come),
             ToolTarget::Exposed(name) => {
-                if self.catalog.tools.iter().any(|tool| tool.name == *name) {
+                if self.catalog.has_name(name) {
                     return None;
                 }
                 self.servers.iter().filter(may_come).find(|server| {

@@ -37,7 +37,7 @@ pub(super) fn measure(
     profile: Profile,
     repetitions: usize,
 ) -> Result<Report> {
-    let program = workspace.build_measured("toolway-bench", profile)?;
+    let program = workspace.build_measured("toolway-testkit", "toolway-bench", profile)?;
     println!("\nmeasuring: {repetitions} repetitions");
     let output = Command::new(program)
         .arg(repetitions.to_string())

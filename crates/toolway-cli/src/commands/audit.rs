@@ -134,7 +134,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
             tokio::select! {
                 _ = pauses.tick() => {}
                 // To be told to end is how following succeeds.
-                () = signals.next() => return Ok(Exit::Success),
+                _ = signals.next() => return Ok(Exit::Success),
                 () = &mut closed => return Ok(Exit::Success),
             }
             let mut printed = Ok(());

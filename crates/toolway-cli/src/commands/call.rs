@@ -1,10 +1,12 @@
 //! `toolway call`: one call of one tool.
 //!
 //! Owns reading what was typed: which tool (`call/target.rs`), which arguments
-//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`).
+//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`). Many calls at once are
+//! `call/batch.rs`.
 
 mod answer;
 mod arguments;
+mod batch;
 mod target;
 mod usage;
 
@@ -23,9 +25,11 @@ use toolway::{
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
+use toolway_wire::era::method;
+use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
 use crate::commands::add::require_known_scheme;
-use crate::connect::{self, Typed, Wanted};
+use crate::connect::{self, Person, Typed, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::prompt::TerminalPrompt;
@@ -47,10 +51,11 @@ use usage::Place;
   toolway call mcp__time__get_current_time --args '{\"timezone\": \"Europe/Berlin\"}'
   toolway call https://mcp.example.com/mcp search query='rust async'
   toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything
-  toolway call github list_issues repo=acme/site --select '.items[] | {number, title}'")]
+  toolway call github list_issues repo=acme/site --select '.items[] | {number, title}'
+  echo '{\"server\": \"time\", \"tool\": \"get_current_time\"}' | toolway call --batch -")]
 pub(crate) struct CallArgs {
     /// The server and the tool, then the arguments
-    #[arg(required = true, num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]
+    #[arg(required_unless_present = "batch", num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]
     words: Vec<String>,
 
     /// All arguments as one JSON object; `@file` reads a file, `-` reads stdin
@@ -85,6 +90,11 @@ pub(crate) struct CallArgs {
     #[arg(long, conflicts_with = "ask")]
     accept_change: bool,
 
+    /// Many calls, `{"server": …, "tool": …, "arguments": {…}}` on each line of a file, or of
+    /// stdin with `-`; prints a line of JSON for each, in the same order
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "args", "json", "command", "bounded", "select", "ask", "accept_change"])]
+    batch: Option<String>,
+
     /// A command to run as the server
     #[arg(last = true)]
     command: Vec<String>,
@@ -92,6 +102,9 @@ pub(crate) struct CallArgs {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
+    if let Some(file) = &args.batch {
+        return batch::run(context, file, args.timeout.map(Duration::from_secs));
+    }
     let typed = Typed::either(
         context,
         args.words.first().map(String::as_str),
@@ -144,13 +157,16 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
             .can_ask()
             .then(|| Arc::new(TerminalPrompt::new())),
     };
-    let prompter = wish
-        .prompt
-        .clone()
-        .map(|prompt| prompt as Arc<dyn Prompter>);
-    connect::with_person(context, plan, wanted, prompter, async |host| {
+    let person = Person {
+        prompter: wish
+            .prompt
+            .clone()
+            .map(|prompt| prompt as Arc<dyn Prompter>),
+        respondent: crate::elicit::person(context),
+    };
+    connect::with_person(context, plan, wanted, person, async |host| {
         let start = Instant::now();
-        let ready = connect::settle(context, host);
+        let ready = context.desk.beside(|| connect::settle(context, host));
         match timeout {
             None => ready.await,
             Some(limit) => tokio::time::timeout(limit, ready)
@@ -230,6 +246,10 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 CallError::Unavailable { state, .. } => {
                     wish.typed.and_then(|typed| typed.hint(state))
                 }
+                error if !context.output.can_ask() && wants_person(error) => Some(format!(
+                    "run `{}` in a terminal, or answer with an `Elicitation` hook",
+                    usage::line(&wish.place, name, &Value::Null)
+                )),
                 _ => None,
             };
             let report = Report::from(match (error, wish.timeout) {
@@ -267,6 +287,23 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     })
 }
 
+/// Whether the call failed because the server wanted to ask a person something.
+fn wants_person(error: &CallError) -> bool {
+    match error {
+        CallError::InputRefused { input, .. } => {
+            input.as_received().starts_with(method::ELICITATION_CREATE)
+        }
+        CallError::Protocol { code, data, .. } => match *code {
+            URL_ELICITATION_REQUIRED => true,
+            MISSING_CLIENT_CAPABILITY => data
+                .as_ref()
+                .is_some_and(|data| data.get().contains("elicitation")),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// Makes the call; where there is a terminal, one that takes long says what is waited for.
 async fn watched(
     context: &Context,
@@ -287,9 +324,9 @@ async fn watched(
         newest.send_replace(Some(progress));
     }));
     let asking = prompt.map(TerminalPrompt::asking);
-    let view = async {
-        let Some(mut asking) = asking else {
-            return show(context, &what, news).await;
+    let view = context.desk.beside(async || {
+        let Some(mut asking) = asking.clone() else {
+            return show(context, &what, news.clone()).await;
         };
         // A question has the screen to itself.
         loop {
@@ -300,7 +337,7 @@ async fn watched(
             }
             let _ = asking.wait_for(|asking| !*asking).await;
         }
-    };
+    });
     tokio::select! {
         outcome = host.call(request, options) => outcome,
         never = view => match never {},

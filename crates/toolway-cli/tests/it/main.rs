@@ -7,8 +7,10 @@
     reason = "a panic is how a test fails"
 )]
 
+mod asking;
 mod audit;
 mod bad_input;
+mod batch;
 mod call;
 mod completions;
 mod daily;
@@ -32,5 +34,6 @@ mod security;
 mod shield;
 mod storage;
 mod support;
+mod terminal;
 mod usage;
 mod watching;

@@ -8,6 +8,7 @@ mod listening;
 mod offers;
 mod remote;
 mod results;
+mod terminal;
 
 use std::process::Command;
 

@@ -80,7 +80,13 @@ pub(super) fn all() -> Vec<Value> {
             &storm,
             &["count"],
         ),
-        tool("elicit", "Asks a person for a word", &rounds, &[]),
+        tool(
+            "elicit",
+            "Asks a person for a word, or what it is told to ask",
+            &json!({ "rounds": { "type": "integer", "minimum": 0 },
+                "request": { "type": "object" } }),
+            &[],
+        ),
         tool("sample", "Asks a model for a word", &rounds, &[]),
         tool("roots", "Asks for the roots", &rounds, &[]),
         tool("task", "Answers with a task", &task, &[]),
@@ -137,17 +143,16 @@ pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>
                 }
                 Outcome::Result(text("calm again"))
             }
-            "elicit" => ask(
-                server,
-                asked,
-                "elicitation/create",
-                &json!({
+            "elicit" => {
+                let word = json!({
                     "mode": "form",
                     "message": "a word, please",
                     "requestedSchema": { "type": "object",
                         "properties": { "word": { "type": "string" } }, "required": ["word"] },
-                }),
-            ),
+                });
+                let request = arguments.get("request").unwrap_or(&word);
+                ask(server, asked, "elicitation/create", request)
+            }
             "sample" => ask(
                 server,
                 asked,

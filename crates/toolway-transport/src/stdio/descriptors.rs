@@ -13,7 +13,7 @@ const OPEN: &str = "/proc/self/fd";
 const OPEN: &str = "/dev/fd";
 
 /// Marks every open descriptor from 3 on as closed on exec.
-pub(super) fn seal() -> std::io::Result<()> {
+pub(crate) fn seal() -> std::io::Result<()> {
     let open = std::fs::read_dir(OPEN).map_err(|error| {
         // Without its own words this would read as if the program were missing.
         std::io::Error::other(format!("cannot list our open files in `{OPEN}`: {error}"))

@@ -7,6 +7,7 @@
 )]
 
 mod authority;
+mod browser;
 mod client;
 mod contract;
 mod faults;

@@ -82,7 +82,7 @@ impl Host {
     /// Saves the binary parts of what was read in the private directory. Gives the files, whose
     /// `block` is the place of the part, and one sentence for each that could not be saved.
     pub async fn save_resource(&self, read: &ResourceOutcome) -> (Vec<SavedFile>, Vec<String>) {
-        contents::save(&read.result.contents, &self.output_dir).await
+        contents::save(&read.result.contents, &self.reach.output_dir).await
     }
 
     /// Asks for values that an argument could have, given how it begins and what the other

@@ -9,6 +9,8 @@
 
 mod asking;
 mod audit;
+mod background;
+mod batch;
 mod between;
 mod builtin;
 mod certificates;

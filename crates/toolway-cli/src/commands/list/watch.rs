@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
         let outcome = tokio::select! {
             outcome = show(context, &host, findings, json) => outcome,
             () = files.follow(&host) => Ok(()),
-            () = signals.next() => Ok(()),
+            _ = signals.next() => Ok(()),
             () = stdout_closed() => Ok(()),
         };
         connect::end(host, &mut signals).await?;

@@ -1,0 +1,196 @@
+//! `toolway call --batch`: many calls in one run, a line of JSON each, in and out.
+//!
+//! Owns the two kinds of line. Everything is read and understood before anything is sent; what
+//! runs beside what is the library's to decide.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolway::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use toolway_config::Plan;
+use toolway_types::{ServerName, ToolKey};
+
+use super::{find_by_exposed, require_admitted};
+use crate::connect::{self, Wanted};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// The most that is read.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// The most calls of one batch.
+const MAX_CALLS: usize = 10_000;
+
+/// One call to make. Without a server, the tool is named as models see it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    server: Option<String>,
+    tool: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+/// What came of one call: the exit code it would have had alone, and a result or an error.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    tool: &'a str,
+    exit: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    details: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+/// Makes every call of a file, or of stdin, and prints what came of each in the same order. The
+/// exit code is that of the first call that failed.
+pub(super) fn run(context: &Context, file: &str, timeout: Option<Duration>) -> Outcome {
+    let lines = read(file)?;
+    let plan = context.plan().clone();
+    crate::context::require_flags_only(&plan)?;
+    // Each line with its request, or with why there is none.
+    let planned: Vec<Result<(ServerName, ToolRequest), Report>> = lines
+        .iter()
+        .map(|line| request(context, &plan, line))
+        .collect();
+    let mut servers: Vec<ServerName> = planned
+        .iter()
+        .filter_map(|planned| Some(planned.as_ref().ok()?.0.clone()))
+        .collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let person = connect::Person {
+        respondent: crate::elicit::person(context),
+        ..connect::Person::default()
+    };
+    connect::with_person(context, plan, Wanted::Some(servers), person, async |host| {
+        let ready = context.desk.beside(|| connect::settle(context, host));
+        ready.await;
+        crate::commands::list::say_warnings(context, &host.snapshot());
+        let options = CallOptions {
+            timeout,
+            caller: Some(connect::CALLER.into()),
+            ..CallOptions::new(Consent::Typed)
+        };
+        let requests = planned.iter().flatten();
+        let requests = requests.map(|(_, request)| request.clone()).collect();
+        let mut outcomes = std::pin::pin!(host.call_each(requests, options));
+        let mut first = Exit::Success;
+        for (line, planned) in lines.iter().zip(planned.iter()) {
+            let outcome = match planned {
+                Ok(_) => outcomes.next().await,
+                Err(_) => None,
+            };
+            let exit = match (planned, outcome) {
+                (Err(report), _) => print(context, line, Err(report))?,
+                (_, Some(Ok(outcome))) => print(context, line, Ok(&outcome))?,
+                (_, Some(Err(error))) => print(context, line, Err(&Report::from(error)))?,
+                // Never: there is an outcome for every request.
+                (Ok(_), None) => Exit::Unexpected,
+            };
+            if first == Exit::Success {
+                first = exit;
+            }
+        }
+        Ok(first)
+    })
+}
+
+fn print(
+    context: &Context,
+    line: &Line,
+    outcome: Result<&ToolOutcome, &Report>,
+) -> Result<Exit, Report> {
+    let (exit, result, report) = match outcome {
+        Ok(outcome) if outcome.is_error => (Exit::ToolError, Some(&*outcome.raw), None),
+        Ok(outcome) => (Exit::Success, Some(&*outcome.raw), None),
+        Err(report) => (report.exit, None, Some(report)),
+    };
+    let answer = Answer {
+        server: line.server.as_deref(),
+        tool: &line.tool,
+        exit: exit.code(),
+        result,
+        error: report.map(|report| report.message.clone()),
+        details: report.map_or_else(Vec::new, |report| report.details.clone()),
+        hint: report.and_then(|report| report.hint.clone()),
+    };
+    context.output.json_line(&answer)?;
+    Ok(exit)
+}
+
+fn request(
+    context: &Context,
+    plan: &Plan,
+    line: &Line,
+) -> Result<(ServerName, ToolRequest), Report> {
+    let (server, target) = match &line.server {
+        Some(name) => {
+            let server = require_admitted(context, plan, name)?;
+            let key = ToolKey::new(server.clone(), &line.tool);
+            (server, ToolTarget::Key(key))
+        }
+        None => (
+            find_by_exposed(context, plan, &line.tool)?,
+            ToolTarget::Exposed(line.tool.clone()),
+        ),
+    };
+    let arguments = line.arguments.clone();
+    Ok((server, ToolRequest { target, arguments }))
+}
+
+fn read(file: &str) -> Result<Vec<Line>, Report> {
+    let unreadable = |error: io::Error| {
+        Report::new(Exit::Usage, format!("cannot read `{file}`: {error}"))
+            .hint("name a file with a JSON object on each line, or `-` for stdin")
+    };
+    let mut text = String::new();
+    let read = match file {
+        "-" => io::stdin().take(MAX_BYTES + 1).read_to_string(&mut text),
+        path => {
+            File::open(path).and_then(|opened| opened.take(MAX_BYTES + 1).read_to_string(&mut text))
+        }
+    };
+    read.map_err(unreadable)?;
+    let too_much = |what: String| {
+        Report::new(Exit::Usage, format!("`{file}` holds more than {what}"))
+            .hint("make several batches of it; nothing was sent")
+    };
+    if text.len() as u64 > MAX_BYTES {
+        return Err(too_much(format!("{MAX_BYTES} bytes")));
+    }
+    let mut lines = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        if lines.len() == MAX_CALLS {
+            return Err(too_much(format!("{MAX_CALLS} calls")));
+        }
+        let line = serde_json::from_str(line).map_err(|error| {
+            let name = if file == "-" { "stdin" } else { file };
+            Report::new(
+                Exit::Usage,
+                format!("{name}:{}: this is no call: {error}", place + 1),
+            )
+            .hint(r#"each line is `{"server": "…", "tool": "…", "arguments": {…}}`; nothing was sent"#)
+        })?;
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        return Err(Report::new(Exit::Usage, format!("`{file}` holds no call"))
+            .hint("see how one is written with `toolway call --help`"));
+    }
+    Ok(lines)
+}

@@ -1,0 +1,208 @@
+//! What servers ask of the person in front of the terminal: the last who is asked, after hooks.
+//!
+//! Owns that one question is open at a time, that it names its server, and that it can always be
+//! declined or put away. Parts: `form.rs` and `field.rs` (forms), `page.rs` (pages to visit),
+//! `secret.rs` (what no form may ask for), `desk.rs` (who has the terminal), `terminal.rs`
+//! (lines). Whether a question reaches anybody is the library's to decide, and so is the last
+//! check of an answer.
+
+mod desk;
+mod field;
+mod form;
+mod page;
+mod secret;
+mod terminal;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio::sync::Mutex;
+use toolway::types::ServerName;
+use toolway::{Elicitation, ElicitationAnswer, Offers, Respondent, RpcError};
+use toolway_types::Untrusted;
+use toolway_types::text::cut;
+use toolway_wire::error::METHOD_NOT_FOUND;
+
+pub(crate) use self::desk::Desk;
+use self::page::Pages;
+use self::terminal::{Line, Terminal};
+use crate::context::Context;
+
+/// The most characters of a server's message.
+const MESSAGE: usize = 2048;
+
+/// The person at the terminal.
+pub(crate) struct Person {
+    desk: Arc<Desk>,
+    terminal: Terminal,
+    pages: Pages,
+    turn: Mutex<()>,
+}
+
+/// Who answers servers in this run: nobody where there is no terminal to ask on.
+pub(crate) fn person(context: &Context) -> Option<Arc<dyn Respondent>> {
+    context.output.can_ask().then(|| {
+        Arc::new(Person {
+            desk: Arc::clone(&context.desk),
+            terminal: Terminal::new(context.output),
+            pages: Pages::new(&context.environment),
+            turn: Mutex::new(()),
+        }) as Arc<dyn Respondent>
+    })
+}
+
+impl Respondent for Person {
+    fn offers(&self) -> Offers {
+        Offers {
+            form: true,
+            url: true,
+            sampling: None,
+        }
+    }
+
+    fn elicit<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: Elicitation,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let open = self.desk.open().await;
+            let mut asked = Asked {
+                terminal: &self.terminal,
+                over: false,
+            };
+            let mut talk = Talk {
+                server,
+                terminal: &self.terminal,
+                desk: &self.desk,
+            };
+            let answer = match terminal::forget_typed() {
+                Err(_) => Err(End::PutAway),
+                // What was typed before the question stood there is no answer to it.
+                Ok(()) => match &request {
+                    Elicitation::Form { message, schema } => {
+                        form::ask(&mut talk, message, schema).await
+                    }
+                    Elicitation::Url { message, url, .. } => {
+                        page::ask(&mut talk, message, url, &self.pages).await
+                    }
+                },
+            };
+            let answer = answer.unwrap_or_else(End::answer);
+            asked.over = true;
+            talk.say(match &answer {
+                ElicitationAnswer::Accept(_) => "answered",
+                ElicitationAnswer::Decline => "declined",
+                ElicitationAnswer::Cancel => "put away without an answer",
+            });
+            drop(open);
+            answer
+        })
+    }
+
+    fn sample<'a>(
+        &'a self,
+        _server: &'a ServerName,
+        _request: Box<RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
+        // Never declared, so never asked.
+        Box::pin(async { Err(RpcError::new(METHOD_NOT_FOUND, "method not found")) })
+    }
+}
+
+/// A question on the terminal. One that goes without an answer must not stand there as if it
+/// still waited for one.
+struct Asked<'a> {
+    terminal: &'a Terminal,
+    over: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.terminal
+                .say("\nthe question is gone: the server took it back, or the call is over");
+        }
+    }
+}
+
+/// One question and its answers.
+struct Talk<'a> {
+    server: &'a ServerName,
+    terminal: &'a Terminal,
+    desk: &'a Desk,
+}
+
+/// Why a question ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Declined,
+    PutAway,
+}
+
+impl End {
+    fn answer(self) -> ElicitationAnswer {
+        match self {
+            Self::Declined => ElicitationAnswer::Decline,
+            Self::PutAway => ElicitationAnswer::Cancel,
+        }
+    }
+}
+
+/// What a person typed, where it was an answer.
+type Typed = Result<String, End>;
+
+impl Talk<'_> {
+    fn say(&self, text: &str) {
+        self.terminal.say(text);
+    }
+
+    /// Shows who asks, and a server's words so that they cannot pass for ours.
+    fn introduce(&self, wants: &str, message: &Untrusted) {
+        self.say(&format!("server `{}` {wants}", self.server));
+        for line in cut(&message.to_string(), MESSAGE).lines() {
+            self.say(&format!("  | {line}"));
+        }
+    }
+
+    /// Puts a prompt and waits for a line.
+    async fn ask(&self, prompt: &str) -> Typed {
+        self.typed(self.terminal.line(prompt, true)).await
+    }
+
+    /// The same without showing what is typed.
+    async fn ask_hidden(&self, prompt: &str) -> Typed {
+        self.typed(self.terminal.line(prompt, false)).await
+    }
+
+    async fn typed(&self, line: impl Future<Output = Line>) -> Typed {
+        let line = tokio::select! {
+            line = line => line,
+            () = self.desk.put_away() => {
+                self.say("");
+                Line::End
+            }
+        };
+        match line {
+            Line::End => Err(End::PutAway),
+            Line::Typed(text) => match text.trim() {
+                "/decline" => Err(End::Declined),
+                "/cancel" => Err(End::PutAway),
+                // Who really means the word doubles its slash.
+                "//decline" | "//cancel" => Ok(text.trim()[1..].to_owned()),
+                _ => Ok(text),
+            },
+        }
+    }
+
+    /// A question whose answer is no unless it is a yes.
+    async fn confirm(&self, question: &str) -> Result<bool, End> {
+        let typed = self.ask(&format!("{question} [y/N] ")).await?;
+        Ok(matches!(
+            typed.trim().to_ascii_lowercase().as_str(),
+            "y" | "yes"
+        ))
+    }
+}

@@ -1,0 +1,119 @@
+//! A server's form, asked field by field.
+//!
+//! Owns the course of the conversation: who asks and why, a warning where a secret is asked for
+//! (SEC-36), every field until its answer fits, a look at all of it before it goes out. What a
+//! field takes is `field.rs`.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolway::ElicitationAnswer;
+use toolway_types::Untrusted;
+
+use super::field::{Field, fields};
+use super::{End, Talk, secret};
+
+/// A form with more fields than this is not for a terminal.
+const MAX_FIELDS: usize = 50;
+
+/// Stands for what is not shown again.
+const HIDDEN: &str = "(not shown)";
+
+type Answers = Map<String, Value>;
+
+/// Asks for every field and gives what may be sent.
+pub(super) async fn ask(
+    talk: &mut Talk<'_>,
+    message: &Untrusted,
+    schema: &RawValue,
+) -> Result<ElicitationAnswer, End> {
+    talk.introduce("asks:", message);
+    let schema: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+    let fields = fields(&schema);
+    if fields.len() > MAX_FIELDS {
+        talk.say(&format!(
+            "warning: it wants {} fields filled in, which is more than {MAX_FIELDS}",
+            fields.len()
+        ));
+        return Err(End::Declined);
+    }
+    if !may_ask(talk, message, &fields).await? {
+        return Err(End::Declined);
+    }
+    if fields.is_empty() {
+        return if talk.confirm("Agree?").await? {
+            Ok(ElicitationAnswer::Accept(Some(Answers::new())))
+        } else {
+            Err(End::Declined)
+        };
+    }
+    talk.say("(`/decline` says no, `/cancel` or Ctrl-C puts the question away)");
+    loop {
+        let answers = fill(talk, &fields).await?;
+        show(talk, &fields, &answers);
+        let question = format!("Send this to server `{}`? [Y/n/edit] ", talk.server);
+        match talk.ask(&question).await?.trim().to_lowercase().as_str() {
+            "" | "y" | "yes" => return Ok(ElicitationAnswer::Accept(Some(answers))),
+            "e" | "edit" => {}
+            _ => return Err(End::Declined),
+        }
+    }
+}
+
+/// Warns where a secret is asked for; without a yes the form is declined.
+async fn may_ask(talk: &mut Talk<'_>, message: &Untrusted, fields: &[Field]) -> Result<bool, End> {
+    let secrets: Vec<String> = fields
+        .iter()
+        .filter(|field| field.secret)
+        .map(|field| format!("`{}`", field.title))
+        .collect();
+    let what = match secrets.as_slice() {
+        [] if secret::names_one(&message.to_string()) => "it".to_owned(),
+        [] => return Ok(true),
+        names => names.join(", "),
+    };
+    talk.say(&format!(
+        "warning: {what} looks like a secret. Servers must not ask for secrets in this way: what \
+         you type is sent to server `{}` as it is",
+        talk.server
+    ));
+    talk.confirm("Answer all the same?").await
+}
+
+async fn fill(talk: &mut Talk<'_>, fields: &[Field]) -> Result<Answers, End> {
+    let mut answers = Answers::new();
+    for field in fields {
+        talk.say("");
+        talk.say(&field.question());
+        let prompt = format!("{}> ", field.offer());
+        loop {
+            let line = if field.secret {
+                talk.ask_hidden(&prompt).await?
+            } else {
+                talk.ask(&prompt).await?
+            };
+            match field.read_line(&line) {
+                Ok(Some(value)) => {
+                    answers.insert(field.name.clone(), value);
+                    break;
+                }
+                Ok(None) => break,
+                Err(problem) => {
+                    talk.say(&format!("{problem}; expected: {}", field.expected()));
+                }
+            }
+        }
+    }
+    Ok(answers)
+}
+
+fn show(talk: &Talk<'_>, fields: &[Field], answers: &Answers) {
+    talk.say("");
+    for field in fields {
+        let answer = match answers.get(&field.name) {
+            Some(_) if field.secret => HIDDEN.to_owned(),
+            Some(value) => field.show(value),
+            None => "left out".to_owned(),
+        };
+        talk.say(&format!("  {}: {answer}", field.title));
+    }
+}

@@ -1,0 +1,122 @@
+//! A page that a server wants a person to visit.
+//!
+//! Owns what the person sees before they decide, and that nothing is opened without their yes
+//! (SEC-36). The page itself is never fetched here, and what happens on it is between the person
+//! and that host.
+
+use std::collections::BTreeMap;
+
+use toolway::ElicitationAnswer;
+use toolway_config::Environment;
+use toolway_transport::browser::Browser;
+use toolway_types::text::spelled_out;
+use toolway_types::{Secret, Untrusted};
+use url::{Host, Url};
+
+use super::{End, Talk};
+
+/// What a browser needs to find the person's screen, session and profile.
+const VARIABLES: &[&str] = &[
+    "BROWSER",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DESKTOP_SESSION",
+    "DISPLAY",
+    "HOME",
+    "KDE_FULL_SESSION",
+    "KDE_SESSION_VERSION",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "WAYLAND_DISPLAY",
+    "WSL_DISTRO_NAME",
+    "WSL_INTEROP",
+    "XAUTHORITY",
+    "XDG_CONFIG_DIRS",
+    "XDG_CONFIG_HOME",
+    "XDG_CURRENT_DESKTOP",
+    "XDG_DATA_DIRS",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_TYPE",
+];
+
+/// How pages are opened.
+pub(super) struct Pages {
+    browser: Browser,
+}
+
+impl Pages {
+    pub(super) fn new(environment: &Environment) -> Self {
+        let variables: BTreeMap<String, Secret> = VARIABLES
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), Secret::new(environment.var(name)?))))
+            .collect();
+        Self {
+            browser: Browser::new(environment.var("BROWSER"), variables),
+        }
+    }
+}
+
+/// Shows where the page is, and opens it after a yes.
+pub(super) async fn ask(
+    talk: &mut Talk<'_>,
+    message: &Untrusted,
+    page: &Url,
+    pages: &Pages,
+) -> Result<ElicitationAnswer, End> {
+    talk.introduce("asks you to visit a page:", message);
+    talk.say(&format!("  host: {}", host(page)));
+    // Nothing of it is cut: the end decides as much as the beginning.
+    talk.say(&format!("  page: {}", spelled_out(page.as_str())));
+    talk.say("(what you enter there goes to that host; `/cancel` or Ctrl-C puts this away)");
+    if !talk.confirm("Open it in your browser?").await? {
+        return Err(End::Declined);
+    }
+    if let Err(error) = pages.browser.show(page).await {
+        talk.say(&format!("warning: {error}"));
+        talk.say("hint: open the page above yourself, or name a program in the variable `BROWSER`");
+    }
+    Ok(ElicitationAnswer::Accept(None))
+}
+
+/// The host as it is looked up, and what a browser may show in its place.
+fn host(page: &Url) -> String {
+    let name = page.host_str().unwrap_or_default();
+    let port = page
+        .port()
+        .map_or_else(String::new, |port| format!(":{port}"));
+    let pretty = match page.host() {
+        Some(Host::Domain(name)) => url::quirks::domain_to_unicode(name),
+        _ => String::new(),
+    };
+    if pretty.is_empty() || pretty == name {
+        format!("{name}{port}")
+    } else {
+        format!(
+            "{name}{port} (may be shown as `{}`: letters that look alike are not the same)",
+            spelled_out(&pretty)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sec_36_a_host_is_shown_in_the_letters_that_are_looked_up() {
+        let shown = |text: &str| host(&Url::parse(text).unwrap());
+        assert_eq!(shown("https://example.com/x"), "example.com");
+        assert_eq!(shown("http://127.0.0.1:9/x"), "127.0.0.1:9");
+        assert_eq!(
+            shown("https://\u{430}pple.com/"),
+            "xn--pple-43d.com (may be shown as `\u{430}pple.com`: letters that look alike are not \
+             the same)"
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! Lines from a terminal, without a thread that would take a line when nobody wants to know.
+//!
+//! Owns reading stdin, and hiding what is typed. Only terminals are read here.
+
+use std::io::{self, Write as _};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
+use rustix::termios::{tcflush, tcgetattr, tcsetattr};
+use tokio::sync::oneshot;
+use toolway_types::text::clean;
+
+use crate::output::Output;
+
+/// The longest line: a terminal itself gives no more at once.
+const MAX_LINE: usize = 64 * 1024;
+
+/// The two ends of the conversation.
+pub(super) struct Terminal {
+    output: Output,
+}
+
+/// What came of a prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Typed(String),
+    /// The person ended the input, or the terminal is gone.
+    End,
+}
+
+impl Terminal {
+    pub(super) fn new(output: Output) -> Self {
+        Self { output }
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        self.output.say(text);
+    }
+
+    /// Writes a prompt and waits for a line. May be dropped at any time.
+    pub(super) async fn line(&self, prompt: &str, echo: bool) -> Line {
+        let _hidden = (!echo).then(Hidden::start);
+        // A closed stderr is nobody's problem.
+        let _ = io::stderr().write_all(clean(prompt).as_bytes());
+        let read = read_line().await;
+        if !echo {
+            // Enter was not shown either.
+            self.output.say("");
+        }
+        match read {
+            Ok(Some(line)) => Line::Typed(line),
+            Ok(None) | Err(_) => Line::End,
+        }
+    }
+}
+
+/// Drops what was typed and not read yet.
+pub(super) fn forget_typed() -> io::Result<()> {
+    Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
+}
+
+async fn read_line() -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        readable().await?;
+        // The terminal may be shared: what was there may have been read by another.
+        if !poll_stdin(Some(&Timespec::default()))? {
+            continue;
+        }
+        match rustix::io::read(io::stdin(), &mut chunk) {
+            Ok(0) => return Ok(None),
+            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+            Err(Errno::INTR | Errno::AGAIN) => continue,
+            Err(errno) => return Err(errno.into()),
+        }
+        if bytes.last() == Some(&b'\n') || bytes.len() > MAX_LINE {
+            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+}
+
+/// Waits for something to read, on a thread that takes nothing: left alone it is harmless, and
+/// it ends with the next line or with the program.
+async fn readable() -> io::Result<()> {
+    let (tell, told) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            let ready = loop {
+                match poll_stdin(None) {
+                    Ok(false) => {}
+                    Ok(true) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            // Nobody may wait any more.
+            let _ = tell.send(ready);
+        })?;
+    told.await
+        .unwrap_or_else(|lost| Err(io::Error::other(lost)))
+}
+
+fn poll_stdin(limit: Option<&Timespec>) -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut watched, limit) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// What is typed is not shown until this is dropped.
+struct Hidden(Option<Termios>);
+
+impl Hidden {
+    fn start() -> Self {
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(mut hidden) = before.clone() {
+            hidden.local_modes.remove(LocalModes::ECHO);
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &hidden);
+        }
+        Self(before)
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A person at a terminal: `toolway` with stdin and stderr on a pty, read and typed to.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+
+/// The longest that is waited for a word.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program on a terminal.
+pub(crate) struct Seat {
+    child: Child,
+    keyboard: File,
+    screen: Arc<(Mutex<Screen>, Condvar)>,
+    seen: usize,
+}
+
+#[derive(Default)]
+struct Screen {
+    text: String,
+    ended: bool,
+}
+
+/// What is left when the program has ended.
+pub(crate) struct Left {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    /// Everything the terminal got.
+    pub(crate) shown: String,
+}
+
+impl Seat {
+    /// Starts a program with stdin and stderr on a terminal. What is typed is not echoed, so that
+    /// the screen holds only the program's own words.
+    pub(crate) fn take(command: &mut Command) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let open = || {
+            let options = &mut File::options();
+            let path = name.to_str().unwrap();
+            options.read(true).write(true).open(path).unwrap()
+        };
+        let theirs = open();
+        let mut modes = tcgetattr(&theirs).unwrap();
+        modes.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&theirs, OptionalActions::Now, &modes).unwrap();
+        let size = Winsize {
+            ws_row: 50,
+            ws_col: 200,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&theirs, size).unwrap();
+        let child = command
+            .env("NO_COLOR", "1")
+            .stdin(open())
+            .stdout(Stdio::piped())
+            .stderr(theirs)
+            .spawn()
+            .unwrap();
+        // The command keeps copies of the terminal: without them reading ends with the child.
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        let keyboard = File::from(ours);
+        let screen = Arc::new((Mutex::new(Screen::default()), Condvar::new()));
+        let (mut reader, shared) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            loop {
+                let count = reader.read(&mut chunk).unwrap_or(0);
+                let mut screen = shared.0.lock().unwrap();
+                screen.text += &String::from_utf8_lossy(&chunk[..count]);
+                screen.ended = count == 0;
+                shared.1.notify_all();
+                if count == 0 {
+                    return;
+                }
+            }
+        });
+        Self {
+            child,
+            keyboard,
+            screen,
+            seen: 0,
+        }
+    }
+
+    /// Waits until the terminal shows this, after what was waited for before; gives what came
+    /// up to its end.
+    pub(crate) fn expect(&mut self, words: &str) -> String {
+        let (screen, news) = &*self.screen;
+        let mut screen = screen.lock().unwrap();
+        let begun = Instant::now();
+        loop {
+            let new = &screen.text[self.seen..];
+            if let Some(place) = new.find(words) {
+                let end = place + words.len();
+                let met = new[..end].to_owned();
+                self.seen += end;
+                return met;
+            }
+            let left = PATIENCE.saturating_sub(begun.elapsed());
+            assert!(
+                !screen.ended && !left.is_zero(),
+                "no {words:?} in {:?}",
+                screen.text
+            );
+            screen = news.wait_timeout(screen, left).unwrap().0;
+        }
+    }
+
+    /// Types a line.
+    pub(crate) fn type_line(&mut self, line: &str) {
+        self.keyboard
+            .write_all(format!("{line}\n").as_bytes())
+            .unwrap();
+    }
+
+    /// What the terminal does at Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
+    }
+
+    /// Waits for the program's end.
+    pub(crate) fn leave(mut self) -> Left {
+        let mut stdout = String::new();
+        let mut pipe = self.child.stdout.take().unwrap();
+        pipe.read_to_string(&mut stdout).unwrap();
+        let code = self.child.wait().unwrap().code();
+        let (screen, news) = &*self.screen;
+        let screen = news
+            .wait_timeout_while(screen.lock().unwrap(), PATIENCE, |screen| !screen.ended)
+            .unwrap()
+            .0;
+        Left {
+            code,
+            stdout,
+            shown: screen.text.clone(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A person has one pair of eyes.
+//!
+//! Owns that permission is asked for one call at a time, whichever calls run beside each other,
+//! and knows whether a person is being asked anything at all. Who asks, and how, is the
+//! front-end's affair; how several servers' questions take turns as well.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
+use toolway_types::ServerName;
+use toolway_wire::RpcError;
+
+use crate::call::{Answer, Prompter, Question};
+use crate::respondent::{Elicitation, ElicitationAnswer, Offers, Respondent};
+
+/// How many questions to a person are open.
+#[derive(Clone)]
+pub(super) struct Attention(Arc<watch::Sender<usize>>);
+
+impl Default for Attention {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(0)))
+    }
+}
+
+impl Attention {
+    /// The same prompter, one question at a time.
+    pub(super) fn of_prompter(&self, prompter: Arc<dyn Prompter>) -> Arc<dyn Prompter> {
+        Arc::new(Prompting {
+            prompter,
+            turn: Mutex::new(()),
+            attention: self.clone(),
+        })
+    }
+
+    /// The same respondent; what a person is asked is counted.
+    pub(super) fn of_respondent(&self, respondent: Arc<dyn Respondent>) -> Arc<dyn Respondent> {
+        Arc::new(Responding {
+            respondent,
+            attention: self.clone(),
+        })
+    }
+
+    /// Waits for so much time in which nobody is being asked anything.
+    pub(super) async fn unasked(&self, time: Duration) {
+        let mut open = self.0.subscribe();
+        let mut left = time;
+        loop {
+            // Never an error: we hold the sender.
+            let _ = open.wait_for(|open| *open == 0).await;
+            let begun = Instant::now();
+            tokio::select! {
+                biased;
+                _ = open.wait_for(|open| *open > 0) => {
+                    left = left.saturating_sub(begun.elapsed());
+                }
+                () = tokio::time::sleep(left) => return,
+            }
+        }
+    }
+
+    fn open(&self) -> Open<'_> {
+        self.0.send_modify(|open| *open += 1);
+        Open(&self.0)
+    }
+}
+
+/// A question is open until this is dropped.
+struct Open<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open = open.saturating_sub(1));
+    }
+}
+
+struct Prompting {
+    prompter: Arc<dyn Prompter>,
+    turn: Mutex<()>,
+    attention: Attention,
+}
+
+impl Prompter for Prompting {
+    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let _open = self.attention.open();
+            let _turn = self.turn.lock().await;
+            self.prompter.ask(question).await
+        })
+    }
+}
+
+struct Responding {
+    respondent: Arc<dyn Respondent>,
+    attention: Attention,
+}
+
+impl Respondent for Responding {
+    fn offers(&self) -> Offers {
+        self.respondent.offers()
+    }
+
+    fn elicit<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: Elicitation,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
+        Box::pin(async move {
+            let _open = self.attention.open();
+            self.respondent.elicit(server, request).await
+        })
+    }
+
+    fn sample<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: Box<RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
+        self.respondent.sample(server, request)
+    }
+}

@@ -1,0 +1,328 @@
+//! Calls that nobody waits for: started, listed, cancelled and collected by their number.
+//!
+//! Owns the list of them and its bounds. A call runs here as anywhere else; the difference is
+//! whose task it is. What a caller did not collect is kept for a while, so that it can come back
+//! for it, and not for ever.
+//!
+//! Invariants: every call ends as collected, cancelled or forgotten, once; cancelling one, or
+//! dropping the host, drops its future, which tells the server.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::Host;
+use crate::call::{CallError, CallOptions, Progress, ToolOutcome, ToolRequest, ToolTarget};
+use crate::tasks::{self, Task};
+
+/// How many calls may run in the background at once.
+const MAX_RUNNING: usize = 100;
+/// How many that ended are kept for whoever may still collect them.
+const MAX_FINISHED: usize = 100;
+/// How long they are kept.
+const KEPT_FOR: Duration = Duration::from_mins(10);
+
+type Outcome = Result<ToolOutcome, CallError>;
+
+/// The number of a call in the background. No other call of the same host ever has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(u64);
+
+impl fmt::Display for CallId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.0)
+    }
+}
+
+impl CallId {
+    /// The number as it was displayed.
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// A call that was started in the background. Dropping it changes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallHandle {
+    /// Its number.
+    pub id: CallId,
+}
+
+/// How far a call in the background is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallStage {
+    /// It has not ended.
+    Running,
+    /// It has ended and can be collected.
+    Finished,
+}
+
+/// One call in the background, as it stands.
+#[derive(Debug, Clone)]
+pub struct BackgroundCall {
+    /// Its number.
+    pub id: CallId,
+    /// The tool that was asked for.
+    pub target: ToolTarget,
+    /// How far it is.
+    pub stage: CallStage,
+    /// How long it has run, or ran.
+    pub took: Duration,
+    /// The newest word of the server.
+    pub progress: Option<Progress>,
+}
+
+/// What came of a call that may go to the background.
+#[derive(Debug)]
+pub enum Called {
+    /// It ended in time.
+    Finished(Box<ToolOutcome>),
+    /// It goes on in the background.
+    Background(CallHandle),
+}
+
+/// Too many calls run in the background already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{MAX_RUNNING} calls run in the background already: collect or cancel one before another is \
+     started"
+)]
+pub struct TooManyCalls;
+
+/// Why nothing can be collected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CollectError {
+    /// Nobody knows it: it never was, was collected, or ended too long ago.
+    #[error("no call {0} is known: it was collected already, or ended too long ago")]
+    Unknown(CallId),
+    /// It was cancelled.
+    #[error("call {0} was cancelled")]
+    Cancelled(CallId),
+}
+
+/// All of one host's calls in the background.
+#[derive(Default)]
+pub(super) struct Background {
+    list: Mutex<List>,
+}
+
+#[derive(Default)]
+struct List {
+    last: u64,
+    calls: BTreeMap<CallId, Kept>,
+}
+
+struct Kept {
+    target: ToolTarget,
+    begun: Instant,
+    state: watch::Receiver<State>,
+    progress: watch::Receiver<Option<Progress>>,
+    _task: Task<()>,
+}
+
+/// Only the newest state counts; the outcome is taken out of it by whoever collects.
+#[derive(Default)]
+enum State {
+    #[default]
+    Running,
+    Finished {
+        at: Instant,
+        outcome: Arc<Mutex<Option<Outcome>>>,
+    },
+}
+
+impl Kept {
+    fn ended(&self) -> Option<Instant> {
+        match &*self.state.borrow() {
+            State::Running => None,
+            State::Finished { at, .. } => Some(*at),
+        }
+    }
+}
+
+impl List {
+    /// Forgets what ended too long ago, and the oldest of too many.
+    fn prune(&mut self) {
+        let now = Instant::now();
+        self.calls
+            .retain(|_, call| call.ended().is_none_or(|at| now - at < KEPT_FOR));
+        let mut ended: Vec<(Instant, CallId)> = self
+            .calls
+            .iter()
+            .filter_map(|(id, call)| Some((call.ended()?, *id)))
+            .collect();
+        ended.sort_unstable();
+        for (_, id) in ended.iter().rev().skip(MAX_FINISHED) {
+            self.calls.remove(id);
+        }
+    }
+}
+
+impl Background {
+    /// Nothing panics while it is held; were it so, the list would still be whole.
+    fn list(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels all.
+    pub(super) fn end(&self) {
+        let calls = std::mem::take(&mut self.list().calls);
+        drop(calls);
+    }
+}
+
+impl Host {
+    /// Starts a call that runs by itself until it ends, is cancelled, or the host goes.
+    pub fn start_call(
+        &self,
+        request: ToolRequest,
+        mut options: CallOptions,
+    ) -> Result<CallHandle, TooManyCalls> {
+        let mut list = self.background.list();
+        list.prune();
+        let running = list.calls.values().filter(|call| call.ended().is_none());
+        if running.count() >= MAX_RUNNING {
+            return Err(TooManyCalls);
+        }
+        list.last += 1;
+        let id = CallId(list.last);
+        let (newest, progress) = watch::channel(None);
+        let listener = options.progress.take();
+        options.progress = Some(Arc::new(move |report: Progress| {
+            if let Some(listener) = &listener {
+                listener(report.clone());
+            }
+            newest.send_replace(Some(report));
+        }));
+        let (finished, state) = watch::channel(State::Running);
+        let target = request.target.clone();
+        let reach = Arc::clone(&self.reach);
+        let task = tasks::spawn("background call", async move {
+            let outcome = reach.call(request, options).await;
+            finished.send_replace(State::Finished {
+                at: Instant::now(),
+                outcome: Arc::new(Mutex::new(Some(outcome))),
+            });
+        });
+        let kept = Kept {
+            target,
+            begun: Instant::now(),
+            state,
+            progress,
+            _task: task,
+        };
+        list.calls.insert(id, kept);
+        Ok(CallHandle { id })
+    }
+
+    /// Every call in the background that runs, or that ended and was not collected, in the order
+    /// they were started. Of those that ended the newest hundred are kept, for ten minutes.
+    pub fn calls(&self) -> Vec<BackgroundCall> {
+        let mut list = self.background.list();
+        list.prune();
+        let calls = list.calls.iter().map(|(id, call)| {
+            let ended = call.ended();
+            BackgroundCall {
+                id: *id,
+                target: call.target.clone(),
+                stage: match ended {
+                    None => CallStage::Running,
+                    Some(_) => CallStage::Finished,
+                },
+                took: ended.unwrap_or_else(Instant::now) - call.begun,
+                progress: call.progress.borrow().clone(),
+            }
+        });
+        calls.collect()
+    }
+
+    /// Cancels a call in the background and tells its server; what ended is forgotten. False when
+    /// nobody knows it.
+    pub fn cancel(&self, id: CallId) -> bool {
+        let call = self.background.list().calls.remove(&id);
+        call.is_some()
+    }
+
+    /// Waits for a call in the background and takes its outcome, which only one caller gets.
+    /// Dropping the future leaves the call as it is.
+    pub async fn collect(&self, id: CallId) -> Result<Outcome, CollectError> {
+        let state = {
+            let mut list = self.background.list();
+            list.prune();
+            list.calls.get(&id).map(|call| call.state.clone())
+        };
+        let mut state = state.ok_or(CollectError::Unknown(id))?;
+        let outcome = match state
+            .wait_for(|state| matches!(state, State::Finished { .. }))
+            .await
+        {
+            Err(_) => None,
+            Ok(state) => match &*state {
+                State::Running => None,
+                State::Finished { outcome, .. } => Some(Arc::clone(outcome)),
+            },
+        };
+        self.background.list().calls.remove(&id);
+        // Whoever ran it was dropped before it could say anything.
+        let outcome = outcome.ok_or(CollectError::Cancelled(id))?;
+        let taken = outcome
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        taken.ok_or(CollectError::Unknown(id))
+    }
+
+    /// Makes a call and waits for it as long as [`CallOptions::background_after`] says, not
+    /// counting the time in which a person is being asked something; then it goes on in the
+    /// background. Dropping the future before that cancels the call.
+    pub async fn call_or_background(
+        &self,
+        request: ToolRequest,
+        options: CallOptions,
+    ) -> Result<Called, CallError> {
+        let finished = |outcome: ToolOutcome| Called::Finished(Box::new(outcome));
+        let Some(after) = options.background_after else {
+            return self.call(request, options).await.map(finished);
+        };
+        let Ok(handle) = self.start_call(request.clone(), options.clone()) else {
+            // No room in the background: it is waited for like any other.
+            return self.call(request, options).await.map(finished);
+        };
+        let mut waiting = Waiting {
+            host: self,
+            id: Some(handle.id),
+        };
+        let collected = tokio::select! {
+            biased;
+            collected = self.collect(handle.id) => collected,
+            () = self.reach.attention.unasked(after) => {
+                waiting.id = None;
+                return Ok(Called::Background(handle));
+            }
+        };
+        waiting.id = None;
+        match collected {
+            Ok(outcome) => outcome.map(finished),
+            // Somebody else cancelled it, or took its outcome, by its number.
+            Err(_) => Ok(Called::Background(handle)),
+        }
+    }
+}
+
+/// A caller that still waits: when it goes, so does its call.
+struct Waiting<'a> {
+    host: &'a Host,
+    id: Option<CallId>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.host.cancel(id);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What a call allocates does not depend on how many tools there are.
+//!
+//! A program of its own, because it counts what it allocates. The pool is the only difference
+//! between the two runs; the call, the rules and the answer are the same.
+#![expect(clippy::expect_used, reason = "the parts tests share fail like tests")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use toolway::catalog::ServerOffer;
+use toolway::config::{Environment, Flags, Plan, plan};
+use toolway::dispatch::Dispatch;
+use toolway::dispatch::hooks::Runner;
+use toolway::dispatch::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
+use toolway::types::{ServerName, ToolKey};
+use toolway::{CallError, CallOptions, Catalog, Consent, ToolRequest, ToolTarget, view};
+
+struct Counting;
+
+thread_local! {
+    static USED: Cell<Usage> = const { Cell::new(Usage { times: 0, bytes: 0 }) };
+}
+
+/// What one thread has allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Usage {
+    times: usize,
+    bytes: usize,
+}
+
+fn count(bytes: usize) {
+    // A thread that is ending counts no more.
+    let _ = USED.try_with(|used| {
+        let Usage { times, bytes: all } = used.get();
+        used.set(Usage {
+            times: times + 1,
+            bytes: all + bytes,
+        });
+    });
+}
+
+#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+// SAFETY: everything is handed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size);
+        // SAFETY: the caller's promises are the same.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers at once.
+struct Answering;
+
+impl Line for Answering {
+    fn request<'a>(
+        &'a self,
+        _method: &'a str,
+        _params: Box<RawValue>,
+        _options: SendOptions<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+        let result = json!({ "content": [{ "type": "text", "text": "done" }] });
+        Box::pin(async move { Ok(to_raw_value(&result).expect("JSON")) })
+    }
+}
+
+impl Lines for Answering {
+    fn line(&self, _server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
+        Ok(Arc::new(Answering))
+    }
+}
+
+/// Ten servers that share these tools.
+fn pool(tools: usize) -> Arc<Catalog> {
+    let each = tools / 10;
+    let offers = (0..10).map(|server| {
+        let listed: Vec<Value> = (0..each)
+            .map(|number| {
+                json!({ "name": format!("tool_{number}"), "description": "does it",
+                    "inputSchema": { "type": "object", "required": ["path"],
+                        "properties": { "path": { "type": "string" } } } })
+            })
+            .collect();
+        let page = to_raw_value(&json!({ "tools": listed })).expect("JSON");
+        let mut offer = ServerOffer::new(name(&format!("server{server}")));
+        offer.tools = view::tools(&page).expect("a list").items;
+        offer
+    });
+    let catalog = Catalog::build(1, offers);
+    assert_eq!(catalog.tools.len(), tools);
+    catalog
+}
+
+fn name(text: &str) -> ServerName {
+    ServerName::new(text).expect("a name")
+}
+
+fn rules(home: &std::path::Path) -> Plan {
+    let settings = home.join(".config/toolway/settings.json");
+    std::fs::create_dir_all(settings.parent().expect("a folder")).expect("a folder");
+    let text = json!({ "permissions": {
+        "deny": ["mcp__server3__*"], "ask": ["mcp__mail__*"], "allow": ["mcp__server7__*"],
+    } });
+    std::fs::write(settings, text.to_string()).expect("settings");
+    let variables = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
+    let environment =
+        Environment::new(variables, home.to_owned()).with_system_dir(home.join("system"));
+    plan(&environment, &Flags::default())
+}
+
+/// What the second call allocates: the first one compiles the schema.
+async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage {
+    let output = std::env::temp_dir();
+    let runner = Runner::default();
+    let dispatch = Dispatch {
+        catalog: Arc::clone(catalog),
+        permissions: &plan.permissions,
+        hooks: &plan.hooks,
+        runner: &runner,
+        lines: &Answering,
+        prompter: None,
+        limits: GeneralLimits {
+            timeout: Duration::from_mins(1),
+            idle: None,
+        },
+        output_dir: &output,
+    };
+    let mut used = USED.get();
+    for _ in 0..2 {
+        let request = ToolRequest {
+            target: target.clone(),
+            arguments: Map::from_iter([("path".to_owned(), Value::from("x"))]),
+        };
+        let before = USED.get();
+        let outcome = dispatch
+            .call(request, CallOptions::new(Consent::Prompt))
+            .await;
+        outcome.expect("a rule allows it");
+        let after = USED.get();
+        used = Usage {
+            times: after.times - before.times,
+            bytes: after.bytes - before.bytes,
+        };
+    }
+    used
+}
+
+#[tokio::test]
+async fn a_call_allocates_the_same_among_ten_tools_and_two_thousand() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let plan = rules(home.path());
+    let (small, large) = (pool(10), pool(2000));
+    for target in [
+        ToolTarget::Exposed("mcp__server7__tool_0".to_owned()),
+        ToolTarget::Key(ToolKey::new(name("server7"), "tool_0")),
+    ] {
+        let few = cost(&small, &plan, &target).await;
+        let many = cost(&large, &plan, &target).await;
+        assert!(few.times > 0, "something is counted");
+        assert_eq!(few, many, "{target}");
+    }
+}

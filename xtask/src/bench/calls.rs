@@ -1,0 +1,118 @@
+//! What the pipeline adds to a call: validation, rules and reading the result, beside the bare
+//! call of the session over the same connection, in the same run.
+//!
+//! Owns the targets and the reading of the figures. They are taken by an example of the library
+//! (`crates/toolway/examples/calls.rs`), because this crate depends on none of the product.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::paired;
+use super::report::{Report, Row};
+use crate::workspace::{Profile, Workspace};
+
+/// How many calls make one time: a single one is too short to be timed.
+const CALLS: usize = 400;
+
+const FLOOR: &str = "session call";
+
+/// (what, its name in the figures, most it may cost in floors)
+const COMPARISONS: &[(&str, &str, f64)] = &[
+    ("pipeline call, no audit", "pipeline", 1.15),
+    ("pipeline call, audit on", "audited", 1.15),
+];
+
+pub(super) fn measure(
+    workspace: &Workspace,
+    profile: Profile,
+    repetitions: usize,
+) -> Result<Report> {
+    let binary = workspace.build_measured("toolway", "calls", profile)?;
+    println!("\nmeasuring: 3 candidates, {repetitions} repetitions of {CALLS} calls");
+    let output = Command::new(&binary)
+        .args([repetitions.to_string(), CALLS.to_string()])
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("the example `calls` cannot be run")?;
+    if !output.status.success() {
+        bail!("the example `calls` failed: {}", output.status);
+    }
+    let figures =
+        serde_json::from_slice(&output.stdout).context("the example `calls` printed no JSON")?;
+    report(&figures, repetitions)
+}
+
+fn report(figures: &Value, repetitions: usize) -> Result<Report> {
+    let floor = times(figures, "bare", repetitions)?;
+    let mut rows = Vec::new();
+    for &(name, key, target) in COMPARISONS {
+        let of = times(figures, key, repetitions)?;
+        rows.push(Row {
+            name: name.to_owned(),
+            floor: FLOOR.to_owned(),
+            time: paired::median(&of),
+            floor_time: paired::median(&floor),
+            ratio: paired::ratios(&of, &floor),
+            target,
+        });
+    }
+    Ok(Report {
+        title: format!("What the pipeline adds to a call (times of {CALLS} calls)"),
+        repetitions,
+        rows,
+        notes: String::new(),
+        facts: Value::Null,
+    })
+}
+
+/// The times of one candidate: each is that of all calls of a repetition, since one alone would
+/// not show in a table of milliseconds.
+fn times(figures: &Value, name: &str, repetitions: usize) -> Result<Vec<Duration>> {
+    let times = figures["nanoseconds"][name].as_array();
+    let times = times.with_context(|| format!("no times of `{name}` were printed"))?;
+    let times: Option<Vec<Duration>> = times
+        .iter()
+        .map(|time| Some(Duration::from_nanos(time.as_u64()?) * u32::try_from(CALLS).ok()?))
+        .collect();
+    let times = times.with_context(|| format!("the times of `{name}` are no numbers"))?;
+    if times.len() != repetitions {
+        bail!(
+            "`{name}` was timed {} times, not {repetitions}",
+            times.len()
+        );
+    }
+    Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_figures_become_rows_beside_the_bare_call() {
+        let figures = json!({ "nanoseconds": {
+            "bare": [10_000, 20_000], "pipeline": [11_000, 22_000], "audited": [12_000, 24_000],
+        } });
+        let report = report(&figures, 2).unwrap();
+        let ratios: Vec<f64> = report.rows.iter().map(|row| row.ratio.median).collect();
+        assert!((ratios[0] - 1.1).abs() < 1e-9 && (ratios[1] - 1.2).abs() < 1e-9);
+        assert_eq!(report.rows[0].floor_time, Duration::from_millis(8));
+    }
+
+    #[test]
+    fn missing_figures_stop_the_suite() {
+        for figures in [
+            json!({}),
+            json!({ "nanoseconds": { "bare": [1], "pipeline": [1], "audited": [1] } }),
+            json!({ "nanoseconds": { "bare": [1, "x"], "pipeline": [1, 2], "audited": [1, 2] } }),
+        ] {
+            assert!(report(&figures, 2).is_err(), "{figures}");
+        }
+    }
+}

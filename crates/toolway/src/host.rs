@@ -71,7 +71,7 @@ impl Host {
             keeper: options.keeper,
             ..OpenOptions::default()
         };
-        let limits = plan.limits.clone();
+        let limits = plan.limits;
         let settings = settings(plan);
         let mut hooks = RunnerOwner::new(
             options.hooks,

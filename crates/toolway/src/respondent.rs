@@ -133,6 +133,6 @@ impl fmt::Debug for Counterpart {
             .field("server", &self.server)
             .field("respondent", &self.respondent.is_some())
             .field("roots", &*self.roots.borrow())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

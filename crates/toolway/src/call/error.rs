@@ -235,9 +235,9 @@ pub enum RefusedBy {
         /// Where it stands.
         origin: Origin,
         /// What to call it: the program, the tool or the function.
-        title: String,
+        title: Box<str>,
         /// Why, in its own words, or what went wrong with it; clean, on one line.
-        reason: String,
+        reason: Box<str>,
     },
     /// The person who was asked.
     Person,

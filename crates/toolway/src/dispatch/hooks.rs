@@ -83,9 +83,9 @@ impl Verdict {
     /// As a refusal, for another reason than its own.
     pub(super) fn refusal_because(&self, reason: &str) -> RefusedBy {
         RefusedBy::Hook {
-            title: self.hook.title.clone(),
+            title: self.hook.title.as_str().into(),
             origin: self.hook.origin.clone(),
-            reason: reason.to_owned(),
+            reason: reason.into(),
         }
     }
 }

@@ -147,7 +147,8 @@ impl Question {
                     Elicitation::Form { schema, .. } => Some(schema.clone()),
                     Elicitation::Url { .. } => None,
                 };
-                let answer = elicit(request, asked, counterpart).await;
+                // Boxed: hooks take room that a request without a question need not have.
+                let answer = Box::pin(elicit(request, asked, counterpart)).await;
                 Ok(elicited(answer, schema.as_deref()))
             }
         }

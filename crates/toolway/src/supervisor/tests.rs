@@ -42,6 +42,7 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
     let context = Arc::new(Context {
         client: Arc::new(ClientIdentity::new("tests", "0")),
         respondent: None,
+        hooks: Arc::default(),
         roots: watch::channel(Arc::from([])).1,
         open: OpenOptions::default(),
         eras: EraMemory::none(),

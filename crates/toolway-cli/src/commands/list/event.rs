@@ -89,11 +89,13 @@ impl Printer<'_> {
     fn event(&mut self, host: &Host, event: HostEvent) -> Result<(), Report> {
         let picture = host.snapshot();
         match event {
-            // How much it offers is known in a moment, and told with that.
+            // How much it offers is known in a moment, and told with that. What a resource holds
+            // is no part of it.
             HostEvent::StateChanged {
                 to: ConnectionState::Connected(_),
                 ..
-            } => Ok(()),
+            }
+            | HostEvent::ResourceUpdated { .. } => Ok(()),
             HostEvent::StateChanged { server, to, .. } => {
                 // One that is gone is told of with the configuration that it went with.
                 let Some(shown) = picture.server(server.as_str()) else {
@@ -111,8 +113,6 @@ impl Printer<'_> {
                 }
                 _ => Ok(()),
             },
-            // What a resource holds is no part of what servers offer.
-            HostEvent::ResourceUpdated { .. } => Ok(()),
             HostEvent::Reloaded(changes) => {
                 self.reload(changes, &picture)?;
                 self.picture(&picture)

@@ -58,8 +58,8 @@ pub(super) fn refusal(result: Result<ToolOutcome, CallError>) -> RefusedBy {
 fn by_function(name: &str, reason: &str) -> RefusedBy {
     RefusedBy::Hook {
         origin: Origin::Program,
-        title: name.to_owned(),
-        reason: reason.to_owned(),
+        title: name.into(),
+        reason: reason.into(),
     }
 }
 
@@ -513,8 +513,8 @@ async fn a_tool_decides_as_a_program_would() {
         refusal(scene.call("do.it", typed()).await),
         RefusedBy::Hook {
             origin: settings(),
-            title: "s.guard".to_owned(),
-            reason: "not now".to_owned(),
+            title: "s.guard".into(),
+            reason: "not now".into(),
         }
     );
 }
@@ -524,7 +524,7 @@ async fn rel_30_a_tool_that_cannot_be_asked_refuses_the_call() {
     let reason = async |scene: Scene, tool: &str, input: Value| {
         let scene = scene.hooks(&tool_hook(tool, &input));
         match refusal(scene.call("do.it", typed()).await) {
-            RefusedBy::Hook { reason, .. } => reason,
+            RefusedBy::Hook { reason, .. } => reason.into_string(),
             other => panic!("{other:?}"),
         }
     };

@@ -27,7 +27,7 @@ async fn reason(scene: &Scene) -> String {
         RefusedBy::Hook { reason, origin, .. } => {
             assert_eq!(origin, settings());
             assert_eq!(scene.sent(), [], "a refused call was sent");
-            reason
+            reason.into_string()
         }
         other => panic!("{other:?}"),
     }

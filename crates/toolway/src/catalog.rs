@@ -10,11 +10,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolway_types::{ServerName, ToolKey};
+use toolway_config::Curation;
+use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
 
+pub mod instructions;
 mod names;
 pub mod prompts;
 pub mod resources;
@@ -24,9 +26,10 @@ pub mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use instructions::{Instructions, InstructionsDelta, Section};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
-pub use tools::{CatalogTool, Hints};
+pub use tools::{CatalogTool, Hints, LeftOutTool};
 
 /// What one connected server offers, as its lists were read.
 #[derive(Debug, Clone)]
@@ -44,6 +47,12 @@ pub struct ServerOffer {
     /// The only tools that enter the catalogue, where not all do; the others are the host's own
     /// to call.
     pub listed: Option<&'static [&'static str]>,
+    /// What its entry changes about its tools.
+    pub curation: Arc<Curation>,
+    /// What it says to models about itself, as received.
+    pub instructions: Option<String>,
+    /// Whether its tools are shown by their own names, without `mcp__<server>__`.
+    pub bare_names: bool,
 }
 
 /// What an editor's server offers to models; the rest (open a file, show a difference) is for
@@ -60,6 +69,9 @@ impl ServerOffer {
             resource_templates: Vec::new(),
             prompts: Vec::new(),
             listed: None,
+            curation: Arc::default(),
+            instructions: None,
+            bare_names: false,
         }
     }
 }
@@ -74,6 +86,10 @@ pub struct Catalog {
     /// Tools that no list shows and no name finds: whoever calls one knows its server and its own
     /// name. Apart from the others, so that nobody shows them by forgetting to look.
     host_only: Vec<CatalogTool>,
+    /// Tools that their server's entry keeps out: listed for people who wonder, never callable.
+    pub left_out: Vec<LeftOutTool>,
+    /// What the servers say to models about themselves.
+    pub instructions: Instructions,
     /// Every resource, by server and then by URI.
     pub resources: Vec<CatalogResource>,
     /// Every resource template, by server and then by template.
@@ -108,15 +124,37 @@ impl CatalogWarning {
 impl Catalog {
     /// Builds the catalogue of what these servers offer. The order of the offers is of no matter.
     pub fn build(revision: u64, offers: impl IntoIterator<Item = ServerOffer>) -> Arc<Catalog> {
+        Self::assemble(revision, &Instructions::default(), offers)
+    }
+
+    /// Builds the catalogue that comes after another one, and remembers what changed.
+    pub fn after(
+        previous: &Catalog,
+        offers: impl IntoIterator<Item = ServerOffer>,
+    ) -> Arc<Catalog> {
+        Self::assemble(previous.revision + 1, &previous.instructions, offers)
+    }
+
+    fn assemble(
+        revision: u64,
+        before: &Instructions,
+        offers: impl IntoIterator<Item = ServerOffer>,
+    ) -> Arc<Catalog> {
         let mut catalog = Catalog {
             revision,
             ..Catalog::default()
         };
         let mut offers: Vec<ServerOffer> = offers.into_iter().collect();
         offers.sort_by(|one, other| one.server.cmp(&other.server));
+        catalog.instructions = before.next(revision, &offers);
         for offer in offers {
             let warnings = &mut catalog.warnings;
-            let admitted = tools::admit(&offer.server, offer.tools, warnings);
+            let naming = tools::Naming {
+                server: &offer.server,
+                curation: &offer.curation,
+                bare: offer.bare_names,
+            };
+            let admitted = naming.admit(offer.tools, &mut catalog.left_out, warnings);
             let (listed, host_only): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|tool| {
                 let name = tool.key.tool.as_str();
                 offer.listed.is_none_or(|listed| listed.contains(&name))
@@ -135,6 +173,7 @@ impl Catalog {
                 .prompts
                 .extend(prompts::admit(&offer.server, offer.prompts, warnings));
         }
+        names::prefix_collisions(&mut catalog.tools, &mut catalog.warnings);
         names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
         names::hide_collisions(&mut catalog.prompts, &mut catalog.warnings);
         for (index, tool) in catalog.tools.iter().enumerate() {
@@ -186,9 +225,16 @@ impl Catalog {
             .collect();
         match names::closest(&self.tools, &matching, target) {
             Some(index) => Ok(index),
-            None if matching.is_empty() => Err(CallError::Unknown {
-                target: target.clone(),
-                suggestion: names::suggest(&self.tools, target),
+            None if matching.is_empty() => Err(match self.kept_out(target) {
+                Some(tool) => CallError::LeftOut {
+                    server: tool.key.server.clone(),
+                    tool: Untrusted::new(tool.key.tool.as_str()),
+                    reason: tool.reason.clone(),
+                },
+                None => CallError::Unknown {
+                    target: target.clone(),
+                    suggestion: names::suggest(&self.tools, target),
+                },
             }),
             None => Err(CallError::Ambiguous {
                 target: target.clone(),
@@ -198,6 +244,17 @@ impl Catalog {
                     .collect(),
             }),
         }
+    }
+
+    /// The tool that was meant, if its server's entry keeps it out.
+    fn kept_out(&self, target: &ToolTarget) -> Option<&LeftOutTool> {
+        let spelled = target.spelled();
+        self.left_out.iter().find(|tool| match target {
+            ToolTarget::Key(key) => tool.key == *key,
+            ToolTarget::Exposed(name) => {
+                tool.key.exposed() == *name || tool.key.spelled() == spelled
+            }
+        })
     }
 
     /// The tools of one server.

@@ -311,16 +311,15 @@ impl Supervisor {
 
     /// Makes the picture of this moment.
     fn publish(&mut self, changed: &[ServerName]) {
-        let revision = self.published.borrow().catalog.revision + 1;
+        let previous = Arc::clone(&self.published.borrow().catalog);
         let standing = || {
             self.members
                 .iter()
                 .filter(|(_, member)| member.standing.is_some())
         };
-        let catalog = Catalog::build(
-            revision,
-            standing().map(|(name, member)| member.offer(name)),
-        );
+        let offers = standing().map(|(name, member)| member.offer(name));
+        let catalog = Catalog::after(&previous, offers);
+        let revision = catalog.revision;
         let lines = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
             .collect();

@@ -11,6 +11,7 @@ mod audit;
 mod bad_input;
 mod call;
 mod completions;
+mod curation;
 mod daily;
 mod demo;
 mod hooks;

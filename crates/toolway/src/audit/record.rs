@@ -226,6 +226,9 @@ impl Record {
                 rule: rule.clone(),
                 origin: origin.to_string(),
             },
+            Grant::Hook { origin, .. } => By::Hook {
+                origin: origin.to_string(),
+            },
             Grant::Mode => By::Mode,
             Grant::Typed => By::Typed,
             Grant::Person => By::Person,
@@ -255,7 +258,9 @@ impl Record {
             self.server = Some(server.as_str().to_owned());
         }
         self.outcome = match error {
-            CallError::Unknown { .. } | CallError::Ambiguous { .. } => End::Unknown,
+            CallError::Unknown { .. } | CallError::Ambiguous { .. } | CallError::LeftOut { .. } => {
+                End::Unknown
+            }
             CallError::Invalid { .. } => End::Invalid,
             CallError::Refused { by, .. } => {
                 self.decision = Some(Decision::Refused);
@@ -288,7 +293,7 @@ fn refuser(by: &RefusedBy) -> By {
         RefusedBy::Unreadable { origin } => By::Unreadable {
             origin: origin.to_string(),
         },
-        RefusedBy::Hook { origin } => By::Hook {
+        RefusedBy::Hook { origin, .. } => By::Hook {
             origin: origin.to_string(),
         },
         RefusedBy::Person => By::Person,

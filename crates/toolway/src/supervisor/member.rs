@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_config::{Curation, Plan, PlannedServer, Verdict};
 use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
@@ -39,6 +39,10 @@ pub(crate) struct Member {
     pub(super) failed_at: Option<Instant>,
     /// Why the attempt before this one failed.
     pub(super) trouble: Option<String>,
+    /// What its entry changes about its tools.
+    pub(super) curation: Arc<Curation>,
+    /// Whether a server inside this program shows its tools by their own names.
+    pub(super) no_prefix: bool,
 }
 
 /// Who is in: the plan's servers that nobody shadows, and the objects of the embedding program.
@@ -69,6 +73,7 @@ pub(crate) fn roster(
         }
     }
     for (name, member) in &mut members {
+        member.no_prefix = plan.no_prefix;
         if member.source.is_some() && only.is_some_and(|only| !only.contains(name)) {
             member.source = None;
             let reason = "not selected for this run".to_owned();
@@ -91,6 +96,8 @@ impl Member {
             stood: false,
             failed_at: None,
             trouble: None,
+            curation: Arc::default(),
+            no_prefix: false,
         }
     }
 
@@ -117,7 +124,10 @@ impl Member {
             counts: None,
             warnings: Vec::new(),
         };
-        Self::new(shown, source)
+        Self {
+            curation: Arc::clone(&planned.curation),
+            ..Self::new(shown, source)
+        }
     }
 
     fn object(name: &ServerName, object: &InProcessServer, blocked: Option<String>) -> Self {
@@ -185,6 +195,12 @@ impl Member {
             Some(TransportKind::SseIde | TransportKind::WsIde)
         ) {
             offer.listed = Some(&EDITOR_TOOLS);
+        }
+        offer.curation = Arc::clone(&self.curation);
+        offer.bare_names = self.no_prefix && self.shown.transport == Some(TransportKind::Sdk);
+        if let ConnectionState::Connected(facts) = &self.shown.state {
+            let said = facts.instructions.as_ref();
+            offer.instructions = said.map(|said| said.as_received().to_owned());
         }
         offer
     }

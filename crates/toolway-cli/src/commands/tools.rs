@@ -4,10 +4,11 @@
 
 use std::io;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use toolway::catalog::{LeftOutTool, Section};
+use toolway::export::{Target, export};
 use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
@@ -24,6 +25,7 @@ use crate::report::{Outcome, Report};
   toolway tools
   toolway tools github --json
   toolway tools github --all
+  toolway tools --format anthropic
   toolway tools https://mcp.example.com/mcp
   toolway tools -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct ToolsArgs {
@@ -42,6 +44,10 @@ pub(crate) struct ToolsArgs {
     #[arg(long, conflicts_with = "all")]
     instructions: bool,
 
+    /// Print the tools as a provider of models takes them under `tools` in a request
+    #[arg(long, value_enum, conflicts_with_all = ["json", "all", "instructions", "no_connect"])]
+    format: Option<Format>,
+
     /// Show which servers would be asked: start nothing, connect to nothing
     #[arg(long)]
     no_connect: bool,
@@ -49,6 +55,30 @@ pub(crate) struct ToolsArgs {
     /// A command to run as the server
     #[arg(last = true)]
     command: Vec<String>,
+}
+
+/// Whose shape `--format` prints.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// The Anthropic Messages API
+    Anthropic,
+    /// OpenAI's Chat Completions
+    Openai,
+    /// OpenAI's Responses
+    OpenaiResponses,
+    /// Gemini's function declarations
+    Gemini,
+}
+
+impl From<Format> for Target {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Anthropic => Target::Anthropic,
+            Format::Openai => Target::OpenAi,
+            Format::OpenaiResponses => Target::OpenAiResponses,
+            Format::Gemini => Target::Gemini,
+        }
+    }
 }
 
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
@@ -135,7 +165,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         let nothing = snapshot.catalog.tools.is_empty()
             && !args.instructions
             && !(args.all && !snapshot.catalog.left_out.is_empty());
-        if nothing && !args.json {
+        if nothing && !args.json && args.format.is_none() {
             say_none(context, &snapshot);
             return Ok(Exit::Success);
         }
@@ -162,6 +192,9 @@ fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
     if args.instructions {
         return show_instructions(context, args, catalog);
     }
+    if let Some(format) = args.format {
+        return show_export(context, format.into(), catalog);
+    }
     if args.json {
         let tools = catalog.tools.iter().map(row).collect();
         let left_out = args
@@ -175,6 +208,20 @@ fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
     } else {
         table(context, catalog)?;
     }
+    Ok(Exit::Success)
+}
+
+fn show_export(context: &Context, target: Target, catalog: &Catalog) -> Outcome {
+    let export = export(target, &catalog.tools);
+    for note in &export.notes {
+        context.output.say(&format!(
+            "warning: `{}` of `{}` is left out: {} does not take such a name",
+            note.argument,
+            note.tool,
+            target.as_str()
+        ));
+    }
+    context.output.json(&export.tools)?;
     Ok(Exit::Success)
 }
 

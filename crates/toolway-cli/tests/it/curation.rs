@@ -120,3 +120,42 @@ fn instructions_are_shown_by_server_and_can_be_dropped() {
     no instructions
     ");
 }
+
+#[test]
+fn the_pool_is_printed_as_each_provider_takes_it() {
+    let home = home_with_entry(&json!({ "includeTools": ["echo"], "alias": {"echo": "say"} }));
+    let printed = |format: &str| {
+        let output = toolway(&home, &["tools", "--format", format]).expect_code(0);
+        assert_eq!(output.stderr, "", "{format}");
+        output.json()
+    };
+    let tools = toolway(&home, &["tools", "--json"]).expect_code(0).json();
+    let (description, schema) = (
+        tools["tools"][0]["description"].clone(),
+        tools["tools"][0]["inputSchema"].clone(),
+    );
+    let name = "mcp__chaos__say";
+    assert_eq!(
+        printed("anthropic"),
+        json!([{ "name": name, "description": description, "input_schema": schema }])
+    );
+    assert_eq!(
+        printed("openai"),
+        json!([{ "type": "function", "function":
+            { "name": name, "description": description, "parameters": schema } }])
+    );
+    assert_eq!(
+        printed("openai-responses"),
+        json!([{ "type": "function", "name": name, "description": description,
+            "parameters": schema, "strict": false }])
+    );
+    let gemini = printed("gemini");
+    let declared = &gemini[0]["functionDeclarations"][0];
+    assert_eq!(declared["name"], name);
+    assert_eq!(declared["parameters"]["type"], "OBJECT");
+    assert_eq!(declared["parameters"]["required"], json!(["text"]));
+    assert_eq!(
+        declared["parameters"]["properties"]["text"]["type"],
+        "STRING"
+    );
+}

@@ -171,7 +171,12 @@ fn includes(pattern: &str, tool: &str) -> bool {
 
 /// A pattern that keeps a tool out also catches it in disguise.
 fn excludes(pattern: &str, tool: &str) -> bool {
-    pattern::matches(pattern, tool) || pattern::matches(pattern, &text::clean_line(tool))
+    pattern::matches(pattern, tool)
+        || (tool.contains(is_hidden) && {
+            // As a terminal shows it, and as it reads with nothing hidden in it.
+            let bare: String = tool.chars().filter(|c| !is_hidden(*c)).collect();
+            pattern::matches(pattern, &text::clean_line(tool)) || pattern::matches(pattern, &bare)
+        })
 }
 
 struct Entry<'a> {

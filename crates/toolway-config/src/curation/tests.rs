@@ -61,7 +61,12 @@ fn an_empty_inclusion_offers_nothing() {
 fn sec_35_a_disguised_name_is_still_excluded_and_no_star_includes_it() {
     let curation =
         curation(r#"{"command": "x", "includeTools": ["*"], "excludeTools": ["delete"]}"#);
-    for disguised in ["del\u{200b}ete", "delete\u{feff}", "\u{1b}[1mdelete"] {
+    for disguised in [
+        "del\u{200b}ete",
+        "delete\u{feff}",
+        "\u{1b}[1mdelete",
+        "del\u{1b}ete",
+    ] {
         assert!(
             matches!(curation.admits(disguised), Err(LeftOut::Excluded(_))),
             "{disguised:?}"

@@ -13,6 +13,7 @@ mod cleaning;
 mod curation;
 mod finding;
 mod instructions;
+mod poison;
 
 fn server(name: &str) -> ServerName {
     ServerName::new(name).unwrap()

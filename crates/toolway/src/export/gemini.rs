@@ -38,6 +38,8 @@ const MAX_DEPTH: usize = 24;
 const MAX_WEIGHT: usize = 512 * 1024;
 /// What a member weighs beside its texts.
 const MEMBER_WEIGHT: usize = 64;
+/// How often a definition is written out inside itself; a model needs no more to see how it goes on.
+const MAX_UNROLLED: usize = 2;
 /// The most alternatives of one value.
 const MAX_ALTERNATIVES: usize = 32;
 /// The longest description of one value, in characters.
@@ -51,6 +53,7 @@ pub(super) fn parameters(schema: &Value) -> (Option<Value>, Vec<String>) {
     let mut convert = Convert {
         whole: schema,
         weight: MAX_WEIGHT,
+        open: vec![schema],
         left_out: Vec::new(),
     };
     let mut said = convert.said(&[Part::new(schema)]);
@@ -104,6 +107,8 @@ struct Said<'a> {
     required: BTreeSet<&'a str>,
     descriptions: Vec<&'a str>,
     alternatives: Vec<&'a Value>,
+    /// The definitions that were referred to.
+    followed: Vec<*const Value>,
 }
 
 impl<'a> Said<'a> {
@@ -190,6 +195,8 @@ struct Convert<'a> {
     whole: &'a Value,
     /// What is left of it.
     weight: usize,
+    /// The definitions that are being written out, from the outside in.
+    open: Vec<*const Value>,
     left_out: Vec<String>,
 }
 
@@ -219,6 +226,7 @@ impl<'a> Convert<'a> {
                 waiting.push(Part { schema, ..part });
             }
             if let Some(schema) = local(self.whole, members) {
+                said.followed.push(schema);
                 waiting.push(Part { schema, ..part });
             }
         }
@@ -304,7 +312,24 @@ impl<'a> Convert<'a> {
         if depth >= MAX_DEPTH || self.weight == 0 {
             return anything();
         }
-        let mut said = self.said(parts);
+        let said = self.said(parts);
+        let times = |target| self.open.iter().filter(|open| **open == target).count();
+        if said.followed.iter().any(|one| times(*one) >= MAX_UNROLLED) {
+            return anything();
+        }
+        let outer = self.open.len();
+        self.open.extend(&said.followed);
+        let made = self.written_out(parts, said, depth);
+        self.open.truncate(outer);
+        made
+    }
+
+    fn written_out(
+        &mut self,
+        parts: &[Part<'a>],
+        mut said: Said<'a>,
+        depth: usize,
+    ) -> Map<String, Value> {
         if !said.alternatives.is_empty() {
             if said.properties.is_empty() {
                 return self.either(parts, &said, depth);

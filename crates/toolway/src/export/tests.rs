@@ -211,6 +211,18 @@ fn gemini_gets_no_word_it_does_not_know_and_loses_no_description() {
 }
 
 #[test]
+fn a_definition_that_holds_itself_is_shown_twice_and_then_any() {
+    let schema = json!({"properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node":
+        {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}});
+    let any = json!({"anyOf": [{"type": "STRING"}, {"type": "NUMBER"}, {"type": "BOOLEAN"}]});
+    assert_eq!(
+        parameters(Target::Gemini, &schema)["properties"]["tree"],
+        json!({"type": "OBJECT", "properties": {"next":
+            {"type": "OBJECT", "properties": {"next": any}}}})
+    );
+}
+
+#[test]
 fn references_that_multiply_or_never_end_are_bounded() {
     let mut definitions = serde_json::Map::new();
     for level in 0..40 {

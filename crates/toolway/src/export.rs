@@ -1,6 +1,6 @@
 //! The tool pool in the shapes that providers of models take.
 //!
-//! Owns the `tools` value of a request to the Anthropic Messages API, to OpenAI's Chat Completions
+//! Owns the `tools` value of a request to the Anthropic Messages API, to `OpenAI`'s Chat Completions
 //! and Responses, and to Gemini (`functionDeclarations`). The catalogue passes schemas through as
 //! they are; here, and only here, a schema loses what one target refuses, and only for that target.
 //! What a call may hold is still checked against the server's own schema.
@@ -11,14 +11,14 @@
 //!
 //! Anthropic (`name`, `description`, `input_schema`)
 //! - `input_schema` is JSON Schema 2020-12 with `"type": "object"` (Messages API reference).
-//! - "input_schema does not support oneOf, allOf, or anyOf at the top level"
+//! - `input_schema does not support oneOf, allOf, or anyOf at the top level`
 //!   (anthropics/claude-code#27337).
-//! - "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'", for the root's properties
+//! - `Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`, for the root's properties
 //!   (anthropics/claude-code#79418, decocms/studio#6874).
 //!
-//! OpenAI Chat (`{"type": "function", "function": {…}}`) and Responses (the same, flat)
-//! - "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at
-//!   the top level" (langchain-ai/langchainjs#9804, CherryHQ/stella#781).
+//! `OpenAI` Chat (`{"type": "function", "function": {…}}`) and Responses (the same, flat)
+//! - `schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at
+//!   the top level` (langchain-ai/langchainjs#9804, CherryHQ/stella#781).
 //! - "array schema missing items", at any depth and for lists of types too
 //!   (digitalocean-labs/mcp-digitalocean#265, campfirein/byterover-cli#42); a root without
 //!   `properties` gets empty ones.
@@ -47,9 +47,9 @@ mod tests;
 pub enum Target {
     /// The Anthropic Messages API.
     Anthropic,
-    /// OpenAI's Chat Completions.
+    /// `OpenAI`'s Chat Completions.
     OpenAi,
-    /// OpenAI's Responses.
+    /// `OpenAI`'s Responses.
     OpenAiResponses,
     /// Gemini's `generateContent`.
     Gemini,

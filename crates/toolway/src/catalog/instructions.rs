@@ -37,7 +37,7 @@ pub struct Section {
 /// As markdown: a heading with the server's name, and its words quoted.
 impl fmt::Display for Section {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "## {}\n", self.server)?;
+        writeln!(formatter, "## {}", self.server)?;
         for line in self.text.lines() {
             let line = line.trim_end();
             if line.is_empty() {

@@ -1,16 +1,16 @@
-//! Gemini's subset of OpenAPI 3.0, as `parameters` of a function declaration takes it.
+//! Gemini's subset of `OpenAPI` 3.0, as `parameters` of a function declaration takes it.
 //!
 //! Owns the conversion from JSON Schema. What cannot be said is told in the description or left
 //! out, and nothing is required that the server does not require. Rules and sources:
 //!
-//! - The fields are those of `Schema` (ai.google.dev/api/caching#Schema); any other is "Unknown
-//!   name … Cannot find field": `const`, `$schema`, `additionalProperties`, `exclusiveMinimum`
+//! - The fields are those of `Schema` (ai.google.dev/api/caching#Schema); any other is `Unknown
+//!   name … Cannot find field`: `const`, `$schema`, `additionalProperties`, `exclusiveMinimum`
 //!   (zed-industries/zed#44875, pizza-bot-app/pizza-bot#62). Of them `title`, `default` and
 //!   `example` are not used: some backends refuse them.
-//! - `type` is one word: "Proto field is not repeating" (zed-industries/zed#53919), and "must be
-//!   specified when not using one_of, any_of or all_of" (danny-avila/LibreChat#6971). A list of
+//! - `type` is one word: "Proto field is not repeating" (zed-industries/zed#53919), and `must be
+//!   specified when not using one_of, any_of or all_of` (danny-avila/LibreChat#6971). A list of
 //!   types is an `anyOf`, and null is `nullable`.
-//! - "When using any_of, it must be the only field set" (lambda-alpha-labs/Graphenium#37,
+//! - `When using any_of, it must be the only field set` (lambda-alpha-labs/Graphenium#37,
 //!   langchain-ai/langchain-google#1216): a description moves into the first alternative.
 //! - `enum` is "only allowed for STRING type" (directus/directus#27100), of strings that are not
 //!   empty.
@@ -25,12 +25,17 @@
 //!   A-Z, 0-9, or underscores with a maximum length of 64" (Vertex reference).
 //! - There are no references: `$ref` is written out, as far as the bounds below allow.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 use toolway_types::text;
 
+use self::made::{anything, counts, default_of, describe, number, spread, string, union, word};
+use self::said::{Part, Said};
 use super::root::local;
+
+mod made;
+mod said;
 
 /// How deep the result may be; deeper values are any.
 const MAX_DEPTH: usize = 24;
@@ -79,118 +84,6 @@ fn is_name(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// A schema that holds together with others.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    schema: &'a Value,
-    /// Whether its `anyOf` and `oneOf` were followed already, and its own words told.
-    decided: bool,
-}
-
-impl<'a> Part<'a> {
-    fn new(schema: &'a Value) -> Self {
-        Self {
-            schema,
-            decided: false,
-        }
-    }
-}
-
-/// What several schemas together say of one value.
-#[derive(Default)]
-struct Said<'a> {
-    /// The first word on each keyword.
-    keywords: BTreeMap<&'a str, &'a Value>,
-    types: Option<BTreeSet<&'a str>>,
-    /// Each with its alternatives.
-    properties: Vec<(&'a str, Vec<&'a Value>)>,
-    required: BTreeSet<&'a str>,
-    descriptions: Vec<&'a str>,
-    alternatives: Vec<&'a Value>,
-    /// The definitions that were referred to.
-    followed: Vec<*const Value>,
-}
-
-impl<'a> Said<'a> {
-    fn description(&self) -> String {
-        if self.descriptions.is_empty() {
-            let title = self.keywords.get("title").and_then(|title| title.as_str());
-            return title.unwrap_or_default().to_owned();
-        }
-        self.descriptions.join("\n")
-    }
-
-    fn property(&mut self, name: &'a str, schema: &'a Value) {
-        match self.properties.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, known)) if known.contains(&schema) => {}
-            Some((_, known)) => known.push(schema),
-            None => self.properties.push((name, vec![schema])),
-        }
-    }
-
-    fn has(&self, keywords: &[&str]) -> bool {
-        keywords
-            .iter()
-            .any(|keyword| self.keywords.contains_key(*keyword))
-    }
-
-    /// The values it may have, where it says so.
-    fn values(&self) -> Option<Vec<&'a Value>> {
-        let word = |keyword: &str| self.keywords.get(keyword).copied();
-        match (word("const"), word("enum")) {
-            (Some(only), _) => Some(vec![only]),
-            (None, Some(Value::Array(values))) => Some(values.iter().collect()),
-            _ => None,
-        }
-    }
-
-    /// Its types, `null` apart.
-    fn types(&self) -> (Vec<&'a str>, bool) {
-        const ORDER: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
-        let mut nullable = self.keywords.get("nullable") == Some(&&Value::Bool(true));
-        if let Some(types) = &self.types {
-            nullable |= types.contains("null");
-            let number = types.contains("number");
-            let known = ORDER
-                .into_iter()
-                .filter(|word| types.contains(word) && !(number && *word == "integer"));
-            return (known.collect(), nullable);
-        }
-        if let Some(values) = self.values() {
-            nullable |= values.contains(&&Value::Null);
-            let has = |word: &str| values.iter().any(|value| type_of(value) == Some(word));
-            let known: Vec<&str> = ORDER.into_iter().filter(|word| has(word)).collect();
-            if !known.is_empty() || nullable {
-                return (known, nullable);
-            }
-        }
-        let inferred = if !self.properties.is_empty() || self.has(&["additionalProperties"]) {
-            vec!["object"]
-        } else if self.has(&["items", "prefixItems", "minItems", "maxItems"]) {
-            vec!["array"]
-        } else if self.has(&["pattern", "minLength", "maxLength", "format"]) {
-            vec!["string"]
-        } else if self.has(&["minimum", "maximum", "multipleOf"]) {
-            vec!["number"]
-        } else {
-            vec!["string", "number", "boolean"]
-        };
-        (inferred, nullable)
-    }
-}
-
-fn type_of(value: &Value) -> Option<&'static str> {
-    Some(match value {
-        Value::Null => return None,
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    })
-}
-
 struct Convert<'a> {
     whole: &'a Value,
     /// What is left of it.
@@ -220,7 +113,7 @@ impl<'a> Convert<'a> {
             }
             seen.push(place);
             self.charge(0);
-            Self::take(&mut said, members, part.decided);
+            said.take(members, part.decided);
             let all = members.get("allOf").and_then(Value::as_array);
             for schema in all.into_iter().flatten().rev() {
                 waiting.push(Part { schema, ..part });
@@ -231,52 +124,6 @@ impl<'a> Convert<'a> {
             }
         }
         said
-    }
-
-    fn take(said: &mut Said<'a>, members: &'a Map<String, Value>, decided: bool) {
-        for (keyword, value) in members {
-            match (keyword.as_str(), value) {
-                ("type", value) => {
-                    let words: BTreeSet<&str> = match value {
-                        Value::Array(words) => words.iter().filter_map(Value::as_str).collect(),
-                        word => word.as_str().into_iter().collect(),
-                    };
-                    let both = match &said.types {
-                        Some(known) => known.intersection(&words).copied().collect(),
-                        None => words,
-                    };
-                    // Two that exclude each other were not meant; the first one counts.
-                    if !both.is_empty() {
-                        said.types = Some(both);
-                    }
-                }
-                ("properties", Value::Object(properties)) => {
-                    for (name, schema) in properties {
-                        // The first word on it counts: the others only narrow it.
-                        if !said.properties.iter().any(|(known, _)| known == name) {
-                            said.properties.push((name, vec![schema]));
-                        }
-                    }
-                }
-                ("required", Value::Array(names)) => {
-                    said.required.extend(names.iter().filter_map(Value::as_str));
-                }
-                ("description", Value::String(text)) => {
-                    if !decided && !said.descriptions.contains(&text.as_str()) {
-                        said.descriptions.push(text);
-                    }
-                }
-                ("anyOf" | "oneOf", Value::Array(branches)) => {
-                    if !decided && said.alternatives.is_empty() {
-                        said.alternatives = branches.iter().collect();
-                    }
-                }
-                ("title" | "default", _) if decided => {}
-                (keyword, value) => {
-                    said.keywords.entry(keyword).or_insert(value);
-                }
-            }
-        }
     }
 
     /// Takes the properties of all alternatives for an object's own, none of them required that
@@ -477,145 +324,4 @@ impl<'a> Convert<'a> {
         counts(said, &["minItems", "maxItems"], &mut array);
         array
     }
-}
-
-fn string(said: &Said<'_>) -> Map<String, Value> {
-    let mut string = word("STRING");
-    if let Some(values) = said.values() {
-        let mut fits: Vec<&str> = Vec::new();
-        for value in values.iter().filter_map(|value| value.as_str()) {
-            if !value.is_empty() && !fits.contains(&value) {
-                fits.push(value);
-            }
-        }
-        let empty = values.iter().any(|value| value.as_str() == Some(""));
-        if !fits.is_empty() && !empty {
-            string.insert("enum".to_owned(), json!(fits));
-            string.insert("format".to_owned(), json!("enum"));
-        }
-        return string;
-    }
-    if said
-        .keywords
-        .get("format")
-        .is_some_and(|format| *format == "date-time")
-    {
-        string.insert("format".to_owned(), json!("date-time"));
-    }
-    if let Some(pattern) = said.keywords.get("pattern").filter(|one| one.is_string()) {
-        string.insert("pattern".to_owned(), (*pattern).clone());
-    }
-    counts(said, &["minLength", "maxLength"], &mut string);
-    string
-}
-
-fn number(said: &Said<'_>, kind: &str) -> Map<String, Value> {
-    let (name, formats) = match kind {
-        "integer" => ("INTEGER", ["int32", "int64"]),
-        _ => ("NUMBER", ["float", "double"]),
-    };
-    let mut number = word(name);
-    let format = said
-        .keywords
-        .get("format")
-        .and_then(|format| format.as_str());
-    if let Some(format) = format.filter(|format| formats.contains(format)) {
-        number.insert("format".to_owned(), json!(format));
-    }
-    for (limit, exclusive) in [
-        ("minimum", "exclusiveMinimum"),
-        ("maximum", "exclusiveMaximum"),
-    ] {
-        // An excluded limit becomes an included one, which allows one value more.
-        let value = [limit, exclusive]
-            .iter()
-            .find_map(|keyword| said.keywords.get(keyword).filter(|one| one.is_number()));
-        if let Some(value) = value {
-            number.insert(limit.to_owned(), (*value).clone());
-        }
-    }
-    number
-}
-
-/// Copies whole numbers that are not negative.
-fn counts(said: &Said<'_>, keywords: &[&str], into: &mut Map<String, Value>) {
-    for keyword in keywords {
-        let count = said.keywords.get(keyword).and_then(|count| count.as_u64());
-        if let Some(count) = count.filter(|count| i64::try_from(*count).is_ok()) {
-            into.insert((*keyword).to_owned(), json!(count));
-        }
-    }
-}
-
-fn default_of(said: &Said<'_>) -> Option<String> {
-    let default = said.keywords.get("default").filter(|one| !one.is_null())?;
-    Some(format!(
-        "Default: {}",
-        text::cut(&default.to_string(), MAX_QUOTED)
-    ))
-}
-
-fn word(kind: &str) -> Map<String, Value> {
-    let mut schema = Map::new();
-    schema.insert("type".to_owned(), json!(kind));
-    schema
-}
-
-/// A value of which nothing is known; there is no word for it.
-fn anything() -> Map<String, Value> {
-    union(
-        ["STRING", "NUMBER", "BOOLEAN"].map(word).into(),
-        String::new(),
-        false,
-    )
-}
-
-/// The alternatives of a schema: those it lists, or itself. Lists in lists are not taken.
-fn spread(mut schema: Map<String, Value>) -> Vec<Map<String, Value>> {
-    match schema.remove("anyOf") {
-        Some(Value::Array(inner)) => inner
-            .into_iter()
-            .filter_map(|one| match one {
-                Value::Object(one) => Some(one),
-                _ => None,
-            })
-            .collect(),
-        _ => vec![schema],
-    }
-}
-
-/// One of several schemas, with a description of the whole. There is at least one.
-fn union(made: Vec<Map<String, Value>>, words: String, nullable: bool) -> Map<String, Value> {
-    let mut different: Vec<Map<String, Value>> = Vec::with_capacity(made.len());
-    for one in made {
-        if !different.contains(&one) {
-            different.push(one);
-        }
-    }
-    if let Some(first) = different.first_mut() {
-        describe(first, words);
-        if nullable {
-            first.insert("nullable".to_owned(), json!(true));
-        }
-    }
-    if different.len() == 1 {
-        different.remove(0)
-    } else {
-        let mut either = Map::new();
-        either.insert("anyOf".to_owned(), json!(different));
-        either
-    }
-}
-
-/// Puts words before a schema's description.
-fn describe(schema: &mut Map<String, Value>, words: String) {
-    if words.is_empty() {
-        return;
-    }
-    let words = match schema.get("description").and_then(Value::as_str) {
-        Some(known) if !known.is_empty() => format!("{words}\n{known}"),
-        _ => words,
-    };
-    let words = text::cut(&words, MAX_DESCRIPTION);
-    schema.insert("description".to_owned(), json!(words));
 }

@@ -12,6 +12,7 @@ mod audit;
 mod between;
 mod certificates;
 mod contained;
+mod curated;
 mod ending;
 mod eras;
 mod events;

@@ -138,7 +138,9 @@ impl<'a> Convert<'a> {
             }
             for (name, schemas) in other.properties {
                 if !own.contains(name) {
-                    schemas.into_iter().for_each(|one| said.property(name, one));
+                    for one in schemas {
+                        said.property(name, one);
+                    }
                 }
             }
             for text in other.descriptions {
@@ -219,11 +221,10 @@ impl<'a> Convert<'a> {
             made.push(word("STRING"));
         }
         made.truncate(MAX_ALTERNATIVES);
-        let mut words = said.description();
-        if let Some(default) = default_of(said) {
-            words = format!("{words}\n{default}").trim_start().to_owned();
-        }
-        union(made, words, nullable)
+        let mut words = vec![said.description()];
+        words.extend(default_of(said));
+        words.retain(|one| !one.is_empty());
+        union(made, words.join("\n"), nullable)
     }
 
     fn typed(&mut self, said: &Said<'a>, kind: &str, depth: usize) -> Map<String, Value> {

@@ -260,6 +260,10 @@ impl From<CallError> for Report {
                     candidates.first().map_or("", String::as_str)
                 ))
             }
+            CallError::LeftOut { server, .. } => Report::new(Exit::Usage, message).hint(format!(
+                "change the entry, or see what it leaves out with `toolway tools {} --all`",
+                as_word(server.as_str())
+            )),
             CallError::Invalid {
                 server,
                 tool,

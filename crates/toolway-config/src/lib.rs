@@ -7,6 +7,7 @@
 //! project wrote is expanded before a person approved it.
 
 pub mod approval;
+pub mod curation;
 pub mod edit;
 pub mod entries;
 mod env;
@@ -26,6 +27,7 @@ mod spec;
 pub mod tool_search;
 
 pub use approval::{approve, local_settings_text, reject, reset, trust_local, trust_local_text};
+pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
     Existing, Switch, add_server, allow, check_definition, remove_server, switch_servers,

@@ -12,6 +12,7 @@ use toolway_types::{
     Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
 };
 
+use crate::curation::Curation;
 use crate::ide::Editors;
 use crate::load::{Flags, Place, load, read_policy};
 use crate::merge::merge;
@@ -43,6 +44,9 @@ pub struct Plan {
     pub limits: Limits,
     /// What a child process gets of the host's own environment.
     pub inherited_env: Arc<BTreeMap<String, Secret>>,
+    /// `TOOLWAY_MCP_NO_PREFIX`: tools of servers inside the embedding program are shown by their
+    /// own names, without `mcp__<server>__`.
+    pub no_prefix: bool,
 }
 
 impl Plan {
@@ -103,6 +107,8 @@ pub struct PlannedServer {
     pub diagnoses: Vec<Diagnosis>,
     /// The names of the variables it reads.
     pub variables: Vec<String>,
+    /// What its entry changes about its tools.
+    pub curation: Arc<Curation>,
 }
 
 /// Another mention, by its place.
@@ -312,6 +318,26 @@ fn not_a_number(name: &str) -> Diagnosis {
         "a whole number above zero"
     };
     Diagnosis::warning(format!("`{name}` is not {wanted}; the default is kept"))
+}
+
+/// Reads `TOOLWAY_MCP_NO_PREFIX`, or what the other host calls it; ours wins.
+pub(crate) fn no_prefix(environment: &Environment, diagnoses: &mut Vec<Diagnosis>) -> bool {
+    let set = ["TOOLWAY_MCP_NO_PREFIX", "CLAUDE_AGENT_SDK_MCP_NO_PREFIX"]
+        .into_iter()
+        .find_map(|name| Some((name, environment.var(name)?.trim())))
+        .filter(|(_, word)| !word.is_empty());
+    let Some((name, word)) = set else {
+        return false;
+    };
+    match word.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => true,
+        "0" | "false" | "no" | "off" => false,
+        _ => {
+            let message = format!("`{name}` is neither `1` nor `0`; names keep their prefix");
+            diagnoses.push(Diagnosis::warning(message).hint("set it to `1`, or unset it"));
+            false
+        }
+    }
 }
 
 /// Reads everything and decides everything.

@@ -14,10 +14,11 @@ use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, Tra
 
 use crate::Environment;
 use crate::approval::{Standing, decide};
+use crate::curation::Curation;
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
 use crate::permission::HookPlace;
-use crate::plan::{Limits, Plan, PlannedServer, Verdict, call_settings, managed_env};
+use crate::plan::{Limits, Plan, PlannedServer, Verdict, call_settings, managed_env, no_prefix};
 use crate::raw::{Settings, Source};
 use crate::spec::Builder;
 
@@ -196,6 +197,7 @@ pub fn admit(config: Config) -> Plan {
         .map(|candidate| judge.plan(candidate))
         .collect();
     Plan {
+        no_prefix: no_prefix(&basis.environment, &mut diagnoses),
         servers,
         diagnoses,
         permissions,
@@ -203,6 +205,14 @@ pub fn admit(config: Config) -> Plan {
         blocked,
         limits,
         inherited_env,
+    }
+}
+
+fn source_of(origin: &Origin) -> Source {
+    match origin {
+        Origin::File { path, .. } => Source::File(path.clone()),
+        Origin::Flag { flag, .. } => Source::Flag(flag),
+        Origin::Program => Source::Program,
     }
 }
 
@@ -224,7 +234,10 @@ impl Judge<'_> {
         let mut found = Vec::new();
         let verdict = self.verdict(&candidate, &mut found);
         candidate.raw.diagnoses.append(&mut found);
+        let raw = &candidate.raw;
+        let curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
         PlannedServer {
+            curation: Arc::new(curation),
             name: candidate.raw.name,
             scope: candidate.scope,
             origin: candidate.raw.origin,
@@ -352,17 +365,12 @@ impl Judge<'_> {
                 Diagnosis::error("its transport is unknown").of(&raw.name),
             ]);
         };
-        let source = match &raw.origin {
-            Origin::File { path, .. } => Source::File(path.clone()),
-            Origin::Flag { flag, .. } => Source::Flag(flag),
-            Origin::Program => Source::Program,
-        };
         let mut spec = Builder {
             name: &raw.name,
             kind,
             definition: &raw.definition,
             spot: &raw.spot,
-            source,
+            source: source_of(&raw.origin),
             place: &candidate.place,
             environment: &self.basis.environment,
             inherited: self.inherited,

@@ -287,7 +287,7 @@ impl RawFile {
         }
         let (definition, kind) = match value {
             Value::Object(definition) => {
-                let checked = entry::check(&definition, &spot, source);
+                let checked = entry::check(name.as_str(), &definition, &spot, source);
                 found.extend(checked.diagnoses);
                 (definition, checked.kind)
             }
@@ -381,7 +381,12 @@ pub(crate) fn single(name: String, definition: Map<String, Value>, source: &Sour
 
 /// Checks a definition that stands in no file yet, such as one about to be written.
 pub fn validate(name: &ServerName, definition: &Map<String, Value>) -> Vec<Diagnosis> {
-    let checked = entry::check(definition, &Spot::default(), &Source::Program);
+    let checked = entry::check(
+        name.as_str(),
+        definition,
+        &Spot::default(),
+        &Source::Program,
+    );
     checked
         .diagnoses
         .into_iter()

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
-use crate::raw::keys::{ENTRY, OAUTH, Shape};
+use crate::raw::keys::{ENTRY, OAUTH, Shape, TOOL};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
 pub fn schema() -> Value {
@@ -19,6 +19,7 @@ pub fn schema() -> Value {
         "$defs": {
             "server": server(),
             "oauth": oauth(),
+            "tool": tool(),
             "policyRule": policy_rule(),
         },
     })
@@ -84,6 +85,14 @@ fn oauth() -> Value {
     json!({"type": "object", "description": "How to log in.", "properties": properties})
 }
 
+fn tool() -> Value {
+    let mut properties = serde_json::Map::new();
+    for (key, shape) in TOOL {
+        properties.insert(key.to_owned(), described(shape, key));
+    }
+    json!({"type": "object", "description": "What is changed about one tool.", "properties": properties})
+}
+
 fn policy_rule() -> Value {
     json!({
         "type": "object",
@@ -119,6 +128,13 @@ fn described(shape: Shape, key: &str) -> Value {
         }
         (Shape::Text, _) => json!({"type": "string", "minLength": 1}),
         (Shape::Texts, _) => json!({"type": "array", "items": {"type": "string"}}),
+        (Shape::TextMap, "alias") => json!({
+            "type": "object",
+            "additionalProperties": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,56}$"},
+        }),
+        (Shape::Tools, _) => {
+            json!({"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}})
+        }
         (Shape::TextMap, _) => {
             json!({"type": "object", "additionalProperties": {"type": "string"}})
         }
@@ -157,9 +173,18 @@ fn about(key: &str) -> &'static str {
         "enabled" => "`false` switches the server off.",
         "alwaysLoad" => "Its tools are never deferred.",
         "deferTools" => "Its tools stay out of the list until a search finds them.",
-        "includeTools" => "Only these of its tools are offered.",
-        "excludeTools" => "These of its tools are not offered.",
-        "alias" => "A shorter name for its tools.",
+        "includeTools" => {
+            "Only these of its tools are offered; `*` stands for any characters of a tool's own name."
+        }
+        "excludeTools" => {
+            "These of its tools are not offered, even if `includeTools` has them; `*` stands for any characters."
+        }
+        "alias" => {
+            "Other names for its tools, by their own: `{\"list_all_issues\": \"issues\"}` shows `mcp__<server>__issues`."
+        }
+        "tools" => "What is changed about single tools, by their own names.",
+        "instructions" => "`false` drops what the server says to models about itself.",
+        "description" => "What models read instead of the server's description.",
         "clientId" => "A client id registered beforehand.",
         "callbackPort" => "The fixed port of the login callback.",
         "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
@@ -180,7 +205,11 @@ mod tests {
         for key in SETTINGS.into_iter().chain(["mcpServers"]) {
             assert!(schema["properties"][key].is_object(), "{key}");
         }
-        for (definition, keys) in [("server", &ENTRY[..]), ("oauth", &OAUTH[..])] {
+        for (definition, keys) in [
+            ("server", &ENTRY[..]),
+            ("oauth", &OAUTH[..]),
+            ("tool", &TOOL[..]),
+        ] {
             for (key, _) in keys {
                 let described = &schema["$defs"][definition]["properties"][*key];
                 assert_ne!(described["description"], "", "{key}");

@@ -194,6 +194,35 @@ impl ToolKey {
         {
             return spelled;
         }
+        self.suffixed(&spelled)
+    }
+
+    /// As [`ToolKey::exposed`], without `mcp__<server>__`: for servers inside the embedding
+    /// program. Two servers may have a tool of one name, so this is not unique among servers; what
+    /// could be taken for a name with a prefix keeps the prefix.
+    pub fn exposed_bare(&self) -> String {
+        let spelled = normalize(&self.tool);
+        if self.tool.is_empty() || spelled.starts_with("mcp__") {
+            return self.exposed();
+        }
+        let starts_well = !spelled.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        if spelled == self.tool
+            && starts_well
+            && spelled.len() <= MAX_EXPOSED_LEN
+            && !ends_like_suffix(&spelled)
+        {
+            return spelled;
+        }
+        let spelled = if starts_well {
+            spelled
+        } else {
+            // Some providers want a letter or `_` first.
+            format!("_{spelled}")
+        };
+        self.suffixed(&spelled)
+    }
+
+    fn suffixed(&self, spelled: &str) -> String {
         let digest = Sha256::new()
             .chain_update((self.server.0.len() as u64).to_be_bytes())
             .chain_update(&self.server.0)

@@ -10,7 +10,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use toolway_types::{ServerName, ToolKey};
+use toolway_config::Curation;
+use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
@@ -18,6 +19,7 @@ use crate::pool::Loading;
 use crate::pool::settle::{HostPart, Terms};
 use crate::search::index::Index;
 
+pub mod instructions;
 mod names;
 pub mod prompts;
 pub mod resources;
@@ -27,9 +29,10 @@ pub mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use instructions::{Instructions, InstructionsDelta, Section};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
-pub use tools::{CatalogTool, Hints};
+pub use tools::{CatalogTool, Hints, LeftOutTool};
 
 /// What one connected server offers, as its lists were read.
 #[derive(Debug, Clone)]
@@ -51,6 +54,12 @@ pub struct ServerOffer {
     pub loading: Loading,
     /// The host's part; only the host's own offer has it.
     pub(crate) host: Option<Box<HostPart>>,
+    /// What its entry changes about its tools.
+    pub curation: Arc<Curation>,
+    /// What it says to models about itself, as received.
+    pub instructions: Option<String>,
+    /// Whether its tools are shown by their own names, without `mcp__<server>__`.
+    pub bare_names: bool,
 }
 
 /// What an editor's server offers to models; the rest (open a file, show a difference) is for
@@ -69,6 +78,9 @@ impl ServerOffer {
             listed: None,
             loading: Loading::Usual,
             host: None,
+            curation: Arc::default(),
+            instructions: None,
+            bare_names: false,
         }
     }
 }
@@ -85,6 +97,10 @@ pub struct Catalog {
     host_only: Vec<CatalogTool>,
     /// The host's own tools.
     built_in: Vec<CatalogTool>,
+    /// Tools that their server's entry keeps out: listed for people who wonder, never callable.
+    pub left_out: Vec<LeftOutTool>,
+    /// What the servers say to models about themselves.
+    pub instructions: Instructions,
     /// Every resource, by server and then by URI.
     pub resources: Vec<CatalogResource>,
     /// Every resource template, by server and then by template.
@@ -121,6 +137,22 @@ impl CatalogWarning {
 impl Catalog {
     /// Builds the catalogue of what these servers offer. The order of the offers is of no matter.
     pub fn build(revision: u64, offers: impl IntoIterator<Item = ServerOffer>) -> Arc<Catalog> {
+        Self::assemble(revision, &Instructions::default(), offers)
+    }
+
+    /// Builds the catalogue that comes after another one, and remembers what changed.
+    pub fn after(
+        previous: &Catalog,
+        offers: impl IntoIterator<Item = ServerOffer>,
+    ) -> Arc<Catalog> {
+        Self::assemble(previous.revision + 1, &previous.instructions, offers)
+    }
+
+    fn assemble(
+        revision: u64,
+        before: &Instructions,
+        offers: impl IntoIterator<Item = ServerOffer>,
+    ) -> Arc<Catalog> {
         let mut catalog = Catalog {
             revision,
             ..Catalog::default()
@@ -128,9 +160,15 @@ impl Catalog {
         let mut offers: Vec<ServerOffer> = offers.into_iter().collect();
         let terms = Terms::of(&mut offers);
         offers.sort_by(|one, other| one.server.cmp(&other.server));
+        catalog.instructions = before.next(revision, &offers);
         for offer in offers {
             let warnings = &mut catalog.warnings;
-            let admitted = tools::admit(&offer.server, offer.tools, warnings);
+            let naming = tools::Naming {
+                server: &offer.server,
+                curation: &offer.curation,
+                bare: offer.bare_names,
+            };
+            let admitted = naming.admit(offer.tools, &mut catalog.left_out, warnings);
             let (listed, host_only): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|tool| {
                 let name = tool.key.tool.as_str();
                 offer.listed.is_none_or(|listed| listed.contains(&name))
@@ -149,6 +187,7 @@ impl Catalog {
                 .prompts
                 .extend(prompts::admit(&offer.server, offer.prompts, warnings));
         }
+        names::prefix_collisions(&mut catalog.tools, &mut catalog.warnings);
         names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
         names::hide_collisions(&mut catalog.prompts, &mut catalog.warnings);
         terms.settle(&mut catalog);
@@ -223,9 +262,16 @@ impl Catalog {
             .collect();
         match names::closest(&self.tools, &matching, target) {
             Some(index) => Ok(index),
-            None if matching.is_empty() => Err(CallError::Unknown {
-                target: target.clone(),
-                suggestion: names::suggest(&self.tools, target),
+            None if matching.is_empty() => Err(match self.kept_out(target) {
+                Some(tool) => CallError::LeftOut {
+                    server: tool.key.server.clone(),
+                    tool: Untrusted::new(tool.key.tool.as_str()),
+                    reason: tool.reason.clone(),
+                },
+                None => CallError::Unknown {
+                    target: target.clone(),
+                    suggestion: names::suggest(&self.tools, target),
+                },
             }),
             None => Err(CallError::Ambiguous {
                 target: target.clone(),
@@ -235,6 +281,17 @@ impl Catalog {
                     .collect(),
             }),
         }
+    }
+
+    /// The tool that was meant, if its server's entry keeps it out.
+    fn kept_out(&self, target: &ToolTarget) -> Option<&LeftOutTool> {
+        let spelled = target.spelled();
+        self.left_out.iter().find(|tool| match target {
+            ToolTarget::Key(key) => tool.key == *key,
+            ToolTarget::Exposed(name) => {
+                tool.key.exposed() == *name || tool.key.spelled() == spelled
+            }
+        })
     }
 
     /// The tools of one server.

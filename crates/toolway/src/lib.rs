@@ -37,6 +37,7 @@ mod connection;
 pub mod dispatch;
 pub mod error;
 pub mod event;
+pub mod export;
 pub mod host;
 pub mod journal;
 mod pins;

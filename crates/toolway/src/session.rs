@@ -26,6 +26,7 @@ pub(crate) use self::correlator::{Correlator, Pump, Strays};
 pub(crate) use self::inbound::{List, ListChanges};
 pub(crate) use self::probe::is_era_evidence;
 use crate::call::ProgressSink;
+use crate::catalog::instructions::MAX_INSTRUCTIONS;
 use crate::error::{ConnectError, RequestError};
 use crate::respondent::Counterpart;
 
@@ -44,9 +45,6 @@ mod question;
 mod rounds;
 pub(crate) mod subscription;
 mod task;
-
-/// The longest `instructions` that are kept, in characters.
-const MAX_INSTRUCTIONS: usize = 2048;
 
 /// How messages travel, as far as the protocol cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -358,10 +356,7 @@ fn facts(
     let instructions = instructions
         .as_str()
         .filter(|text| !text.trim().is_empty())
-        .map(|text| {
-            let cut: String = text.chars().take(MAX_INSTRUCTIONS).collect();
-            Untrusted::new(cut)
-        });
+        .map(|text| Untrusted::new(Untrusted::new(text).cut(MAX_INSTRUCTIONS)));
     let server_info = if server_info.is_object() {
         clean(server_info)
     } else {

@@ -326,7 +326,7 @@ impl Supervisor {
 
     /// Makes the picture of this moment.
     fn publish(&mut self, changed: &[ServerName]) {
-        let revision = self.published.borrow().catalog.revision + 1;
+        let previous = Arc::clone(&self.published.borrow().catalog);
         let standing = || {
             self.members
                 .iter()
@@ -340,7 +340,8 @@ impl Supervisor {
         let shown = shown.map(|member| (&member.shown, member.address.clone()));
         let own = self.desk.offer(deferral, shown);
         let offers = standing().map(|(name, member)| member.offer(name));
-        let catalog = Catalog::build(revision, offers.chain([own]));
+        let catalog = Catalog::after(&previous, offers.chain([own]));
+        let revision = catalog.revision;
         let lines = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
             .collect();

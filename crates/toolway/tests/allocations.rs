@@ -17,6 +17,7 @@ use toolway::catalog::ServerOffer;
 use toolway::config::{Environment, Flags, Plan, plan};
 use toolway::dispatch::Dispatch;
 use toolway::dispatch::hooks::Runner;
+use toolway::dispatch::permission::Approvals;
 use toolway::dispatch::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
 use toolway::types::{ServerName, ToolKey};
 use toolway::{CallError, CallOptions, Catalog, Consent, ToolRequest, ToolTarget, view};
@@ -132,18 +133,22 @@ fn rules(home: &std::path::Path) -> Plan {
 async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage {
     let output = std::env::temp_dir();
     let runner = Runner::default();
+    let approvals = Approvals::default();
     let dispatch = Dispatch {
         catalog: Arc::clone(catalog),
         permissions: &plan.permissions,
         hooks: &plan.hooks,
         runner: &runner,
         lines: &Answering,
+        approvals: &approvals,
         prompter: None,
         limits: GeneralLimits {
             timeout: Duration::from_mins(1),
             idle: None,
         },
         output_dir: &output,
+        audit: None,
+        max_output_tokens: plan.limits.max_output_tokens,
     };
     let mut used = USED.get();
     for _ in 0..2 {

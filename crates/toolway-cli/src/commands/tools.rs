@@ -4,9 +4,11 @@
 
 use std::io;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use toolway::catalog::{LeftOutTool, Section};
+use toolway::export::{Target, export};
 use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
@@ -26,6 +28,8 @@ const SEARCH_RESULTS: usize = 10;
   toolway tools
   toolway tools github --json
   toolway tools --search 'open an issue'
+  toolway tools github --all
+  toolway tools --format anthropic
   toolway tools https://mcp.example.com/mcp
   toolway tools -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct ToolsArgs {
@@ -40,6 +44,18 @@ pub(crate) struct ToolsArgs {
     #[arg(long)]
     json: bool,
 
+    /// Also show the tools that the servers' entries leave out, and why
+    #[arg(long)]
+    all: bool,
+
+    /// Show what the servers say to models about themselves, instead of their tools
+    #[arg(long, conflicts_with = "all")]
+    instructions: bool,
+
+    /// Print the tools as a provider of models takes them under `tools` in a request
+    #[arg(long, value_enum, conflicts_with_all = ["json", "all", "instructions", "no_connect"])]
+    format: Option<Format>,
+
     /// Show which servers would be asked: start nothing, connect to nothing
     #[arg(long)]
     no_connect: bool,
@@ -47,6 +63,30 @@ pub(crate) struct ToolsArgs {
     /// A command to run as the server
     #[arg(last = true)]
     command: Vec<String>,
+}
+
+/// Whose shape `--format` prints.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// The Anthropic Messages API
+    Anthropic,
+    /// OpenAI's Chat Completions
+    Openai,
+    /// OpenAI's Responses
+    OpenaiResponses,
+    /// Gemini's function declarations
+    Gemini,
+}
+
+impl From<Format> for Target {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Anthropic => Target::Anthropic,
+            Format::Openai => Target::OpenAi,
+            Format::OpenaiResponses => Target::OpenAiResponses,
+            Format::Gemini => Target::Gemini,
+        }
+    }
 }
 
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
@@ -65,8 +105,33 @@ struct Row<'a> {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Listing<'a> {
     tools: Vec<Row<'a>>,
+    /// Only with `--all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<Vec<LeftOut<'a>>>,
+}
+
+/// One tool that its server's entry leaves out.
+#[derive(Debug, Serialize)]
+struct LeftOut<'a> {
+    server: &'a ServerName,
+    tool: &'a str,
+    description: &'a str,
+    reason: &'a str,
+}
+
+/// What one server says to models about itself.
+#[derive(Debug, Serialize)]
+struct Said<'a> {
+    server: &'a ServerName,
+    text: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Sayings<'a> {
+    instructions: Vec<Said<'a>>,
 }
 
 /// Runs the command.
@@ -105,7 +170,10 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         require_connected(&snapshot, name, typed.as_ref())?;
     } else {
         say_missing(context, &snapshot);
-        if snapshot.catalog.tools.is_empty() && !args.json {
+        let nothing = snapshot.catalog.tools.is_empty()
+            && !args.instructions
+            && !(args.all && !snapshot.catalog.left_out.is_empty());
+        if nothing && !args.json && args.format.is_none() {
             say_none(context, &snapshot);
             return Ok(Exit::Success);
         }
@@ -129,7 +197,10 @@ fn show_found(context: &Context, args: &ToolsArgs, catalog: &Catalog, query: &st
     }
     if args.json {
         let tools = found.tools.iter().copied().map(row).collect();
-        context.output.json(&Listing { tools })?;
+        context.output.json(&Listing {
+            tools,
+            left_out: None,
+        })?;
     } else if found.tools.is_empty() {
         context.output.say("no tool fits");
         if found.missing.is_empty() {
@@ -160,15 +231,88 @@ fn say_none(context: &Context, snapshot: &HostSnapshot) {
 }
 
 fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
+    if args.instructions {
+        return show_instructions(context, args, catalog);
+    }
+    if let Some(format) = args.format {
+        return show_export(context, format.into(), catalog);
+    }
     if args.json {
         let tools = catalog.tools.iter().map(row).collect();
-        context.output.json(&Listing { tools })?;
+        let left_out = args
+            .all
+            .then(|| catalog.left_out.iter().map(left_out).collect());
+        context.output.json(&Listing { tools, left_out })?;
+    } else if args.all && !catalog.left_out.is_empty() {
+        table_of_all(context, catalog)?;
     } else if catalog.tools.is_empty() {
         context.output.say("no tools");
     } else {
         table(context, catalog)?;
     }
     Ok(Exit::Success)
+}
+
+fn show_export(context: &Context, target: Target, catalog: &Catalog) -> Outcome {
+    let export = export(target, &catalog.tools);
+    for note in &export.notes {
+        context.output.say(&format!(
+            "warning: `{}` of `{}` is left out: {} does not take such a name",
+            note.argument,
+            note.tool,
+            target.as_str()
+        ));
+    }
+    context.output.json(&export.tools)?;
+    Ok(Exit::Success)
+}
+
+fn show_instructions(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
+    let sections = &catalog.instructions.sections;
+    if args.json {
+        let instructions = sections.iter().map(said).collect();
+        context.output.json(&Sayings { instructions })?;
+    } else if sections.is_empty() {
+        context.output.say("no instructions");
+    } else {
+        context
+            .output
+            .result(&format!("{}\n", catalog.instructions))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The table of all tools, with what keeps some of them out.
+fn table_of_all(context: &Context, catalog: &Catalog) -> io::Result<()> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for tool in &catalog.tools {
+        let mut cells = cells(tool);
+        cells.insert(1, "yes".to_owned());
+        rows.push(cells);
+    }
+    for tool in &catalog.left_out {
+        let name = tool.key.exposed();
+        rows.push(vec![name, "no".to_owned(), tool.reason.clone()]);
+    }
+    context
+        .output
+        .table(&["NAME", "OFFERED", "DESCRIPTION"], &rows)
+}
+
+fn said(section: &Section) -> Said<'_> {
+    Said {
+        server: &section.server,
+        text: &section.text,
+    }
+}
+
+fn left_out(tool: &LeftOutTool) -> LeftOut<'_> {
+    LeftOut {
+        server: &tool.key.server,
+        tool: &tool.key.tool,
+        description: &tool.description,
+        reason: &tool.reason,
+    }
 }
 
 /// The table of a catalogue's tools.
@@ -256,7 +400,10 @@ fn no_connect(
 ) -> Outcome {
     if args.json {
         // Nobody was asked, so no tool is known.
-        context.output.json(&Listing { tools: Vec::new() })?;
+        context.output.json(&Listing {
+            tools: Vec::new(),
+            left_out: args.all.then(Vec::new),
+        })?;
         return Ok(Exit::Success);
     }
     let rows: Vec<Vec<String>> = plan

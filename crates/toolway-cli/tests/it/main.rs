@@ -13,6 +13,7 @@ mod bad_input;
 mod batch;
 mod call;
 mod completions;
+mod curation;
 mod daily;
 mod demo;
 mod hooks;

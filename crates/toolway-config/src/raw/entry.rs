@@ -13,6 +13,8 @@ use super::remote::{header_value, is_header_name, parse_url, schemes};
 use super::{ENOUGH, Source};
 use crate::env;
 
+mod tools;
+
 /// The shortest `timeout`; anything less was meant in seconds.
 const MIN_TIMEOUT: u64 = 1_000;
 
@@ -22,9 +24,15 @@ pub(crate) struct Checked {
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
 
-/// Checks an entry as written.
-pub(crate) fn check(definition: &Map<String, Value>, spot: &Spot, source: &Source) -> Checked {
+/// Checks an entry as written, under the name it stands under.
+pub(crate) fn check(
+    name: &str,
+    definition: &Map<String, Value>,
+    spot: &Spot,
+    source: &Source,
+) -> Checked {
     let mut checker = Checker {
+        name,
         definition,
         spot,
         source,
@@ -38,6 +46,8 @@ pub(crate) fn check(definition: &Map<String, Value>, spot: &Spot, source: &Sourc
     }
     let kind = checker.transport();
     checker.limits();
+    checker.include_tools();
+    checker.aliases();
     Checked {
         kind,
         diagnoses: checker.found,
@@ -45,6 +55,7 @@ pub(crate) fn check(definition: &Map<String, Value>, spot: &Spot, source: &Sourc
 }
 
 struct Checker<'a> {
+    name: &'a str,
     definition: &'a Map<String, Value>,
     spot: &'a Spot,
     source: &'a Source,
@@ -60,6 +71,8 @@ fn example(key: &str) -> String {
         "url" => "write e.g. `\"url\": \"https://example.com/mcp\"`".to_owned(),
         "headers" => "write e.g. `\"headers\": {\"Name\": \"value\"}`".to_owned(),
         "timeout" => "write milliseconds, e.g. `\"timeout\": 60000`".to_owned(),
+        "alias" => "write e.g. `\"alias\": {\"a_long_tool_name\": \"short\"}`".to_owned(),
+        "tools" => "write e.g. `\"tools\": {\"a_tool\": {\"description\": \"…\"}}`".to_owned(),
         other => format!("mend `{other}` in the entry, or leave it out"),
     }
 }
@@ -145,6 +158,7 @@ impl Checker<'_> {
                 }
             }
             (Shape::Oauth, Value::Object(map)) => self.oauth(map),
+            (Shape::Tools, Value::Object(map)) => self.tools(map),
             (Shape::Port, Value::Number(number))
                 if number
                     .as_u64()

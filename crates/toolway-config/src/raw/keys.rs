@@ -24,6 +24,8 @@ pub(crate) enum Shape {
     Oauth,
     /// A TCP port.
     Port,
+    /// The `tools` object: what is said of single tools.
+    Tools,
     /// A string of scopes separated by spaces, or an array of them.
     Scopes,
 }
@@ -37,7 +39,7 @@ impl Shape {
             Shape::TextMap => "an object with string values",
             Shape::Switch => "`true` or `false`",
             Shape::Milliseconds => "a whole number of milliseconds",
-            Shape::Oauth => "an object",
+            Shape::Oauth | Shape::Tools => "an object",
             Shape::Port => "a port number from 1 to 65535",
             Shape::Scopes => "a string or an array of strings",
         }
@@ -45,7 +47,7 @@ impl Shape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, Shape); 20] = [
+pub(crate) const ENTRY: [(&str, Shape); 22] = [
     ("type", Shape::Word),
     ("command", Shape::Text),
     ("args", Shape::Texts),
@@ -65,8 +67,13 @@ pub(crate) const ENTRY: [(&str, Shape); 20] = [
     ("deferTools", Shape::Switch),
     ("includeTools", Shape::Texts),
     ("excludeTools", Shape::Texts),
-    ("alias", Shape::Text),
+    ("alias", Shape::TextMap),
+    ("tools", Shape::Tools),
+    ("instructions", Shape::Switch),
 ];
+
+/// The keys of a tool in `tools`.
+pub(crate) const TOOL: [(&str, Shape); 1] = [("description", Shape::Text)];
 
 /// The keys of `oauth`.
 pub(crate) const OAUTH: [(&str, Shape); 5] = [

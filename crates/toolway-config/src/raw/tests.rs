@@ -189,7 +189,7 @@ fn every_fault_of_an_entry_is_named_once() {
     later (stdio) at f.json:44
       error f.json:44 `alwaysLoad` must be `true` or `false`, not a number | hint: mend `alwaysLoad` in the entry, or leave it out
       error f.json:44 `excludeTools` must be an array of strings, not a string | hint: mend `excludeTools` in the entry, or leave it out
-      error f.json:44 `alias` must not be empty | hint: mend `alias` in the entry, or leave it out
+      error f.json:44 `alias` must be an object with string values, not a string | hint: write e.g. `"alias": {"a_long_tool_name": "short"}`
     fine (stdio) at f.json:45
     "#);
 }

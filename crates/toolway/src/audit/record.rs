@@ -273,7 +273,9 @@ impl Record {
             self.server = Some(server.as_str().to_owned());
         }
         self.outcome = match error {
-            CallError::Unknown { .. } | CallError::Ambiguous { .. } => End::Unknown,
+            CallError::Unknown { .. } | CallError::Ambiguous { .. } | CallError::LeftOut { .. } => {
+                End::Unknown
+            }
             CallError::Invalid { .. } => End::Invalid,
             CallError::Refused { by, .. } => {
                 self.decision = Some(Decision::Refused);

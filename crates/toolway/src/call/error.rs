@@ -31,6 +31,16 @@ pub enum CallError {
         /// The exposed names of all that match, each of which is unambiguous.
         candidates: Vec<String>,
     },
+    /// The server offers it, and its entry keeps it out.
+    #[error("`{}` of server `{server}` is not offered: {reason}", brief(.tool))]
+    LeftOut {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: Untrusted,
+        /// Which key of the entry, with file and line.
+        reason: String,
+    },
     /// The arguments do not fit the tool's schema.
     #[error("the arguments do not fit `{}` of server `{server}`: {}", brief(.tool), Problems(.problems))]
     Invalid {
@@ -170,7 +180,8 @@ impl CallError {
                 ToolTarget::Exposed(_) => None,
                 ToolTarget::Key(ToolKey { server, .. }) => Some(server),
             },
-            CallError::Invalid { server, .. }
+            CallError::LeftOut { server, .. }
+            | CallError::Invalid { server, .. }
             | CallError::Refused { server, .. }
             | CallError::Unavailable { server, .. }
             | CallError::NeedsAuth { server }

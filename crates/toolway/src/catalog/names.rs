@@ -11,6 +11,9 @@ use toolway_types::name::normalize;
 use super::{CatalogTool, CatalogWarning, sanitize};
 use crate::call::ToolTarget;
 
+/// What every name with its server in it begins with.
+const PREFIX: &str = "mcp__";
+
 /// How alike two names must be (Jaro-Winkler, 0 to 1) to suggest one for the other.
 const NEAR: f64 = 0.8;
 
@@ -54,6 +57,28 @@ pub(super) fn hide_collisions<T: Named>(items: &mut Vec<T>, warnings: &mut Vec<C
         ));
         false
     });
+}
+
+/// Gives the prefix back to tools without one whose names are not theirs alone. A name that another
+/// has too says nothing; with its prefix it does.
+pub(super) fn prefix_collisions(tools: &mut [CatalogTool], warnings: &mut Vec<CatalogWarning>) {
+    let mut count: HashMap<String, usize> = HashMap::with_capacity(tools.len());
+    for tool in tools.iter() {
+        *count.entry(tool.name.clone()).or_default() += 1;
+    }
+    for tool in tools {
+        if tool.name.starts_with(PREFIX) || count.get(&tool.name) == Some(&1) {
+            continue;
+        }
+        let prefixed = tool.key.exposed();
+        let message = format!(
+            "{} keeps its prefix, as `{prefixed}`: another tool is called `{}` too",
+            describe(&tool.key),
+            tool.name
+        );
+        warnings.push(CatalogWarning::new(&tool.key.server, message));
+        tool.name = prefixed;
+    }
 }
 
 fn describe(key: &ToolKey) -> String {

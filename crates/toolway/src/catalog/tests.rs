@@ -1,13 +1,19 @@
 //! What enters the catalogue, under which name, and how it is found again.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use toolway_config::{Environment, Flags};
 
 use super::*;
 
 mod cleaning;
+mod curation;
 mod finding;
+mod instructions;
+mod poison;
 
 fn server(name: &str) -> ServerName {
     ServerName::new(name).unwrap()
@@ -32,6 +38,29 @@ fn offer(name: &str, items: &[Value]) -> ServerOffer {
     ServerOffer {
         tools: tools(items),
         ..ServerOffer::new(server(name))
+    }
+}
+
+/// An offer under an entry that changes it, read the way every entry is.
+fn curated(entry: &str, offer: ServerOffer) -> ServerOffer {
+    let home = tempfile::tempdir().unwrap();
+    let vars = [("HOME".to_owned(), home.path().display().to_string())];
+    let environment = Environment::new(BTreeMap::from(vars), home.path().to_owned())
+        .with_system_dir(home.path().join("system"));
+    let flags = Flags {
+        mcp_config: vec![format!(
+            "{{\"mcpServers\": {{\"{}\":\n{entry}}}}}",
+            offer.server
+        )],
+        strict: true,
+        ..Flags::default()
+    };
+    let plan = toolway_config::plan(&environment, &flags);
+    let planned = plan.winner(offer.server.as_str()).unwrap();
+    assert_eq!(planned.diagnoses, []);
+    ServerOffer {
+        curation: Arc::clone(&planned.curation),
+        ..offer
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use toolway_config::Curation;
 pub use toolway_config::permission::Hints;
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::{headers, view};
@@ -136,103 +137,184 @@ impl MetaHints {
     }
 }
 
-/// Takes in one server's tools, ordered by name.
-pub(super) fn admit(
-    server: &ServerName,
-    tools: Vec<view::Tool>,
-    warnings: &mut Vec<CatalogWarning>,
-) -> Vec<CatalogTool> {
-    let mut warn = |message: String| warnings.push(CatalogWarning::new(server, message));
-    let offered = tools.len();
-    if offered > MAX_TOOLS {
-        warn(format!(
-            "the server offers {offered} tools; only the first {MAX_TOOLS} it lists are used"
-        ));
-    }
-    let mut seen = HashSet::new();
-    let mut admitted = Vec::with_capacity(offered.min(MAX_TOOLS));
-    for tool in tools.into_iter().take(MAX_TOOLS) {
-        let shown = sanitize::line(&tool.name);
-        if !seen.insert(tool.name.clone()) {
-            warn(format!(
-                "tool `{shown}` is listed twice; the first one is used"
-            ));
-            continue;
-        }
-        match admit_one(server, shown, tool, &mut warn) {
-            Ok(tool) => admitted.push(tool),
-            Err(reason) => warn(reason),
-        }
-    }
-    admitted.sort_by(|one, other| one.key.cmp(&other.key));
-    admitted
+/// A tool that its server's entry keeps out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutTool {
+    /// Its identity.
+    pub key: ToolKey,
+    /// The tool's own name, cleaned for showing.
+    pub shown: String,
+    /// Its description, cleaned and cut; empty when there is none.
+    pub description: String,
+    /// What keeps it out, with file and line.
+    pub reason: String,
 }
 
-fn admit_one(
-    server: &ServerName,
-    shown: String,
-    tool: view::Tool,
-    warn: &mut impl FnMut(String),
-) -> Result<CatalogTool, String> {
-    if tool.name.is_empty() {
-        return Err("a tool without a name is skipped".to_owned());
-    }
-    if tool.name.len() > sanitize::MAX_NAME {
-        return Err(format!(
-            "tool `{shown}` is skipped: its name has {} bytes, over the limit of {}",
-            tool.name.len(),
-            sanitize::MAX_NAME
-        ));
-    }
-    let input_schema = sanitize::schema(&tool.input_schema)
-        .map_err(|unfit| format!("tool `{shown}` is skipped: its input schema {unfit}"))?;
-    // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
-    headers::header_params(&tool.input_schema).map_err(|fault| {
-        let fault = Untrusted::new(fault.to_string());
-        format!("tool `{shown}` is skipped: {}", fault.line())
-    })?;
-    let mut optional = |raw: Option<&RawValue>, what: &str| {
-        raw.and_then(|raw| match sanitize::schema(raw) {
-            Ok(cleaned) => Some(cleaned),
-            Err(unfit) => {
+/// How one server's tools enter: under which names, and which of them.
+pub(super) struct Naming<'a> {
+    pub(super) server: &'a ServerName,
+    pub(super) curation: &'a Curation,
+    pub(super) bare: bool,
+}
+
+impl Naming<'_> {
+    /// Takes in one server's tools, ordered by name.
+    pub(super) fn admit(
+        &self,
+        tools: Vec<view::Tool>,
+        left_out: &mut Vec<LeftOutTool>,
+        warnings: &mut Vec<CatalogWarning>,
+    ) -> Vec<CatalogTool> {
+        let mut warn = |message: String| warnings.push(CatalogWarning::new(self.server, message));
+        // Of a server whose list is empty or could not be read, everything would match nothing.
+        if !tools.is_empty() {
+            let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+            self.curation.idle(&names).into_iter().for_each(&mut warn);
+        }
+        // Before the cap: who asks for a few tools of a large server gets those.
+        let tools = self.curated(tools, left_out);
+        let offered = tools.len();
+        if offered > MAX_TOOLS {
+            warn(format!(
+                "the server offers {offered} tools; only the first {MAX_TOOLS} it lists are used"
+            ));
+        }
+        let mut seen = HashSet::new();
+        let mut admitted = Vec::with_capacity(offered.min(MAX_TOOLS));
+        for tool in tools.into_iter().take(MAX_TOOLS) {
+            let shown = sanitize::line(&tool.name);
+            if !seen.insert(tool.name.clone()) {
                 warn(format!(
-                    "tool `{shown}` is used without its {what}, which {unfit}"
+                    "tool `{shown}` is listed twice; the first one is used"
                 ));
-                None
+                continue;
             }
+            match self.admit_one(shown, tool, &mut warn) {
+                Ok(tool) => admitted.push(tool),
+                Err(reason) => warn(reason),
+            }
+        }
+        admitted.sort_by(|one, other| one.key.cmp(&other.key));
+        admitted
+    }
+
+    /// The tools that the entry does not keep out.
+    fn curated(
+        &self,
+        mut tools: Vec<view::Tool>,
+        left_out: &mut Vec<LeftOutTool>,
+    ) -> Vec<view::Tool> {
+        let mut kept_out = Vec::new();
+        tools.retain(|tool| {
+            // A name past its limit is refused below; no pattern needs to read it.
+            if tool.name.len() > sanitize::MAX_NAME {
+                return true;
+            }
+            let Err(reason) = self.curation.admits(&tool.name) else {
+                return true;
+            };
+            if kept_out.len() < MAX_TOOLS {
+                kept_out.push(LeftOutTool {
+                    key: ToolKey::new(self.server.clone(), &tool.name),
+                    shown: sanitize::line(&tool.name),
+                    description: sanitize::description(
+                        tool.description.as_deref().unwrap_or_default(),
+                    ),
+                    reason: reason.to_string(),
+                });
+            }
+            false
+        });
+        kept_out.sort_by(|one, other| one.key.cmp(&other.key));
+        left_out.append(&mut kept_out);
+        tools
+    }
+
+    /// The name models see. It comes from the tool's key, or from the alias in its place, so no
+    /// other server can change it.
+    fn exposed(&self, key: &ToolKey) -> String {
+        let alias = self.curation.alias(&key.tool);
+        let key = match alias {
+            Some(alias) => &ToolKey::new(key.server.clone(), &alias.text),
+            None => key,
+        };
+        if self.bare {
+            key.exposed_bare()
+        } else {
+            key.exposed()
+        }
+    }
+
+    fn admit_one(
+        &self,
+        shown: String,
+        tool: view::Tool,
+        warn: &mut impl FnMut(String),
+    ) -> Result<CatalogTool, String> {
+        if tool.name.is_empty() {
+            return Err("a tool without a name is skipped".to_owned());
+        }
+        if tool.name.len() > sanitize::MAX_NAME {
+            return Err(format!(
+                "tool `{shown}` is skipped: its name has {} bytes, over the limit of {}",
+                tool.name.len(),
+                sanitize::MAX_NAME
+            ));
+        }
+        let input_schema = sanitize::schema(&tool.input_schema)
+            .map_err(|unfit| format!("tool `{shown}` is skipped: its input schema {unfit}"))?;
+        // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
+        headers::header_params(&tool.input_schema).map_err(|fault| {
+            let fault = Untrusted::new(fault.to_string());
+            format!("tool `{shown}` is skipped: {}", fault.line())
+        })?;
+        let mut optional = |raw: Option<&RawValue>, what: &str| {
+            raw.and_then(|raw| match sanitize::schema(raw) {
+                Ok(cleaned) => Some(cleaned),
+                Err(unfit) => {
+                    warn(format!(
+                        "tool `{shown}` is used without its {what}, which {unfit}"
+                    ));
+                    None
+                }
+            })
+        };
+        let output_schema = optional(tool.output_schema.as_deref(), "output schema");
+        let annotations = optional(tool.annotations.raw.as_deref(), "annotations");
+        let meta = MetaHints::read(tool.meta.as_deref());
+        let key = ToolKey::new(self.server.clone(), &tool.name);
+        let description = match self.curation.description(&tool.name) {
+            Some(own) => own.text.as_str(),
+            None => tool.description.as_deref().unwrap_or_default(),
+        };
+        Ok(CatalogTool {
+            name: self.exposed(&key),
+            description: sanitize::description(description),
+            key,
+            title: tool
+                .title
+                .as_deref()
+                .or(tool.annotations.title.as_deref())
+                .map(sanitize::line)
+                .filter(|title| !title.is_empty()),
+            input_schema,
+            output_schema,
+            annotations,
+            hints: Hints {
+                read_only: tool.annotations.read_only,
+                destructive: tool.annotations.destructive,
+                idempotent: tool.annotations.idempotent,
+                open_world: tool.annotations.open_world,
+            },
+            search_hint: meta.search_hint,
+            always_load: meta.always_load,
+            deferred: meta.defer_loading && !meta.always_load,
+            shown,
+            received: tool,
+            checker: OnceLock::new(),
+            output_checker: OnceLock::new(),
+            definition: OnceLock::new(),
+            own: None,
         })
-    };
-    let output_schema = optional(tool.output_schema.as_deref(), "output schema");
-    let annotations = optional(tool.annotations.raw.as_deref(), "annotations");
-    let meta = MetaHints::read(tool.meta.as_deref());
-    let key = ToolKey::new(server.clone(), &tool.name);
-    Ok(CatalogTool {
-        name: key.exposed(),
-        key,
-        title: tool
-            .title
-            .as_deref()
-            .or(tool.annotations.title.as_deref())
-            .map(sanitize::line)
-            .filter(|title| !title.is_empty()),
-        description: sanitize::description(tool.description.as_deref().unwrap_or_default()),
-        input_schema,
-        output_schema,
-        annotations,
-        hints: Hints {
-            read_only: tool.annotations.read_only,
-            destructive: tool.annotations.destructive,
-            idempotent: tool.annotations.idempotent,
-            open_world: tool.annotations.open_world,
-        },
-        search_hint: meta.search_hint,
-        always_load: meta.always_load,
-        deferred: meta.defer_loading && !meta.always_load,
-        shown,
-        received: tool,
-        checker: OnceLock::new(),
-        output_checker: OnceLock::new(),
-        definition: OnceLock::new(),
-        own: None,
-    })
+    }
 }

@@ -27,6 +27,7 @@ mod rounds;
 mod subscription;
 mod task;
 mod tolerance;
+mod words;
 
 const LIMIT: Duration = Duration::from_secs(30);
 

@@ -29,6 +29,8 @@ impl Supervisor {
             self.context = Arc::new(context);
         }
         let mut changes = Changes::default();
+        // Connections that stay, and whose tools are seen differently all the same.
+        let mut recast = Vec::new();
         let mut members = BTreeMap::new();
         for (name, mut old) in std::mem::take(&mut self.members) {
             let Some(new) = fresh.remove(&name) else {
@@ -42,6 +44,9 @@ impl Supervisor {
                 _ if old.source == new.source => {
                     if old.source.is_some() {
                         changes.kept.push(name.clone());
+                    }
+                    if (&old.curation, old.no_prefix) != (&new.curation, new.no_prefix) {
+                        recast.push(name.clone());
                     }
                     old.describe(new, &self.events);
                 }
@@ -72,11 +77,16 @@ impl Supervisor {
         self.members = members;
         self.settings = settings;
         self.leaving.retain(|task| !task.is_finished());
-        let touched: Vec<_> = [&changes.started, &changes.stopped, &changes.replaced]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect();
+        let touched: Vec<_> = [
+            &changes.started,
+            &changes.stopped,
+            &changes.replaced,
+            &recast,
+        ]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
         self.publish(&touched);
         let _ = self.events.send(HostEvent::Reloaded(changes.clone()));
         changes
@@ -145,6 +155,8 @@ impl Member {
         }
         self.loading = new.loading;
         self.address = new.address;
+        self.curation = new.curation;
+        self.no_prefix = new.no_prefix;
         let state = std::mem::replace(&mut self.shown, new.shown).state;
         self.shown.state = state;
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_config::{Curation, Plan, PlannedServer, Verdict};
 use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
@@ -46,6 +46,10 @@ pub(crate) struct Member {
     pub(super) loading: Loading,
     /// Where it is, as its entry says, without secrets.
     pub(super) address: Option<String>,
+    /// What its entry changes about its tools.
+    pub(super) curation: Arc<Curation>,
+    /// Whether a server inside this program shows its tools by their own names.
+    pub(super) no_prefix: bool,
 }
 
 /// Who is in: the plan's servers that nobody shadows, and the objects of the embedding program.
@@ -76,6 +80,7 @@ pub(crate) fn roster(
         }
     }
     for (name, member) in &mut members {
+        member.no_prefix = plan.no_prefix;
         if member.source.is_some() && only.is_some_and(|only| !only.contains(name)) {
             member.source = None;
             let reason = "not selected for this run".to_owned();
@@ -106,6 +111,8 @@ impl Member {
             trouble: None,
             loading: Loading::Usual,
             address: None,
+            curation: Arc::default(),
+            no_prefix: false,
         }
     }
 
@@ -136,6 +143,7 @@ impl Member {
         Self {
             loading: Loading::of(&planned.definition),
             address: url.map(address),
+            curation: Arc::clone(&planned.curation),
             ..Self::new(shown, source)
         }
     }
@@ -207,6 +215,12 @@ impl Member {
             offer.listed = Some(&EDITOR_TOOLS);
         }
         offer.loading = self.loading;
+        offer.curation = Arc::clone(&self.curation);
+        offer.bare_names = self.no_prefix && self.shown.transport == Some(TransportKind::Sdk);
+        if let ConnectionState::Connected(facts) = &self.shown.state {
+            let said = facts.instructions.as_ref();
+            offer.instructions = said.map(|said| said.as_received().to_owned());
+        }
         offer
     }
 

@@ -15,6 +15,7 @@ mod between;
 mod builtin;
 mod certificates;
 mod contained;
+mod curated;
 mod ending;
 mod eras;
 mod events;

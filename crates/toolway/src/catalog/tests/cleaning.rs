@@ -3,27 +3,70 @@
 use super::*;
 use crate::catalog::sanitize::{MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, MAX_SCHEMA_NODES};
 use crate::catalog::tools::MAX_TOOLS;
+use crate::export::{Target, export};
 
-/// One of every class that hides or steers: C0, whole terminal sequences, C1, soft hyphen,
-/// zero-width, bidi embedding and isolate, word joiner, variation selectors, byte order mark, tag.
-const HIDDEN: [&str; 17] = [
+/// Every class that hides or steers, by its edges and a few from inside: C0, whole terminal
+/// sequences, C1, soft hyphen, joiners, bidi marks, embeddings and isolates, fillers, variation
+/// selectors, separators, invisible operators, byte order mark, annotation marks, shorthand and
+/// musical controls, tags.
+const HIDDEN: [&str; 57] = [
     "\u{0}",
+    "\u{1}",
     "\u{7}",
+    "\u{8}",
+    "\u{c}",
+    "\u{1f}",
+    "\u{7f}",
     "\u{1b}[31m",
     "\u{1b}]0;title\u{7}",
+    "\u{1b}]8;;http://x\u{1b}\\",
+    "\u{1b}P1$r\u{1b}\\",
+    "\u{80}",
     "\u{85}",
     "\u{9b}1m",
+    "\u{9f}",
     "\u{ad}",
+    "\u{34f}",
+    "\u{61c}",
+    "\u{115f}",
+    "\u{1160}",
+    "\u{17b4}",
+    "\u{17b5}",
+    "\u{180b}",
+    "\u{180e}",
+    "\u{180f}",
     "\u{200b}",
+    "\u{200c}",
+    "\u{200d}",
+    "\u{200e}",
     "\u{200f}",
+    "\u{2028}",
+    "\u{2029}",
+    "\u{202a}",
     "\u{202e}",
-    "\u{2066}",
     "\u{2060}",
+    "\u{2064}",
+    "\u{2066}",
+    "\u{2069}",
+    "\u{206f}",
+    "\u{3164}",
     "\u{fe00}",
     "\u{fe0f}",
+    "\u{fe0e}\u{fe0f}",
     "\u{feff}",
+    "\u{ffa0}",
+    "\u{fff0}",
+    "\u{fff9}",
+    "\u{fffb}",
+    "\u{1bca0}",
+    "\u{1bca3}",
+    "\u{1d173}",
+    "\u{1d17a}",
+    "\u{e0000}",
     "\u{e0041}",
+    "\u{e007f}",
     "\u{e0100}",
+    "\u{e01ef}",
 ];
 
 fn has_hidden(text: &str) -> bool {
@@ -84,6 +127,19 @@ fn texts(catalog: &Catalog) -> Vec<String> {
             texts.extend(argument.title.clone());
         }
     }
+    for tool in &catalog.left_out {
+        texts.extend([
+            tool.shown.clone(),
+            tool.description.clone(),
+            tool.reason.clone(),
+        ]);
+    }
+    texts.push(catalog.instructions.to_string());
+    for target in Target::ALL {
+        let export = export(target, &catalog.tools);
+        collect(&export.tools, &mut texts);
+        texts.extend(export.notes.into_iter().map(|note| note.argument));
+    }
     texts.extend(
         catalog
             .warnings
@@ -118,7 +174,9 @@ fn poisoned(text: &str) -> Arc<Catalog> {
                 "outputSchema": {"type": "object", "description": word},
                 "annotations": {"title": word, "vendor": [word]},
                 "_meta": {"anthropic/searchHint": word},
+                "icons": [{"src": format!("https://{word}/i.png"), "mimeType": word}],
             },
+            {"name": format!("out{text}side"), "description": word, "inputSchema": {}},
             {"name": "bad_key", "inputSchema": {"properties": {word.clone(): {}}}},
             {"name": "bad_output", "inputSchema": {}, "outputSchema": {"properties": {word.clone(): {}}}},
         ],
@@ -136,13 +194,16 @@ fn poisoned(text: &str) -> Arc<Catalog> {
             {"name": "bad", "arguments": [{"name": word}]},
         ],
     }));
-    catalog([ServerOffer {
+    let offer = ServerOffer {
         tools: view::tools(&lists).unwrap().items,
         resources: view::resources(&lists).unwrap().items,
         resource_templates: view::resource_templates(&lists).unwrap().items,
         prompts: view::prompts(&lists).unwrap().items,
+        instructions: Some(word),
         ..ServerOffer::new(server("s"))
-    }])
+    };
+    let entry = r#"{"command": "x", "excludeTools": ["outside"]}"#;
+    catalog([curated(entry, offer)])
 }
 
 #[test]
@@ -168,6 +229,8 @@ fn sec_35_no_hidden_character_survives_in_any_field() {
             catalog.prompts.len(),
         ];
         assert_eq!(kept, [1, 1, 1]);
+        assert_eq!(catalog.left_out[0].shown, "outside", "{hidden:?}");
+        assert_eq!(catalog.instructions.to_string(), "## s\n\n> before");
         // Whatever was left out is told: a tool, an output schema, a resource, a template, a prompt.
         assert_eq!(catalog.warnings.len(), 5, "{:?}", catalog.warnings);
     }

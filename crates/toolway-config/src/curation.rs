@@ -1,0 +1,230 @@
+//! What a person changed about a server's tools: which of them are offered, under which name,
+//! with which words, and whether the server's own instructions count.
+//!
+//! Owns: the typed form of `includeTools`, `excludeTools`, `alias`, `tools` and `instructions`, and
+//! what each says about one tool. Whether an entry is well formed is `raw::entry`'s business;
+//! applying it is the catalogue's. A tool's identity is not touched: rules, audit and routing go
+//! by the name its server gave it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use toolway_types::Origin;
+use toolway_types::text::{self, is_hidden};
+
+use crate::policy::pattern;
+use crate::raw::Source;
+use crate::raw::json::Spot;
+
+/// What one entry says about its server's tools. The default changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curation {
+    include: Option<Include>,
+    exclude: Vec<Placed>,
+    alias: BTreeMap<String, Placed>,
+    description: BTreeMap<String, Placed>,
+    /// Whether the server's instructions are kept.
+    pub instructions: bool,
+}
+
+/// `includeTools`, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Include {
+    origin: Origin,
+    patterns: Vec<Placed>,
+}
+
+/// A text and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// The text as written.
+    pub text: String,
+    /// Its file and line.
+    pub origin: Origin,
+}
+
+/// Why a tool is not offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftOut<'a> {
+    /// A pattern of `excludeTools` matches it.
+    Excluded(&'a Placed),
+    /// No pattern of `includeTools`, which stands here, matches it.
+    NotIncluded(&'a Origin),
+}
+
+impl std::fmt::Display for LeftOut<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LeftOut::Excluded(Placed { text, origin }) => {
+                let text = text::spelled_out(text);
+                write!(formatter, "`excludeTools` has `{text}` ({origin})")
+            }
+            LeftOut::NotIncluded(origin) => {
+                write!(formatter, "`includeTools` does not have it ({origin})")
+            }
+        }
+    }
+}
+
+impl Default for Curation {
+    fn default() -> Self {
+        Self {
+            include: None,
+            exclude: Vec::new(),
+            alias: BTreeMap::new(),
+            description: BTreeMap::new(),
+            instructions: true,
+        }
+    }
+}
+
+impl Curation {
+    /// Reads a checked entry. What has another shape than it should was diagnosed there, and does
+    /// not count here.
+    pub(crate) fn read(definition: &Map<String, Value>, spot: &Spot, source: &Source) -> Self {
+        let entry = Entry {
+            definition,
+            spot,
+            source,
+        };
+        Self {
+            include: definition.get("includeTools").map(|_| Include {
+                origin: source.origin(spot.line_of(definition, "includeTools")),
+                patterns: entry.texts("includeTools"),
+            }),
+            exclude: entry.texts("excludeTools"),
+            alias: entry.members("alias", Value::as_str),
+            description: entry.members("tools", |tool| tool.get("description")?.as_str()),
+            instructions: definition.get("instructions") != Some(&Value::Bool(false)),
+        }
+    }
+
+    /// Whether a tool is offered. Exclusion beats inclusion; both look at the tool's own name.
+    pub fn admits(&self, tool: &str) -> Result<(), LeftOut<'_>> {
+        if let Some(pattern) = self
+            .exclude
+            .iter()
+            .find(|pattern| excludes(&pattern.text, tool))
+        {
+            return Err(LeftOut::Excluded(pattern));
+        }
+        match &self.include {
+            Some(include)
+                if !include
+                    .patterns
+                    .iter()
+                    .any(|pattern| includes(&pattern.text, tool)) =>
+            {
+                Err(LeftOut::NotIncluded(&include.origin))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name a tool is shown by instead of its own.
+    pub fn alias(&self, tool: &str) -> Option<&Placed> {
+        self.alias.get(tool)
+    }
+
+    /// The description that replaces the server's.
+    pub fn description(&self, tool: &str) -> Option<&Placed> {
+        self.description.get(tool)
+    }
+
+    /// Everything in here that speaks of none of these tools, one sentence each: probably a slip.
+    pub fn idle(&self, tools: &[&str]) -> Vec<String> {
+        let included = self.include.iter().flat_map(|include| &include.patterns);
+        let patterns = included
+            .map(|pattern| ("includeTools", pattern, includes as fn(&str, &str) -> bool))
+            .chain(
+                self.exclude
+                    .iter()
+                    .map(|pattern| ("excludeTools", pattern, excludes as _)),
+            );
+        let mut idle: Vec<String> = patterns
+            .filter(|(_, pattern, matches)| !tools.iter().any(|tool| matches(&pattern.text, tool)))
+            .map(|(key, Placed { text, origin }, _)| {
+                let text = text::spelled_out(text);
+                format!("`{text}` in `{key}` matches none of its tools ({origin})")
+            })
+            .collect();
+        for (key, named) in [("alias", &self.alias), ("tools", &self.description)] {
+            idle.extend(
+                named
+                    .iter()
+                    .filter(|(name, _)| !tools.contains(&name.as_str()))
+                    .map(|(name, Placed { origin, .. })| {
+                        let name = text::spelled_out(name);
+                        format!("`{name}` in `{key}` is none of its tools ({origin})")
+                    }),
+            );
+        }
+        idle
+    }
+}
+
+/// A pattern that lets a tool in means what a person can see: a star does not stand for a name
+/// that hides something.
+fn includes(pattern: &str, tool: &str) -> bool {
+    pattern == tool || (!tool.contains(is_hidden) && pattern::matches(pattern, tool))
+}
+
+/// A pattern that keeps a tool out also catches it in disguise.
+fn excludes(pattern: &str, tool: &str) -> bool {
+    pattern::matches(pattern, tool)
+        || (tool.contains(is_hidden) && {
+            // As a terminal shows it, and as it reads with nothing hidden in it.
+            let bare: String = tool.chars().filter(|c| !is_hidden(*c)).collect();
+            pattern::matches(pattern, &text::clean_line(tool)) || pattern::matches(pattern, &bare)
+        })
+}
+
+struct Entry<'a> {
+    definition: &'a Map<String, Value>,
+    spot: &'a Spot,
+    source: &'a Source,
+}
+
+impl Entry<'_> {
+    fn texts(&self, key: &str) -> Vec<Placed> {
+        let (Some(Value::Array(items)), Some(spot)) = (self.definition.get(key), self.spot_of(key))
+        else {
+            return Vec::new();
+        };
+        let placed = |(index, item): (usize, &Value)| {
+            Some(Placed {
+                text: item.as_str()?.to_owned(),
+                origin: self.source.origin(spot.line_at(index)),
+            })
+        };
+        items.iter().enumerate().filter_map(placed).collect()
+    }
+
+    fn members(
+        &self,
+        key: &str,
+        text: impl Fn(&Value) -> Option<&str>,
+    ) -> BTreeMap<String, Placed> {
+        let (Some(Value::Object(members)), Some(spot)) =
+            (self.definition.get(key), self.spot_of(key))
+        else {
+            return BTreeMap::new();
+        };
+        let placed = |(name, member): (&String, &Value)| {
+            let placed = Placed {
+                text: text(member)?.to_owned(),
+                origin: self.source.origin(spot.line_of(members, name)),
+            };
+            Some((name.clone(), placed))
+        };
+        members.iter().filter_map(placed).collect()
+    }
+
+    /// An entry that stands in no file has no spots inside; its own will do.
+    fn spot_of(&self, key: &str) -> Option<&Spot> {
+        self.spot.member(self.definition, key).or(Some(self.spot))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Whether a schema is JSON Schema 2020-12 at all, and what to do when it is not.
+//!
+//! Owns the table of keywords and the shapes of their values. Servers write older drafts and
+//! plain mistakes; a provider refuses a whole request for one. What can be said in 2020-12 is
+//! translated, what means nothing there is taken out. A valid schema is left as it is.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+/// The shape of a keyword's value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Schema,
+    SchemaMap,
+    SchemaList,
+    Text,
+    Number,
+    Factor,
+    Count,
+    Flag,
+    List,
+    Names,
+    NamesMap,
+    Dependencies,
+    Type,
+    Anchor,
+    Identifier,
+    Nothing,
+}
+
+fn shape(keyword: &str) -> Option<Shape> {
+    Some(match keyword {
+        "additionalProperties"
+        | "items"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contentSchema" => Shape::Schema,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+            Shape::SchemaMap
+        }
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Shape::SchemaList,
+        "title" | "description" | "$comment" | "format" | "pattern" | "contentEncoding"
+        | "contentMediaType" | "$schema" | "$ref" | "$dynamicRef" => Shape::Text,
+        "maximum" | "minimum" | "exclusiveMaximum" | "exclusiveMinimum" => Shape::Number,
+        "multipleOf" => Shape::Factor,
+        "maxLength" | "minLength" | "maxItems" | "minItems" | "maxContains" | "minContains"
+        | "maxProperties" | "minProperties" => Shape::Count,
+        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => Shape::Flag,
+        "enum" | "examples" => Shape::List,
+        "required" => Shape::Names,
+        "dependentRequired" => Shape::NamesMap,
+        "dependencies" => Shape::Dependencies,
+        "type" => Shape::Type,
+        "$anchor" | "$dynamicAnchor" => Shape::Anchor,
+        "$id" => Shape::Identifier,
+        "$vocabulary" | "$recursiveAnchor" | "$recursiveRef" | "additionalItems" => Shape::Nothing,
+        _ => return None,
+    })
+}
+
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
+
+/// The schema itself where it is valid, else what of it is.
+pub(super) fn repaired(schema: &Value) -> Cow<'_, Value> {
+    if schema.is_object() && jsonschema::draft202012::meta::is_valid(schema) {
+        Cow::Borrowed(schema)
+    } else {
+        Cow::Owned(repair(schema))
+    }
+}
+
+// The parser bounds the depth of a schema, so the recursion is bounded.
+fn repair(schema: &Value) -> Value {
+    let members = match schema {
+        Value::Bool(_) => return schema.clone(),
+        Value::Object(members) => translated(members),
+        _ => return json!({}),
+    };
+    let kept = members.into_iter().filter_map(|(keyword, value)| {
+        let value = match shape(&keyword) {
+            Some(shape) => fit(shape, value)?,
+            None => value,
+        };
+        Some((keyword, value))
+    });
+    Value::Object(kept.collect())
+}
+
+/// What older drafts said, said as 2020-12 says it.
+fn translated(members: &Map<String, Value>) -> Map<String, Value> {
+    let mut members = members.clone();
+    if let Some(Value::Array(_)) = members.get("items") {
+        let tuple = members.remove("items").unwrap_or_default();
+        members.entry("prefixItems").or_insert(tuple);
+        if let Some(rest) = members.remove("additionalItems") {
+            members.insert("items".to_owned(), rest);
+        }
+    }
+    for (exclusive, plain) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
+        if members.get(exclusive) == Some(&Value::Bool(true))
+            && let Some(limit) = members.remove(plain)
+        {
+            members.insert(exclusive.to_owned(), limit);
+        }
+    }
+    members
+}
+
+fn fit(shape: Shape, value: Value) -> Option<Value> {
+    match (shape, value) {
+        (Shape::Schema, value @ (Value::Bool(_) | Value::Object(_))) => Some(repair(&value)),
+        (Shape::SchemaMap, Value::Object(members)) => {
+            let members = members.into_iter().map(|(name, one)| (name, repair(&one)));
+            Some(Value::Object(members.collect()))
+        }
+        (Shape::SchemaList, Value::Array(items)) if !items.is_empty() => {
+            Some(Value::Array(items.iter().map(repair).collect()))
+        }
+        (Shape::Text, value @ Value::String(_))
+        | (Shape::Number, value @ Value::Number(_))
+        | (Shape::Flag, value @ Value::Bool(_))
+        | (Shape::List, value @ Value::Array(_)) => Some(value),
+        (Shape::Factor, Value::Number(number)) if number.as_f64().is_some_and(|f| f > 0.0) => {
+            Some(Value::Number(number))
+        }
+        (Shape::Count, Value::Number(number)) if number.is_u64() => Some(Value::Number(number)),
+        (Shape::Names, value) => names(&value),
+        (Shape::NamesMap, Value::Object(members)) => {
+            let members = members
+                .into_iter()
+                .filter_map(|(name, one)| Some((name, names(&one)?)));
+            Some(Value::Object(members.collect()))
+        }
+        (Shape::Dependencies, Value::Object(members)) => {
+            let members = members.into_iter().filter_map(|(name, one)| match one {
+                Value::Array(_) => Some((name, names(&one)?)),
+                one => Some((name, repair(&one))),
+            });
+            Some(Value::Object(members.collect()))
+        }
+        (Shape::Type, Value::String(word)) if TYPES.contains(&word.as_str()) => {
+            Some(Value::String(word))
+        }
+        (Shape::Type, Value::Array(words)) => {
+            let mut known: Vec<Value> = Vec::new();
+            for word in words {
+                let is_known = word.as_str().is_some_and(|word| TYPES.contains(&word));
+                if is_known && !known.contains(&word) {
+                    known.push(word);
+                }
+            }
+            (!known.is_empty()).then_some(Value::Array(known))
+        }
+        (Shape::Anchor, Value::String(text)) => {
+            let mut bytes = text.bytes();
+            let fits = bytes
+                .next()
+                .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+                && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+            fits.then_some(Value::String(text))
+        }
+        (Shape::Identifier, Value::String(text)) => {
+            let fits = !text.trim_end_matches('#').contains('#') && !text.ends_with("##");
+            fits.then_some(Value::String(text))
+        }
+        _ => None,
+    }
+}
+
+fn names(value: &Value) -> Option<Value> {
+    let mut names: Vec<&Value> = Vec::new();
+    for name in value.as_array()? {
+        if name.is_string() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Some(json!(names))
+}
+
+/// Gives every array without `items` ones that take anything.
+pub(super) fn give_items(schema: &mut Value) {
+    let Value::Object(members) = schema else {
+        return;
+    };
+    let is_array = |word: &Value| word == "array";
+    let takes_arrays = match members.get("type") {
+        Some(Value::Array(words)) => words.iter().any(is_array),
+        Some(word) => is_array(word),
+        None => false,
+    };
+    if takes_arrays && !members.contains_key("items") {
+        members.insert("items".to_owned(), json!({}));
+    }
+    for (keyword, value) in members {
+        match (shape(keyword), value) {
+            (Some(Shape::Schema), value) => give_items(value),
+            (Some(Shape::SchemaMap | Shape::Dependencies), Value::Object(inner)) => {
+                inner.values_mut().for_each(give_items);
+            }
+            (Some(Shape::SchemaList), Value::Array(inner)) => {
+                inner.iter_mut().for_each(give_items);
+            }
+            _ => {}
+        }
+    }
+}

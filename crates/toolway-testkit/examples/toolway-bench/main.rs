@@ -138,14 +138,14 @@ impl Pool {
                 .collect();
             let last = catalog.tools.last().map(|tool| tool.name.clone());
             let name = last.unwrap_or_default();
-            let (_, took) = timed(|| {
+            let ((), took) = timed(|| {
                 for _ in 0..OFTEN {
                     black_box(names.get(black_box(name.as_str())));
                 }
             });
             note("look a name up in a map, 1000 times", took);
             let target = ToolTarget::Exposed(name.clone());
-            let (_, took) = timed(|| {
+            let ((), took) = timed(|| {
                 for _ in 0..OFTEN {
                     let _ = black_box(catalog.find(black_box(&target)));
                 }

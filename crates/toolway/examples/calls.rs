@@ -87,6 +87,7 @@ async fn bare(line: &dyn Line, calls: usize) {
             idle: line.usual_idle(),
             progress: None,
             tool: None,
+            pool: None,
         };
         let answer = line.request("tools/call", params, options).await;
         assert!(answer.expect("an answer").get().contains("done"));

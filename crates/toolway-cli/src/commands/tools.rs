@@ -70,9 +70,9 @@ pub(crate) struct ToolsArgs {
 enum Format {
     /// The Anthropic Messages API
     Anthropic,
-    /// OpenAI's Chat Completions
+    /// Chat Completions
     Openai,
-    /// OpenAI's Responses
+    /// The Responses interface
     OpenaiResponses,
     /// Gemini's function declarations
     Gemini,
@@ -172,7 +172,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         say_missing(context, &snapshot);
         let nothing = snapshot.catalog.tools.is_empty()
             && !args.instructions
-            && !(args.all && !snapshot.catalog.left_out.is_empty());
+            && (!args.all || snapshot.catalog.left_out.is_empty());
         if nothing && !args.json && args.format.is_none() {
             say_none(context, &snapshot);
             return Ok(Exit::Success);

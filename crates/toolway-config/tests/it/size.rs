@@ -47,14 +47,16 @@ fn five_hundred_servers_in_twenty_files_are_all_admitted() {
 fn work_of(text: &str) -> (Duration, usize) {
     let now = || {
         let now = clock_gettime(ClockId::ThreadCPUTime);
-        Duration::try_from(now).expect("a time that has passed")
+        Duration::try_from(now).unwrap()
     };
     let stage = Stage::new();
     stage.project(text);
     let before = now();
     let findings = stage.plan().all_diagnoses().count();
-    (now() - before, findings)
+    (now().saturating_sub(before), findings)
 }
+
+type Case<'a> = (&'a str, &'a dyn Fn(usize) -> String);
 
 #[test]
 fn sec_01_a_repository_cannot_keep_a_command_busy_or_flood_its_output() {
@@ -65,7 +67,6 @@ fn sec_01_a_repository_cannot_keep_a_command_busy_or_flood_its_output() {
     let same = |count: usize| many(count, &|_| format!(r#""k{}": 1"#, count - 1));
     let entry =
         |inside: &str| format!(r#"{{"mcpServers": {{"a": {{"command": "x", {inside}}}}}}}"#);
-    type Case<'a> = (&'a str, &'a dyn Fn(usize) -> String);
     let cases: [Case<'_>; 5] = [
         ("keys of the root", &|count| {
             format!("{{{}}}", unique(count))

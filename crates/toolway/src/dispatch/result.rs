@@ -21,6 +21,9 @@ use media::Decoded;
 mod bound;
 mod bounds;
 mod format;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod media;
 pub mod outline;
 mod picture;

@@ -51,8 +51,8 @@ fn more_of_the_same_does_not_change_the_shape() {
 
 #[test]
 fn the_last_of_two_equal_fields_counts_behind_the_widest_object_too() {
-    let fields: String = (0..14).map(|n| format!(r#""f{n}": [], "#)).collect();
-    let found = outline(&format!(r#"{{{fields}"f0": [1, 2]}}"#)).unwrap();
+    let fields: Vec<String> = (0..14).map(|n| format!(r#""f{n}": []"#)).collect();
+    let found = outline(&format!(r#"{{{}, "f0": [1, 2]}}"#, fields.join(", "))).unwrap();
     assert_eq!(found.longest, Some((".f0".to_owned(), 2)));
     assert!(
         found.text.starts_with("{f0: [number], f1: []"),

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test | conformance | tidy | docs | bench`.
+//! The project's own chores: `cargo xtask test | conformance | tidy | docs | bench | fuzz`.
 //!
 //! Owns the command line of these chores and nothing of the product. It depends on none of the
 //! product's crates on purpose, so that it builds in seconds on a fresh machine and still runs
@@ -13,6 +13,7 @@ mod bench;
 mod command;
 mod conformance;
 mod docs;
+mod fuzz;
 mod install;
 mod test;
 mod tidy;
@@ -44,6 +45,8 @@ enum Chore {
     Docs(docs::Options),
     /// Measure against the floors, in one run
     Bench(bench::Options),
+    /// Look for inputs that break a promise
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&workspace),
         Chore::Docs(options) => docs::run(&workspace, &options),
         Chore::Bench(options) => bench::run(&workspace, &options),
+        Chore::Fuzz(options) => fuzz::run(&workspace, &options),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

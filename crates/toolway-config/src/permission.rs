@@ -333,7 +333,11 @@ impl Permissions {
         let mut ask = None;
         if !(self.deny.is_empty() && self.ask.is_empty()) {
             let spellings = Spellings::of(&subject);
-            for rule in self.deny.iter().filter(|rule| rule.restricts(&spellings)) {
+            for rule in self
+                .deny
+                .iter()
+                .filter(|rule| rule.restricts(&subject, &spellings))
+            {
                 match rule.holds(&subject, Stance::Restrict) {
                     Truth::Yes => {
                         let (rule, origin) = rule.cited();
@@ -345,7 +349,7 @@ impl Permissions {
             }
             ask = ask.or_else(|| {
                 self.ask.iter().find(|rule| {
-                    rule.restricts(&spellings)
+                    rule.restricts(&subject, &spellings)
                         && rule.holds(&subject, Stance::Restrict) != Truth::No
                 })
             });

@@ -234,10 +234,11 @@ impl ToolKey {
     }
 }
 
-fn ends_like_suffix(name: &str) -> bool {
+/// Whether a name ends like an exposed one that a digest tells from others.
+pub fn ends_like_suffix(name: &str) -> bool {
     name.len() > SUFFIX_LEN
         && name.as_bytes()[name.len() - SUFFIX_LEN - 1] == b'_'
-        && name[name.len() - SUFFIX_LEN..]
-            .bytes()
+        && name.as_bytes()[name.len() - SUFFIX_LEN..]
+            .iter()
             .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -178,10 +178,12 @@ pub fn fold(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    // Lower-casing can undo a composition, hence the second pass.
+    // Lower-casing can undo a composition, hence the second pass. It writes a sigma by what
+    // follows, which a pattern does not know: one form for both.
     name.nfc()
         .collect::<String>()
         .to_lowercase()
+        .replace('ς', "σ")
         .nfc()
         .collect()
 }

@@ -47,6 +47,7 @@ const BELOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &["toolway-config", "toolway-cli"]),
+    ("toolway-fuzz", FRONT_END),
 ];
 const HOST: &[&str] = &[
     "toolway-types",

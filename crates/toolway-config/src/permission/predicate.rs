@@ -129,7 +129,7 @@ impl Predicate {
                     collect(arguments, key, &mut values);
                     values
                         .into_iter()
-                        .any(|value| any_leaf(value, folded))
+                        .any(|value| any_leaf(value, pattern, folded))
                         .into()
                 }
                 (Some(arguments), Stance::Permit) => {
@@ -193,16 +193,19 @@ fn collect<'a>(arguments: &'a Map<String, Value>, key: &str, values: &mut Vec<&'
 }
 
 /// Whether any scalar in the value fits: as given, as shown, or as the path it leads to.
-fn any_leaf(value: &Value, folded: &Glob) -> bool {
+fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
     match value {
-        Value::Array(items) => items.iter().any(|item| any_leaf(item, folded)),
-        Value::Object(members) => members.values().any(|member| any_leaf(member, folded)),
+        Value::Array(items) => items.iter().any(|item| any_leaf(item, pattern, folded)),
+        Value::Object(members) => members
+            .values()
+            .any(|member| any_leaf(member, pattern, folded)),
         scalar => {
             let given = scalar_text(scalar);
             let shown = text::clean_line(&given);
-            [&given, shown.as_ref(), &resolved(&shown)]
-                .iter()
-                .any(|text| folded.matches(&fold(text)))
+            pattern.matches(&given)
+                || [&given, shown.as_ref(), &resolved(&shown)]
+                    .iter()
+                    .any(|text| folded.matches(&fold(text)))
         }
     }
 }

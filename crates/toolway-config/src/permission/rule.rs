@@ -8,7 +8,8 @@
 //! tool `b__c` of `a` and tool `c` of `a__b`, and `mcp__a__b` is also all of server `a__b`. A rule
 //! that permits names one identity: the exposed name exactly, or the names exactly as the server
 //! and the configuration give them, split at the first `__`. A spelling in which a character was
-//! replaced never permits.
+//! replaced never permits. What a rule would permit it restricts as well: the wide reading includes
+//! the narrow one.
 
 use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
@@ -202,7 +203,7 @@ impl Rule {
     }
 
     /// Whether, as a restricting rule, it speaks of a tool with these spellings.
-    pub(super) fn restricts(&self, spellings: &Spellings) -> bool {
+    pub(super) fn restricts(&self, subject: &Subject<'_>, spellings: &Spellings) -> bool {
         spellings
             .whole
             .iter()
@@ -211,6 +212,9 @@ impl Rule {
                 .server
                 .as_ref()
                 .is_some_and(|glob| spellings.server.iter().any(|name| glob.matches(name)))
+            // Folding joins a letter and its mark where the pattern has them apart, so what is
+            // named to the letter counts as well. An exposed name has neither.
+            || (!matches!(self.identity, Identity::Exposed(_)) && self.permits(subject))
     }
 
     /// Whether, as a permitting rule, it names exactly this tool.
@@ -223,6 +227,12 @@ impl Rule {
             }
             (Identity::Exposed(_) | Identity::Given { .. }, Target::Builtin(_)) => false,
             (Identity::Exposed(name), Target::Tool(key)) => *name == key.exposed(),
+            // The exposed name of a server with a long name is cut before the border.
+            (Identity::Given { tool: None, .. }, Target::Tool(key))
+                if could_be_cut(&self.name) && self.name == key.exposed() =>
+            {
+                true
+            }
             (Identity::Given { server, tool }, Target::Tool(key)) => {
                 server.matches(key.server.as_str())
                     && tool.as_ref().is_none_or(|glob| {
@@ -281,6 +291,10 @@ impl Identity {
                 server: Glob::new(rest),
                 tool: None,
             }),
+            // A server whose name has no plain character at its start.
+            Some(("", _)) if could_be_exposed(rule) && name::ends_like_suffix(rule) => {
+                Ok(Identity::Exposed(rule.to_owned()))
+            }
             Some(("", _)) => broken("it names no server", Fallback::Nothing),
             Some((server, "")) => broken(
                 "it names no tool",
@@ -324,6 +338,10 @@ fn permitting(text: &str) -> Option<Rule> {
 
 fn could_be_exposed(rule: &str) -> bool {
     rule.len() <= name::MAX_EXPOSED_LEN && name::normalize(rule) == rule
+}
+
+fn could_be_cut(rule: &str) -> bool {
+    rule.len() == name::MAX_EXPOSED_LEN && could_be_exposed(rule) && name::ends_like_suffix(rule)
 }
 
 /// The name, and what stands in parentheses behind it.

@@ -366,3 +366,39 @@ fn sec_35_a_diagnosis_shows_no_hidden_character_of_the_file() {
         assert!(!said.contains(toolway_types::text::is_hidden), "{said:?}");
     }
 }
+
+#[test]
+fn sec_31_deny_is_as_wide_as_allow_in_every_alphabet() {
+    // The capital sigma has two small letters, and which one depends on what follows.
+    for (rule, server, tool) in [
+        ("mcp__\u{391}\u{3a3}*__t", "\u{391}\u{3a3}\u{391}", "t"),
+        ("mcp__s__\u{391}\u{3a3}*", "s", "\u{391}\u{3a3}\u{391}"),
+        // A mark behind a wildcard has nothing to join; in the name it has.
+        ("mcp__*\u{301}__t", "e\u{301}", "t"),
+        ("mcp__s__*\u{301}", "s", "e\u{301}"),
+    ] {
+        assert!(allows(rule, server, tool), "{rule}");
+        assert!(denies(rule, server, tool), "{rule}");
+    }
+    assert!(denies("mcp__\u{3b1}\u{3c3}*", "\u{391}\u{3a3}", "t"));
+    assert!(denies("mcp__\u{3b1}\u{3c2}", "\u{391}\u{3a3}", "t"));
+}
+
+#[test]
+fn sec_31_every_exposed_name_is_a_rule_for_its_tool() {
+    let long = "s".repeat(48);
+    for (server, tool) in [
+        // Nothing of these names is left in the exposed one.
+        ("\u{65e5}\u{672c}", "search"),
+        ("_", "search"),
+        // The border is cut off.
+        (long.as_str(), "search"),
+        ("git", ""),
+    ] {
+        let rule = key(server, tool).exposed();
+        assert!(allows(&rule, server, tool), "{rule}");
+        assert!(denies(&rule, server, tool), "{rule}");
+        assert!(!allows(&rule, server, "other"), "{rule}");
+        assert!(!denies(&rule, server, "other"), "{rule}");
+    }
+}

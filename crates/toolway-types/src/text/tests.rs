@@ -199,6 +199,10 @@ fn untrusted_text_is_shown_cleaned_and_kept_as_received() {
 fn folding_joins_case_and_composition_but_hides_nothing() {
     assert_eq!(fold("CAFE\u{301}"), fold("caf\u{e9}"));
     assert_eq!(fold("A\u{200b}"), "a\u{200b}");
+    // One capital, two small letters: the end of a word must not tell.
+    for sigma in ["\u{3b1}\u{3c3}", "\u{3b1}\u{3c2}", "\u{391}\u{3a3}"] {
+        assert_eq!(fold(sigma), "\u{3b1}\u{3c3}");
+    }
 }
 
 /// Text in which sequences, their parts and hidden characters are frequent.

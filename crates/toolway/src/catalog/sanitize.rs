@@ -71,18 +71,36 @@ pub fn schema(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
     let mut value: Value = serde_json::from_str(raw.get()).map_err(unreadable)?;
     let mut walk = Walk {
         nodes: 0,
+        members: 0,
         changed: false,
     };
     walk.clean(&mut value)?;
-    if walk.changed {
+    // Of a key that is there twice only the last was looked at.
+    if walk.changed || walk.members != members_in(raw.get()) {
         to_raw_value(&value).map_err(unreadable)
     } else {
         Ok(raw.to_owned())
     }
 }
 
+/// How many members all objects of a JSON text have together, those with the same key included.
+fn members_in(json: &str) -> usize {
+    let (mut members, mut quoted, mut escaped) = (0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            b':' if !quoted => members += 1,
+            _ => {}
+        }
+    }
+    members
+}
+
 struct Walk {
     nodes: usize,
+    members: usize,
     changed: bool,
 }
 
@@ -104,6 +122,7 @@ impl Walk {
             }
             Value::Array(items) => items.iter_mut().try_for_each(|item| self.clean(item)),
             Value::Object(members) => members.iter_mut().try_for_each(|(key, member)| {
+                self.members += 1;
                 match key.chars().find(|c| is_hidden(*c)) {
                     Some(hidden) => Err(Unfit::HiddenKey(hidden as u32)),
                     None => self.clean(member),

@@ -22,6 +22,9 @@ mod bound;
 mod bounds;
 pub(crate) mod contents;
 mod format;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod media;
 pub mod outline;
 mod picture;

@@ -67,6 +67,29 @@ fn an_argument_predicate_is_evaluated_on_the_arguments() {
 }
 
 #[test]
+fn sec_31_a_predicate_denies_what_it_would_allow_in_every_alphabet() {
+    let tool = key("fs", "read");
+    for (rule, arguments) in [
+        // The capital sigma has two small letters, and which one depends on what follows.
+        (
+            "mcp__fs__read(path:\u{391}\u{3a3}*)",
+            json!({ "path": "\u{391}\u{3a3}\u{391}" }),
+        ),
+        (
+            "mcp__fs__read(\u{391}\u{3a3}.b:x)",
+            json!({ "\u{391}\u{3a3}": { "b": "x" } }),
+        ),
+    ] {
+        let arguments = arguments.as_object().unwrap().clone();
+        let subject = Subject::tool(&tool).with_arguments(&arguments);
+        for (list, wanted) in [("allow", 'a'), ("deny", 'd')] {
+            let decided = verdict(&rules(&json!({ list: [rule] })), subject).0;
+            assert_eq!(decided, wanted, "{list} {rule}");
+        }
+    }
+}
+
+#[test]
 fn sec_13_no_detour_leads_around_a_deny_or_into_an_allow() {
     let tool = key("fs", "read");
     let call = |list: &str, rule: &str, text: &str| {

@@ -68,7 +68,8 @@ fn naive_allow(rule: &str, tool: &ToolKey) -> bool {
             && (!tool_rule.contains('*') || !tool.tool.contains(text::is_hidden))
     };
     match rest.split_once("__") {
-        None => naive_text(rest, tool.server.as_str()),
+        // The exposed name of a long server name is cut before the border.
+        None => naive_text(rest, tool.server.as_str()) || tool.exposed() == rule,
         Some((server, own)) => {
             let looks_exposed =
                 rule.len() <= name::MAX_EXPOSED_LEN && name::normalize(rule) == rule;

@@ -294,6 +294,16 @@ fn sec_32_tools_past_the_cap_are_left_out_and_told() {
 }
 
 #[test]
+fn sec_35_a_key_that_is_there_twice_hides_nothing_in_a_schema() {
+    for hidden in ["\u{202e}", "\\u202e", "\\u001b[1m"] {
+        let text = format!(r#"{{"title": "a{hidden}", "title": "b: c", "x": [{{}}]}}"#);
+        let raw = RawValue::from_string(text).unwrap();
+        let cleaned = sanitize::schema(&raw).unwrap();
+        assert_eq!(cleaned.get(), r#"{"title":"b: c","x":[{}]}"#);
+    }
+}
+
+#[test]
 fn sec_32_a_schema_past_the_caps_takes_only_its_own_tool() {
     let with = |schema: Value| {
         let tool = json!({"name": "large", "inputSchema": schema});

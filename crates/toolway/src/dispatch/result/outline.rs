@@ -139,8 +139,8 @@ fn merge(one: Shape, other: Shape) -> Shape {
         (Shape::Either(mut kinds), other) | (other, Shape::Either(mut kinds)) => {
             match kinds.iter().position(|kind| same_kind(kind, &other)) {
                 Some(at) => {
-                    let known = kinds.swap_remove(at);
-                    kinds.insert(at, merge(known, other));
+                    let known = std::mem::replace(&mut kinds[at], Shape::Null);
+                    kinds[at] = merge(known, other);
                 }
                 None => kinds.push(other),
             }
@@ -252,7 +252,7 @@ impl<'de> Visitor<'de> for Sketch {
         }
         let mut fields: Vec<Field> = Vec::new();
         let mut more = false;
-        while !more && let Some(name) = entries.next_key::<String>()? {
+        while let Some(name) = entries.next_key::<String>()? {
             let known = fields.iter().position(|field| field.name == name);
             if known.is_none() && fields.len() == WIDTH {
                 more = true;
@@ -271,7 +271,6 @@ impl<'de> Visitor<'de> for Sketch {
                 }),
             }
         }
-        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Shape::Object { fields, more })
     }
 }

@@ -42,6 +42,26 @@ fn every_kind_has_its_word() {
 }
 
 #[test]
+fn more_of_the_same_does_not_change_the_shape() {
+    let kinds = r#"[1, "a", null, true]"#;
+    let one = outline(&format!("[{kinds}]")).unwrap().text;
+    assert_eq!(one, "[[number | string | null | boolean]]");
+    assert_eq!(outline(&format!("[{kinds}, {kinds}]")).unwrap().text, one);
+}
+
+#[test]
+fn the_last_of_two_equal_fields_counts_behind_the_widest_object_too() {
+    let fields: Vec<String> = (0..14).map(|n| format!(r#""f{n}": []"#)).collect();
+    let found = outline(&format!(r#"{{{}, "f0": [1, 2]}}"#, fields.join(", "))).unwrap();
+    assert_eq!(found.longest, Some((".f0".to_owned(), 2)));
+    assert!(
+        found.text.starts_with("{f0: [number], f1: []"),
+        "{}",
+        found.text
+    );
+}
+
+#[test]
 fn what_is_not_json_has_none() {
     for other in ["", "{", "[1,]", "{} {}", "hello", "{\"a\": \"\\ud800\"}"] {
         assert_eq!(outline(other), None, "{other}");

@@ -1,0 +1,31 @@
+//! The seam for the fuzz targets in `fuzz/`: what they reach that nobody else may.
+//!
+//! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`, so that files and
+//! lines of a result can be driven with any input without becoming part of the library.
+
+use std::path::Path;
+
+use serde_json::value::RawValue;
+use toolway_wire::view;
+
+use super::bounds::Bounds;
+use super::outline::{self, Outline};
+use crate::call::{BoundedResult, Delivery, SavedFile};
+
+/// The outline of many JSON texts, one a line.
+pub fn outline_lines(text: &str) -> Option<Outline> {
+    outline::outline_lines(text)
+}
+
+/// Takes a result through saving and bounding: its media, what a model gets, the warnings.
+pub fn deliver(
+    result: &str,
+    max_tokens: usize,
+    directory: &Path,
+) -> Option<(Vec<SavedFile>, BoundedResult, Vec<String>)> {
+    let raw: &RawValue = serde_json::from_str(result).ok()?;
+    let result = view::tool_result(raw).ok()?;
+    let bounds = Bounds::of(None, max_tokens);
+    let done = super::work(&result, &Delivery::Bounded, bounds, directory);
+    Some((done.saved, done.bounded?, done.warnings))
+}

@@ -57,24 +57,24 @@ mod tests {
 
     use super::*;
 
-    fn read(value: serde_json::Value) -> Completion {
-        completion(&to_raw_value(&value).unwrap()).unwrap()
+    fn read(value: &serde_json::Value) -> Completion {
+        completion(&to_raw_value(value).unwrap()).unwrap()
     }
 
     #[test]
     fn what_is_no_text_is_left_out_and_too_many_are_cut() {
         let read_values = read(
-            json!({"completion": {"values": ["a", 1, null, "b"], "total": 7,
+            &json!({"completion": {"values": ["a", 1, null, "b"], "total": 7,
             "hasMore": true}}),
         );
         assert_eq!(read_values.values, ["a", "b"]);
         assert_eq!((read_values.total, read_values.has_more), (Some(7), true));
         let many: Vec<String> = (0..250).map(|n| n.to_string()).collect();
-        let cut = read(json!({"completion": {"values": many}}));
+        let cut = read(&json!({"completion": {"values": many}}));
         assert_eq!((cut.values.len(), cut.has_more), (MAX_VALUES, true));
-        assert_eq!(read(json!({})), Completion::default());
+        assert_eq!(read(&json!({})), Completion::default());
         assert_eq!(
-            read(json!({"completion": {"values": "a"}})),
+            read(&json!({"completion": {"values": "a"}})),
             Completion::default()
         );
         assert!(completion(&to_raw_value(&json!([])).unwrap()).is_err());

@@ -16,16 +16,21 @@ struct Heard(Arc<Mutex<Vec<String>>>, Arc<Mutex<Option<Speaker>>>);
 
 impl Heard {
     fn note(&self, what: String, speaker: &Speaker) {
-        self.0.lock().unwrap().push(what);
-        *self.1.lock().unwrap() = Some(speaker.clone());
+        self.0.lock().expect("no panic").push(what);
+        *self.1.lock().expect("no panic") = Some(speaker.clone());
     }
 
     fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().expect("no panic").clone()
     }
 
     fn say(&self, message: &Value) {
-        self.1.lock().unwrap().as_ref().unwrap().say(message);
+        self.1
+            .lock()
+            .expect("no panic")
+            .as_ref()
+            .expect("one")
+            .say(message);
     }
 
     async fn until(&self, count: usize) {
@@ -88,7 +93,7 @@ fn modern_server(heard: Heard) -> toolway::InProcessServer {
                 let wanted = &message["params"]["notifications"]["resourceSubscriptions"];
                 let granted: Vec<&Value> = wanted
                     .as_array()
-                    .unwrap()
+                    .expect("one")
                     .iter()
                     .filter(|uri| *uri == NOTES)
                     .collect();
@@ -129,35 +134,35 @@ async fn a_followed_resource_is_followed_over_connections_and_let_go_when_droppe
         };
         let home = Home::new();
         let host = home.host([("notes", server)]);
-        let mut first = follow(&host, NOTES).await.unwrap();
-        let mut second = follow(&host, NOTES).await.unwrap();
+        let mut first = follow(&host, NOTES).await.expect("one");
+        let mut second = follow(&host, NOTES).await.expect("one");
         assert_eq!(heard.all(), [first_and_again(era)], "both share one");
         heard.say(&updated("file:///other"));
         heard.say(&updated(NOTES));
-        first.updated().await.unwrap();
-        second.updated().await.unwrap();
+        first.updated().await.expect("one");
+        second.updated().await.expect("one");
         heard.say(&updated("file:///notes/part"));
-        first.updated().await.unwrap();
-        second.updated().await.unwrap();
+        first.updated().await.expect("one");
+        second.updated().await.expect("one");
 
         // The server goes; its successor is told as well, and what was missed is an update.
         echo(&host, "notes", "x").await.unwrap_err();
-        first.updated().await.unwrap();
+        first.updated().await.expect("one");
         assert_eq!(heard.all()[1..], [first_and_again(era)], "{era}");
         heard.say(&updated(NOTES));
-        first.updated().await.unwrap();
+        first.updated().await.expect("one");
 
         drop(first);
         drop(second);
         // Before anybody could look.
-        let again = follow(&host, NOTES).await.unwrap();
+        let again = follow(&host, NOTES).await.expect("one");
         if era == "modern" {
             heard.until(4).await;
             // The farewell may come behind the new stream.
             let mut since = heard.all()[2..].to_vec();
             since.sort();
             assert_eq!(since, ["cancelled".to_owned(), first_and_again(era)]);
-            heard.0.lock().unwrap().truncate(2);
+            heard.0.lock().expect("no panic").truncate(2);
         }
         drop(again);
         heard.until(3).await;
@@ -196,8 +201,10 @@ async fn what_cannot_be_followed_says_so() {
         );
     }
     // The refusal of one is nothing to the other.
-    follow(&host, NOTES).await.unwrap();
-    host.subscribe_resource(&name("new"), NOTES).await.unwrap();
+    follow(&host, NOTES).await.expect("one");
+    host.subscribe_resource(&name("new"), NOTES)
+        .await
+        .expect("one");
     let unknown = host.subscribe_resource(&name("nobody"), NOTES).await;
     assert!(
         matches!(unknown, Err(SubscribeError::Call(_))),
@@ -218,7 +225,7 @@ async fn values_are_suggested_with_what_was_given_before() {
             let params = &message["params"];
             assert_eq!(params["argument"], json!({ "name": "city", "value": "R" }));
             let context = &params["context"]["arguments"]["country"];
-            let kind = params["ref"]["type"].as_str().unwrap();
+            let kind = params["ref"]["type"].as_str().expect("one");
             let named = params["ref"]["name"]
                 .as_str()
                 .or(params["ref"]["uri"].as_str());
@@ -244,11 +251,11 @@ async fn values_are_suggested_with_what_was_given_before() {
         let found = host
             .complete(&name("a"), &reference, "city", "R", &context)
             .await
-            .unwrap();
+            .expect("one");
         let values: Vec<&str> = found
             .values
             .iter()
-            .map(|value| value.as_received())
+            .map(toolway_types::Untrusted::as_received)
             .collect();
         assert_eq!(values, expected);
         assert_eq!((found.total, found.has_more), (Some(9), true));
@@ -256,7 +263,7 @@ async fn values_are_suggested_with_what_was_given_before() {
         let none = host
             .complete(&name("b"), &reference, "city", "R", &context)
             .await
-            .unwrap();
+            .expect("one");
         assert_eq!(none.values, []);
     }
     host.shutdown().await;

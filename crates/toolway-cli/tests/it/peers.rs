@@ -4,6 +4,7 @@
 //! `cargo xtask test` installs them; `tests/peers/README.md` says how each is started.
 
 mod embedded;
+mod library;
 mod listening;
 mod offers;
 mod remote;

@@ -139,6 +139,8 @@ fn fuzzer(program: &Path, corpora: &[PathBuf], findings: &Path, seconds: u64) ->
         .args([
             "-fork=0",
             "-max_len=4096",
+            // At full length from the start: limits such as 2,048 characters are never met else.
+            "-len_control=0",
             "-rss_limit_mb=2048",
             "-timeout=25",
             "-print_final_stats=1",

@@ -205,7 +205,7 @@ async fn sec_30_memory_stays_bounded_while_many_connections_send_large_bodies() 
         let almost = vec![b' '; MAX_BODY - 1];
         // Four times the room there is, and soon sent: a body that takes long is given up.
         let filling = (0..4 * MAX_BODIES / MAX_BODY).map(|_| fill(address, &almost));
-        let streams = futures_util::future::join_all(filling).await;
+        let mut streams = futures_util::future::join_all(filling).await;
         let grown = (Usage::take().resident - before) * 1024;
         // Twice the room, because a buffer that grows is copied.
         let cap = 2 * MAX_BODIES as u64 + almost.len() as u64 + (32 << 20);
@@ -216,7 +216,14 @@ async fn sec_30_memory_stays_bounded_while_many_connections_send_large_bodies() 
         let answer = exchange(address, &post(address, &[], &request(1, "echo", &small))).await;
         assert_eq!(answer.status, 200);
         let large = large(address, "echo");
-        until_answered(address, &large, 503).await;
+        // Those that were refused near their end may have left more room than one body needs.
+        let refused = loop {
+            match exchange(address, &large).await.status {
+                200 => streams.push(fill(address, &almost).await),
+                status => break status,
+            }
+        };
+        assert_eq!(refused, 503);
 
         // The room is given back with the connections.
         drop(streams);

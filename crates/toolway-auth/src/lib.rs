@@ -15,5 +15,6 @@ pub mod jwt;
 mod random;
 pub mod secret;
 pub mod token;
+pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -345,6 +345,8 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             let what = Untrusted::new(format!("content compressed with `{encoding}`"));
             CallError::Malformed { server, tool, what }
         }
+        SendError::Closed(CloseReason::Credentials(error))
+        | SendError::Send(SendFailure::Credentials(error)) => lost(error.to_string()),
         SendError::Send(SendFailure::Redirected { location }) => {
             lost(format!("redirected to another origin (`{location}`)"))
         }

@@ -51,11 +51,13 @@ pub(super) fn register(state: &State, seen: &Seen) -> Reply {
             "only a native client may redirect to loopback: send application_type",
         );
     }
-    let method = asked["token_endpoint_auth_method"]
+    let mut method = asked["token_endpoint_auth_method"]
         .as_str()
         .unwrap_or("client_secret_basic");
-    let given = (method.starts_with("client_secret") || state.on(Switch::RegistrationExpires))
-        .then(|| secret("cs"));
+    if method == "none" && state.on(Switch::RegistrationExpires) {
+        method = "client_secret_post";
+    }
+    let given = method.starts_with("client_secret").then(|| secret("cs"));
     let mut memory = state.memory();
     memory.report.registrations += 1;
     let ends = state

@@ -1,7 +1,10 @@
 //! The authority, asked by a plain client that knows nothing of it.
 
+mod clients;
 mod grants;
 mod program;
+mod resource;
+mod switches;
 
 use reqwest::Url;
 use reqwest::header::HeaderMap;

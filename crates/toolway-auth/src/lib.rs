@@ -8,6 +8,9 @@
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
 pub mod challenge;
+pub mod discovery;
+pub mod metadata;
+pub mod scopes;
 pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

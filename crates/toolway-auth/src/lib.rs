@@ -1,16 +1,22 @@
 //! Toolway's authentication: how a remote server's demand for a login becomes a token.
 //!
-//! Will own: discovery of the resource's and the authorization server's metadata, registration,
 //! the login with its loopback callback, refresh, revocation, cross-app access, headers helpers
 //! and the token store.
 //! Has now: the reading of `WWW-Authenticate` (`challenge.rs`), which tells a server that wants a
 //! login from one that failed.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
+pub mod assertion;
+pub mod authorize;
+pub mod callback;
 pub mod challenge;
 pub mod discovery;
+pub mod jwt;
 pub mod metadata;
+mod random;
 pub mod scopes;
+pub mod secret;
+pub mod token;
 pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

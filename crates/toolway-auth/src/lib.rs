@@ -1,5 +1,6 @@
 //! Toolway's authentication: how a remote server's demand for a login becomes a token.
 //!
+//! Will own: discovery of the resource's and the authorization server's metadata, registration,
 //! the login with its loopback callback, refresh, revocation, cross-app access, headers helpers
 //! and the token store.
 //! Has now: the reading of `WWW-Authenticate` (`challenge.rs`), which tells a server that wants a
@@ -14,6 +15,7 @@ pub mod discovery;
 pub mod jwt;
 pub mod metadata;
 mod random;
+pub mod registration;
 pub mod scopes;
 pub mod secret;
 pub mod token;

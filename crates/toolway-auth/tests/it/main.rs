@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "the parts tests share fail like tests")]
 
 mod discovery;
+mod registration;
 mod site;

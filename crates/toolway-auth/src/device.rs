@@ -24,10 +24,10 @@ const DEFAULT_PACE: Duration = Duration::from_secs(5);
 /// How much slower it gets each time the server asks for it.
 const SLOWER: Duration = Duration::from_secs(5);
 /// The quickest and the slowest pace, whatever the server says.
-const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 /// How long a code is good when the server does not say, and the longest that is waited.
-const DEFAULT_LIFE: Duration = Duration::from_secs(600);
-const MAX_LIFE: Duration = Duration::from_secs(1800);
+const DEFAULT_LIFE: Duration = Duration::from_mins(10);
+const MAX_LIFE: Duration = Duration::from_mins(30);
 /// The longest code a person is asked to type.
 const MAX_USER_CODE: usize = 64;
 

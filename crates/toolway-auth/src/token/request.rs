@@ -1,7 +1,7 @@
 //! Asking a token endpoint.
 //!
 //! Owns the grants and what a request for each of them says, the one repetition that a server's
-//! DPoP nonce makes necessary, and what kind of failure a failure was: whether the server
+//! `DPoP` nonce makes necessary, and what kind of failure a failure was: whether the server
 //! refused, is busy, or may have acted without our hearing of it. Whoever refreshes decides by
 //! that whether a login is over (REL-14, REL-15).
 //! Does not own: reading the answer's members (`answer.rs`), nor repeating anything else.
@@ -22,7 +22,7 @@ use crate::authorize::Code;
 use crate::web::{Reply, Web, WebError};
 
 /// The longest time that a server may keep us away.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 /// What is given for a token.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +102,7 @@ pub enum TokenError {
     #[error("the authorization server's answer was lost: whether it acted is not known")]
     Lost,
     /// The server has no time now.
-    #[error("the authorization server is busy{}", again(.retry_after))]
+    #[error("the authorization server is busy{}", again(*.retry_after))]
     Busy {
         /// After which it wants to be asked again.
         retry_after: Option<Duration>,
@@ -143,7 +143,7 @@ fn because(description: &Untrusted) -> String {
     }
 }
 
-fn again(retry_after: &Option<Duration>) -> String {
+fn again(retry_after: Option<Duration>) -> String {
     retry_after.map_or_else(String::new, |after| {
         format!(" and wants to be asked again in {} s", after.as_secs())
     })

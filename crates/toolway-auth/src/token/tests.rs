@@ -493,7 +493,7 @@ async fn sec_47_what_was_sent_does_not_come_back_in_an_error() {
         });
         for grant in [Grant::Refresh(&token), Grant::Code(&code)] {
             let error = asking.send(&endpoint, grant).await.expect_err("refused");
-            shown += &format!("{:?} {grant:?}\n", asking.client);
+            shown = format!("{shown}{:?} {grant:?}\n", asking.client);
             // The server knows only what this request sent; the rest is its own invention.
             let said = format!("{error} {error:?}");
             match grant {

@@ -159,7 +159,8 @@ fn rel_16_odd_answers_keep_what_they_do_say() {
         TokenKind::Dpop
     );
 
-    let endless: String = (0..100_000).map(|n| format!("s{n} ")).collect();
+    let endless: Vec<String> = (0..100_000).map(|n| format!("s{n}")).collect();
+    let endless = endless.join(" ");
     assert_eq!(
         read(json!({ "access_token": "a", "scope": endless }))
             .scopes

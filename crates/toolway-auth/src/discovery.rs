@@ -1,7 +1,7 @@
 //! From a server's address to the authorization server that speaks for it.
 //!
-//! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OpenID Connect
-//! Discovery, then what 2025-03-26 did without documents), and the two checks that make them
+//! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OIDC
+//! discovery, then what 2025-03-26 did without documents), and the two checks that make them
 //! worth anything: `resource` must be this server, and `issuer` must be, byte for byte, the
 //! string that the document was looked up with (SEC-18).
 //! Does not own: fetching (`web.rs`), reading documents (`metadata.rs`), or who we are there

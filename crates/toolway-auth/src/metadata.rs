@@ -1,6 +1,6 @@
 //! What a protected resource and an authorization server say of themselves.
 //!
-//! Owns the typed documents of RFC 9728 and of RFC 8414 / OpenID Connect Discovery, and which
+//! Owns the typed documents of RFC 9728 and of RFC 8414 / OIDC discovery, and which
 //! addresses in them are taken (SEC-16): `https`, or `http` to an address of this machine, with
 //! nothing in them that a terminal or an opener could take for something else.
 //! Does not own: where the documents are and whether they speak for the right party

@@ -19,6 +19,20 @@ pub(crate) struct Asked {
     pub(crate) body: String,
 }
 
+impl Asked {
+    /// A parameter of a form.
+    pub(crate) fn form(&self, name: &str) -> Option<String> {
+        url::form_urlencoded::parse(self.body.as_bytes())
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.into_owned())
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
 #[derive(Clone)]
 struct Answer {
     status: u16,
@@ -47,7 +61,6 @@ impl Site {
         let routes = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&script));
-        #[expect(clippy::disallowed_methods, reason = "ends with the test's runtime")]
         tokio::spawn(async move { axum::serve(listener, routes).await });
         Self { port, script }
     }

@@ -8,6 +8,7 @@
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
 pub mod challenge;
+pub mod vault;
 pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -11,11 +11,16 @@ pub mod assertion;
 pub mod authorize;
 pub mod callback;
 pub mod challenge;
+pub mod discovery;
 pub mod jwt;
+pub mod metadata;
+pub mod registration;
+pub mod scopes;
 pub mod secret;
 pub mod token;
 pub mod vault;
 pub mod web;
+mod random;
 mod random;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -11,6 +11,7 @@ pub mod assertion;
 pub mod authorize;
 pub mod callback;
 pub mod challenge;
+pub mod device;
 pub mod discovery;
 pub mod jwt;
 pub mod metadata;

@@ -15,11 +15,13 @@ pub mod device;
 pub mod discovery;
 pub mod jwt;
 pub mod metadata;
-mod random;
 pub mod registration;
 pub mod scopes;
 pub mod secret;
 pub mod token;
+pub mod vault;
 pub mod web;
+mod random;
+mod random;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -48,7 +48,6 @@ pub mod search;
 mod session;
 pub mod skills;
 pub mod snapshot;
-mod state_file;
 mod supervisor;
 mod tasks;
 pub mod template;

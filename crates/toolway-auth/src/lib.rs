@@ -8,5 +8,6 @@
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
 pub mod challenge;
+pub mod helper;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -9,5 +9,6 @@
 
 pub mod challenge;
 pub mod helper;
+pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

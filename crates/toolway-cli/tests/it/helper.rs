@@ -11,7 +11,10 @@ use crate::support::{servers, toolway};
 const CANARY: &str = "canary-b81d44e0";
 
 fn helper(home: &TempHome, script: &str) -> String {
-    let path = home.write(home.project().join("helper"), format!("#!/bin/sh\n{script}\n"));
+    let path = home.write(
+        home.project().join("helper"),
+        format!("#!/bin/sh\n{script}\n"),
+    );
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     path.display().to_string()
 }
@@ -25,7 +28,9 @@ fn everything(home: &TempHome) -> String {
             if path.is_dir() {
                 places.push(path);
             } else if !path.ends_with("helper") {
-                all.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap_or_default()));
+                all.push_str(&String::from_utf8_lossy(
+                    &fs::read(path).unwrap_or_default(),
+                ));
             }
         }
     }
@@ -36,7 +41,10 @@ fn everything(home: &TempHome) -> String {
 fn sec_47_a_helpers_headers_reach_the_server_and_no_output() {
     let home = TempHome::new();
     let server = ScriptedServer::new(Script::default()).serve_http();
-    let path = helper(&home, &format!(r#"echo run >> runs; echo '{{"X-Key": "{CANARY}"}}'"#));
+    let path = helper(
+        &home,
+        &format!(r#"echo run >> runs; echo '{{"X-Key": "{CANARY}"}}'"#),
+    );
     let entry = json!({ "type": "http", "url": server.url(), "headersHelper": path });
     home.write_settings(servers(&[("web", entry)]));
     let mut shown = String::new();
@@ -62,9 +70,18 @@ fn sec_15_a_helper_that_fails_is_named_and_its_words_are_not_repeated() {
     let home = TempHome::new();
     let server = ScriptedServer::new(Script::default()).serve_http();
     for (script, expected) in [
-        (format!("echo {CANARY}; echo {CANARY} >&2; exit 1"), "ended with exit code 1"),
-        (format!(r#"printf %s '{{"X": "{CANARY}\r\nEvil: 1"}}'"#), "that a header cannot have"),
-        (format!("echo {CANARY}; head -c 1073741824 /dev/zero"), "printed more than 65536 bytes"),
+        (
+            format!("echo {CANARY}; echo {CANARY} >&2; exit 1"),
+            "ended with exit code 1",
+        ),
+        (
+            format!(r#"printf %s '{{"X": "{CANARY}\r\nEvil: 1"}}'"#),
+            "that a header cannot have",
+        ),
+        (
+            format!("echo {CANARY}; head -c 1073741824 /dev/zero"),
+            "printed more than 65536 bytes",
+        ),
         (format!("echo {CANARY}"), "printed no JSON"),
     ] {
         let path = helper(&home, &script);
@@ -87,7 +104,7 @@ fn sec_05_a_repositorys_helper_runs_only_once_its_entry_is_approved_as_it_stands
     helper(&home, "echo run >> runs; echo '{}'");
     let write = |command: &str| {
         let entry = json!({ "type": "http", "url": server.url(), "headersHelper": command });
-        home.write_project(servers(&[("web", entry)]));
+        home.write(home.project().join(".mcp.json"), servers(&[("web", entry)]));
     };
     let runs = || fs::read_to_string(home.project().join("runs")).unwrap_or_default();
     write("./helper");
@@ -99,5 +116,9 @@ fn sec_05_a_repositorys_helper_runs_only_once_its_entry_is_approved_as_it_stands
     assert_eq!(runs(), "run\n");
     write("./helper --more");
     toolway(&home, &["tools", "web"]);
-    assert_eq!(runs(), "run\n", "another command line is another definition");
+    assert_eq!(
+        runs(),
+        "run\n",
+        "another command line is another definition"
+    );
 }

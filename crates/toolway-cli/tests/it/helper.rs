@@ -43,13 +43,13 @@ fn sec_47_a_helpers_headers_reach_the_server_and_no_output() {
     let server = ScriptedServer::new(Script::default()).serve_http();
     let path = helper(
         &home,
-        &format!(r#"echo run >> runs; echo '{{"X-Key": "{CANARY}"}}'"#),
+        &format!(r#"echo run >> "$(dirname "$0")/runs"; echo '{{"X-Key": "{CANARY}"}}'"#),
     );
     let entry = json!({ "type": "http", "url": server.url(), "headersHelper": path });
     home.write_settings(servers(&[("web", entry)]));
     let mut shown = String::new();
     for words in [
-        &["call", "web", "echo", "text=hello", "--yes"][..],
+        &["call", "web", "echo", "text=hello"][..],
         &["list", "--verbose"],
         &["list", "--json"],
         &["get", "web"],
@@ -101,7 +101,7 @@ fn sec_15_a_helper_that_fails_is_named_and_its_words_are_not_repeated() {
 fn sec_05_a_repositorys_helper_runs_only_once_its_entry_is_approved_as_it_stands() {
     let home = TempHome::new();
     let server = ScriptedServer::new(Script::default()).serve_http();
-    helper(&home, "echo run >> runs; echo '{}'");
+    helper(&home, r#"echo run >> "$(dirname "$0")/runs"; echo '{}'"#);
     let write = |command: &str| {
         let entry = json!({ "type": "http", "url": server.url(), "headersHelper": command });
         home.write(home.project().join(".mcp.json"), servers(&[("web", entry)]));
@@ -111,7 +111,9 @@ fn sec_05_a_repositorys_helper_runs_only_once_its_entry_is_approved_as_it_stands
     toolway(&home, &["list"]);
     toolway(&home, &["tools", "web"]);
     assert_eq!(runs(), "");
-    toolway(&home, &["approve", "web"]).expect_code(0);
+    let approved = toolway(&home, &["approve", "web", "--yes"]).expect_code(0);
+    let warning = "This runs its `headersHelper` on this machine, with your rights.";
+    assert!(approved.to_string().contains(warning), "{approved}");
     toolway(&home, &["tools", "web"]).expect_code(0);
     assert_eq!(runs(), "run\n");
     write("./helper --more");

@@ -7,8 +7,15 @@
 //! login from one that failed.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
+pub mod assertion;
+pub mod authorize;
+pub mod callback;
 pub mod challenge;
 pub mod helper;
+pub mod jwt;
+mod random;
+pub mod secret;
+pub mod token;
 pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -17,7 +17,7 @@ use crate::ide::Editors;
 use crate::load::{Flags, Place, load, read_policy};
 use crate::merge::merge;
 use crate::permission::{Hooks, Permissions};
-use crate::policy::admit;
+use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
 use crate::raw::settings::{Named, Trust};
 use crate::raw::{self, Settings, Source};
@@ -47,6 +47,8 @@ pub struct Plan {
     /// `TOOLWAY_MCP_NO_PREFIX`: tools of servers inside the embedding program are shown by their
     /// own names, without `mcp__<server>__`.
     pub no_prefix: bool,
+    /// The organisation's lists, for what only turns up later.
+    pub(crate) policy: Arc<Policy>,
 }
 
 impl Plan {
@@ -68,6 +70,11 @@ impl Plan {
                 Verdict::Admitted(spec) => Some((server, spec.as_ref())),
                 _ => None,
             })
+    }
+
+    /// What the policy changes about a server of the embedding program that no file mentions.
+    pub fn curation_of_object(&self, name: &ServerName) -> Curation {
+        self.policy.curation_of_object(name.as_str())
     }
 
     /// A configured name that was probably meant.

@@ -220,7 +220,7 @@ impl RawFile {
             let diagnosis = Diagnosis::warning(message)
                 .at(source.origin(member.line))
                 .hint(format!("did you mean `{meant}`?"));
-            if matches!(meant, "allowedMcpServers" | "deniedMcpServers") {
+            if keys::POLICY_LISTS.contains(&meant) {
                 self.fault(kind, diagnosis);
             } else {
                 self.note(diagnosis);

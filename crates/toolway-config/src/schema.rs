@@ -60,6 +60,8 @@ fn settings() -> Value {
         "hooks": {"type": "object", "description": "Programs that run around calls, by event."},
         "allowedMcpServers": rules("Managed files only: the servers that may connect."),
         "deniedMcpServers": rules("Managed files only: the servers that may not."),
+        "allowedMcpInstructions": rules("Managed files only: the servers whose instructions models see; with `[]` nobody's."),
+        "deniedMcpInstructions": rules("Managed files only: the servers whose instructions are dropped."),
         "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Managed settings only: `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS`."},
     })
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin};
 
 use super::json::{Spot, kind_of};
+use super::keys::POLICY_LISTS;
 use super::{FileKind, Source};
 use crate::policy::rule::{Rule, RuleList};
 
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) hooks: Option<Placed>,
     pub(crate) allowed: Option<RuleList>,
     pub(crate) denied: Option<RuleList>,
+    pub(crate) instructions_allowed: Option<RuleList>,
+    pub(crate) instructions_denied: Option<RuleList>,
     pub(crate) env: Vec<(Named, Value)>,
     /// A policy list that cannot be understood: nothing may connect.
     pub(crate) policy_fault: Option<Diagnosis>,
@@ -63,7 +66,7 @@ pub(crate) struct Placed {
 /// Which files a key counts in.
 fn counts(key: &str, kind: FileKind) -> bool {
     match key {
-        "allowedMcpServers" | "deniedMcpServers" => {
+        key if POLICY_LISTS.contains(&key) => {
             matches!(kind, FileKind::Managed | FileKind::Enterprise)
         }
         "env" => kind == FileKind::Managed,
@@ -79,7 +82,7 @@ fn counts(key: &str, kind: FileKind) -> bool {
 /// Where a key would count, in words for a hint.
 fn home_of(key: &str) -> &'static str {
     match key {
-        "allowedMcpServers" | "deniedMcpServers" | "env" => {
+        key if key == "env" || POLICY_LISTS.contains(&key) => {
             "it counts only in the system directory's `managed-settings.json`"
         }
         _ => "it counts only in your own settings (`settings.json` in the config home)",
@@ -152,13 +155,13 @@ impl Settings {
                     origin,
                 });
             }
-            "allowedMcpServers" => {
-                let list = reader.rules(&value);
-                self.allowed = self.policy_list(list);
+            "allowedMcpServers" => self.allowed = self.policy_list(reader.rules(&value)),
+            "deniedMcpServers" => self.denied = self.policy_list(reader.rules(&value)),
+            "allowedMcpInstructions" => {
+                self.instructions_allowed = self.policy_list(reader.rules(&value));
             }
-            "deniedMcpServers" => {
-                let list = reader.rules(&value);
-                self.denied = self.policy_list(list);
+            "deniedMcpInstructions" => {
+                self.instructions_denied = self.policy_list(reader.rules(&value));
             }
             _ => {}
         }

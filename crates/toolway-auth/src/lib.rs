@@ -16,13 +16,12 @@ pub mod discovery;
 pub mod helper;
 pub mod jwt;
 pub mod metadata;
+mod random;
 pub mod registration;
 pub mod scopes;
 pub mod secret;
 pub mod token;
 pub mod vault;
 pub mod web;
-mod random;
-mod random;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -80,6 +80,11 @@ pub(super) fn register(state: &State, seen: &Seen) -> Reply {
         jwks: asked.get("jwks").cloned(),
         redirect_uris,
     };
+    if seen.party == Party::Attacker && state.on(Switch::MixUp) {
+        // It registers the client at the honest server, and passes the answer on.
+        let honest = (Party::Issuer, id.clone());
+        memory.clients.insert(honest, client.clone());
+    }
     memory.clients.insert((seen.party, id), client);
     if state.on(Switch::RegistrationNoId) {
         metadata::remove(&mut answer, "client_id");

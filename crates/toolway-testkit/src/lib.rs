@@ -13,6 +13,7 @@
 )]
 
 pub mod authority;
+pub mod browser;
 pub mod chance;
 pub mod chaos;
 pub mod home;
@@ -29,6 +30,7 @@ pub mod scripted;
 pub mod silent_bus;
 
 pub use authority::{Authority, Settings, Switch};
+pub use browser::Browser;
 pub use chance::Chance;
 pub use home::TempHome;
 pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};

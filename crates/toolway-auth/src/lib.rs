@@ -14,14 +14,16 @@ pub mod challenge;
 pub mod device;
 pub mod discovery;
 pub mod jwt;
+pub mod logins;
+pub mod memory;
 pub mod metadata;
+mod random;
+pub mod refresh;
 pub mod registration;
 pub mod scopes;
 pub mod secret;
 pub mod token;
 pub mod vault;
 pub mod web;
-mod random;
-mod random;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

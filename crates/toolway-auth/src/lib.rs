@@ -13,6 +13,7 @@ pub mod callback;
 pub mod challenge;
 pub mod device;
 pub mod discovery;
+pub mod helper;
 pub mod jwt;
 pub mod logins;
 pub mod memory;

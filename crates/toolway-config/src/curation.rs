@@ -2,7 +2,7 @@
 //! with which words, and whether the server's own instructions count.
 //!
 //! Owns: the typed form of `includeTools`, `excludeTools`, `alias`, `tools` and `instructions`, and
-//! what each says about one tool. Whether an entry is well formed is `raw::entry`'s business;
+//! what each says about one tool. The organisation's word about instructions comes from `policy`. Whether an entry is well formed is `raw::entry`'s business;
 //! applying it is the catalogue's. A tool's identity is not touched: rules, audit and routing go
 //! by the name its server gave it.
 
@@ -17,14 +17,14 @@ use crate::raw::Source;
 use crate::raw::json::Spot;
 
 /// What one entry says about its server's tools. The default changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Curation {
     include: Option<Include>,
     exclude: Vec<Placed>,
     alias: BTreeMap<String, Placed>,
     description: BTreeMap<String, Placed>,
-    /// Whether the server's instructions are kept.
-    pub instructions: bool,
+    /// Why the server's instructions are dropped, if they are: who said so, and where.
+    pub instructions_dropped: Option<String>,
 }
 
 /// `includeTools`, and where it stands.
@@ -66,18 +66,6 @@ impl std::fmt::Display for LeftOut<'_> {
     }
 }
 
-impl Default for Curation {
-    fn default() -> Self {
-        Self {
-            include: None,
-            exclude: Vec::new(),
-            alias: BTreeMap::new(),
-            description: BTreeMap::new(),
-            instructions: true,
-        }
-    }
-}
-
 impl Curation {
     /// Reads a checked entry. What has another shape than it should was diagnosed there, and does
     /// not count here.
@@ -95,7 +83,11 @@ impl Curation {
             exclude: entry.texts("excludeTools"),
             alias: entry.members("alias", Value::as_str),
             description: entry.members("tools", |tool| tool.get("description")?.as_str()),
-            instructions: definition.get("instructions") != Some(&Value::Bool(false)),
+            instructions_dropped: (definition.get("instructions") == Some(&Value::Bool(false)))
+                .then(|| {
+                    let origin = source.origin(spot.line_of(definition, "instructions"));
+                    format!("`instructions` is `false` ({origin})")
+                }),
         }
     }
 

@@ -1,7 +1,6 @@
-//! Who may connect.
+//! Who may connect, and whose instructions models get to see.
 //!
-//! Owns: the organisation's lists and how they combine (deny beats allow; across files denials
-//! add up and permissions narrow), and the verdict on every server. The order of the questions
+//! Owns: the organisation's lists, and the verdict on every server. The order of the questions
 //! matters: nothing of a project's definition is expanded before a person approved it.
 //! Does not own: whether a single call may run (`permission`).
 
@@ -13,37 +12,54 @@ use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, TransportSpec};
 
 use crate::Environment;
+use crate::account::directory::stands_for;
 use crate::approval::{Standing, decide};
 use crate::curation::Curation;
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
 use crate::permission::HookPlace;
-use crate::plan::{Limits, Plan, PlannedServer, Verdict, call_settings, managed_env, no_prefix};
+use crate::plan::{
+    Limits, Plan, PlannedServer, Verdict, account_settings, call_settings, managed_env, no_prefix,
+};
 use crate::raw::{Settings, Source};
 use crate::spec::Builder;
 
+pub(crate) mod lists;
 pub(crate) mod pattern;
 pub(crate) mod rule;
 pub(crate) mod url;
 
-use rule::{Rule, RuleList, Subject, Target};
-use url::Reading;
+use lists::Lists;
+use rule::{Subject, Target};
 
 /// The lists of every policy file.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Policy {
-    allowed: Vec<RuleList>,
-    denied: Vec<Rule>,
+    servers: Lists,
+    instructions: Lists,
     /// The file that excludes every other scope.
     pub(crate) exclusive: Option<Origin>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            servers: Lists::new("allowedMcpServers", "deniedMcpServers"),
+            instructions: Lists::new("allowedMcpInstructions", "deniedMcpInstructions"),
+            exclusive: None,
+        }
+    }
 }
 
 impl Policy {
     /// Adds the lists of one file.
     pub(crate) fn add(&mut self, settings: &Settings) {
-        self.allowed.extend(settings.allowed.clone());
-        self.denied
-            .extend(settings.denied.iter().flat_map(|list| list.rules.clone()));
+        self.servers
+            .add(settings.allowed.as_ref(), settings.denied.as_ref());
+        self.instructions.add(
+            settings.instructions_allowed.as_ref(),
+            settings.instructions_denied.as_ref(),
+        );
     }
 
     fn of(config: &Config) -> Self {
@@ -64,44 +80,43 @@ impl Policy {
         spec: &ServerSpec,
         scope: Scope,
     ) -> Result<(), String> {
-        let target = match &spec.transport {
-            TransportSpec::Stdio(stdio) => self.command_target(environment, stdio),
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::SseIde(remote)
-            | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => Target::Remote(&remote.url),
-            TransportSpec::Sdk => Target::Nothing,
-        };
-        let subject = Subject {
-            name: spec.name.as_str(),
-            target,
-        };
-        self.denies(&subject)?;
+        let subject = subject(environment, spec, &self.servers);
+        self.servers.denies(&subject)?;
         self.excludes(scope)?;
         // What the organisation itself adds for everyone needs no place in its own list.
         if scope == Scope::Managed {
             return Ok(());
         }
-        match self.allowed.iter().find(|list| !allows(list, &subject)) {
-            Some(list) => Err(format!("not in `allowedMcpServers` ({})", list.origin)),
-            None => Ok(()),
-        }
+        self.servers.leaves_out(&subject)
     }
 
-    fn denies(&self, subject: &Subject<'_>) -> Result<(), String> {
-        match self
-            .denied
-            .iter()
-            .find(|rule| rule.matches(subject, Reading::Wide))
-        {
-            Some(rule) => Err(format!(
-                "denied by `{}` in `deniedMcpServers` ({})",
-                rule.text, rule.origin
-            )),
-            None => Ok(()),
-        }
+    /// Whether models may see what a server that connects says about itself; the reason when
+    /// not. Unlike its servers, the words of the organisation's own servers need a place in the
+    /// list: an empty one silences everybody.
+    fn check_instructions(
+        &self,
+        environment: &Environment,
+        spec: &ServerSpec,
+    ) -> Result<(), String> {
+        let subject = subject(environment, spec, &self.instructions);
+        self.instructions.denies(&subject)?;
+        self.instructions.leaves_out(&subject)
+    }
+
+    /// What the policy changes about a server that the embedding program brings and no file
+    /// mentions.
+    pub(crate) fn curation_of_object(&self, name: &str) -> Curation {
+        let subject = Subject {
+            name,
+            target: Target::Nothing,
+        };
+        let objection = self
+            .instructions
+            .denies(&subject)
+            .and_then(|()| self.instructions.leaves_out(&subject));
+        let mut curation = Curation::default();
+        curation.instructions_dropped = objection.err();
+        curation
     }
 
     fn excludes(&self, scope: Scope) -> Result<(), String> {
@@ -113,30 +128,36 @@ impl Policy {
             _ => Ok(()),
         }
     }
-
-    fn command_target<'a>(&self, environment: &Environment, stdio: &'a StdioSpec) -> Target<'a> {
-        let words = std::iter::once(&stdio.command)
-            .chain(&stdio.args)
-            .map(String::as_str);
-        // Looking for the program costs time that nobody without rules should pay.
-        let has_rules = !self.denied.is_empty() || !self.allowed.is_empty();
-        let program = has_rules
-            .then(|| find_program(environment, stdio))
-            .flatten();
-        Target::Command {
-            words: words.collect(),
-            program,
-        }
-    }
 }
 
-fn allows(list: &RuleList, subject: &Subject<'_>) -> bool {
-    // People choose names, so where the list knows URLs (or commands) at all, a remote server (or
-    // a process) has to match one of those; its name is not enough.
-    let precise = list.rules.iter().any(|rule| rule.is_about(&subject.target));
-    list.rules.iter().any(|rule| {
-        (!precise || rule.is_about(&subject.target)) && rule.matches(subject, Reading::Narrow)
-    })
+/// What the rules of some lists are asked about.
+fn subject<'a>(environment: &Environment, spec: &'a ServerSpec, lists: &Lists) -> Subject<'a> {
+    let target = match &spec.transport {
+        TransportSpec::Stdio(stdio) => {
+            let words = std::iter::once(&stdio.command)
+                .chain(&stdio.args)
+                .map(String::as_str);
+            // Looking for the program costs time that nobody without rules should pay.
+            let program = (!lists.is_empty())
+                .then(|| find_program(environment, stdio))
+                .flatten();
+            Target::Command {
+                words: words.collect(),
+                program,
+            }
+        }
+        TransportSpec::Http(remote)
+        | TransportSpec::Sse(remote)
+        | TransportSpec::Ws(remote)
+        | TransportSpec::SseIde(remote)
+        | TransportSpec::WsIde(remote)
+        | TransportSpec::Connector(remote) => Target::Remote(&remote.url),
+        TransportSpec::Sdk => Target::Nothing,
+    };
+    Subject {
+        name: spec.name.as_str(),
+        target,
+    }
 }
 
 /// Where the program really lies, links followed: the one that the system would start, which
@@ -181,6 +202,12 @@ pub fn admit(config: Config) -> Plan {
         &mut diagnoses,
     );
     let (permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
+    let (account, connectors_off) = {
+        let settings: Vec<_> = (basis.settings.iter())
+            .map(|(scope, settings)| (*scope, settings))
+            .collect();
+        account_settings(&settings)
+    };
     let inherited_env = Arc::new(basis.environment.inherited());
     let hooks = hooks.placed(HookPlace {
         directory: basis.environment.cwd().to_owned(),
@@ -205,6 +232,9 @@ pub fn admit(config: Config) -> Plan {
         blocked,
         limits,
         inherited_env,
+        policy: Arc::new(policy),
+        account,
+        connectors_off,
     }
 }
 
@@ -213,6 +243,7 @@ fn source_of(origin: &Origin) -> Source {
         Origin::File { path, .. } => Source::File(path.clone()),
         Origin::Flag { flag, .. } => Source::Flag(flag),
         Origin::Program => Source::Program,
+        Origin::Directory(host) => Source::Directory(Arc::clone(host)),
     }
 }
 
@@ -235,7 +266,14 @@ impl Judge<'_> {
         let verdict = self.verdict(&candidate, &mut found);
         candidate.raw.diagnoses.append(&mut found);
         let raw = &candidate.raw;
-        let curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
+        let mut curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
+        if let Verdict::Admitted(spec) = &verdict
+            && let Err(reason) = self
+                .policy
+                .check_instructions(&self.basis.environment, spec)
+        {
+            curation.instructions_dropped = Some(reason);
+        }
         PlannedServer {
             curation: Arc::new(curation),
             name: candidate.raw.name,
@@ -249,6 +287,17 @@ impl Judge<'_> {
             diagnoses: candidate.raw.diagnoses,
             variables: candidate.variables,
         }
+    }
+
+    /// What may not be connected to may not be reached through a provider's proxy either.
+    fn denies_behind_proxy(&self, candidate: &Candidate) -> Result<(), String> {
+        let Some(url) = stands_for(candidate.scope, &candidate.raw.definition) else {
+            return Ok(());
+        };
+        self.policy.servers.denies(&Subject {
+            name: candidate.raw.name.as_str(),
+            target: Target::Remote(&url),
+        })
     }
 
     fn verdict(&self, candidate: &Candidate, found: &mut Vec<Diagnosis>) -> Verdict {
@@ -273,8 +322,10 @@ impl Judge<'_> {
         };
         if let Err(reason) = self
             .policy
+            .servers
             .denies(&name)
             .and_then(|()| self.policy.excludes(candidate.scope))
+            .and_then(|()| self.denies_behind_proxy(candidate))
         {
             return refused(reason);
         }

@@ -74,7 +74,7 @@ pub struct ServerFacts {
     pub server_info: Value,
     /// `capabilities` as the server sent them.
     pub capabilities: Value,
-    /// `instructions`, cleaned and cut.
+    /// `instructions`, cleaned and cut; none where an entry or a policy drops them.
     pub instructions: Option<Untrusted>,
 }
 

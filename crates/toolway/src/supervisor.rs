@@ -441,8 +441,8 @@ impl Member {
         let from = std::mem::replace(&mut self.shown.state, to.clone());
         let _ = events.send(HostEvent::StateChanged {
             server: self.shown.name.clone(),
-            from,
-            to,
+            from: self.outward(from),
+            to: self.outward(to),
         });
     }
 

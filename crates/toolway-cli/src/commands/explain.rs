@@ -78,6 +78,9 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     if !entry.variables.is_empty() {
         let _ = writeln!(text, "  reads the variables {}", entry.variables.join(", "));
     }
+    if let Some(reason) = &entry.curation.instructions_dropped {
+        let _ = writeln!(text, "  its instructions are dropped: {reason}");
+    }
     let shown = serde_json::to_string_pretty(&redacted(&entry.definition)).unwrap_or_default();
     for line in shown.lines() {
         let _ = writeln!(text, "    {}", toolway_types::text::spelled_out(line));
@@ -128,6 +131,7 @@ fn as_json(entry: &PlannedServer) -> Value {
         "changed": changed,
         "shadows": shadows,
         "variables": entry.variables,
+        "instructionsDropped": entry.curation.instructions_dropped,
         "definition": redacted(&entry.definition),
         "diagnoses": entry.diagnoses.iter().map(crate::commands::doctor::diagnosis_json).collect::<Vec<_>>(),
     })

@@ -122,6 +122,75 @@ fn instructions_are_shown_by_server_and_can_be_dropped() {
 }
 
 #[test]
+fn sec_32_instructions_that_policy_drops_are_shown_nowhere() {
+    const WORDS: &str = "Does what its script says";
+    let home = home_with_entry(&json!({}));
+    let commands: [&[&str]; 8] = [
+        &["tools", "--instructions"],
+        &["tools", "--instructions", "--json"],
+        &["tools", "--json"],
+        &["tools", "--format", "anthropic"],
+        &["list", "--json"],
+        &["get", "chaos"],
+        &["explain", "chaos"],
+        &["doctor"],
+    ];
+    let showing = |home: &TempHome| {
+        let shows = |command: &&&[&str]| {
+            let output = toolway(home, command).expect_code(0);
+            output.stdout.contains(WORDS) || output.stderr.contains(WORDS)
+        };
+        commands.iter().filter(shows).count()
+    };
+    assert_eq!(showing(&home), 2, "with no policy they are seen");
+    for policy in [
+        json!({ "allowedMcpInstructions": [{ "serverName": "other" }] }),
+        json!({ "deniedMcpInstructions": [{ "serverName": "ch*" }] }),
+    ] {
+        home.write(
+            home.system().join("managed-settings.json"),
+            policy.to_string(),
+        );
+        assert_eq!(showing(&home), 0, "{policy}");
+    }
+    assert_snapshot!(toolway(&home, &["tools", "--instructions"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    no instructions
+    ");
+    let explained = toolway(&home, &["explain", "chaos"]).expect_code(0);
+    assert!(
+        explained.stdout.contains(
+            "  its instructions are dropped: denied by `{\"serverName\":\"ch*\"}` in \
+             `deniedMcpInstructions` ("
+        ),
+        "{}",
+        explained.stdout
+    );
+    let explained = toolway(&home, &["explain", "chaos", "--json"]).json();
+    let reason = explained["entries"][0]["instructionsDropped"].as_str();
+    assert!(reason.unwrap().contains("managed-settings.json:1"));
+}
+
+#[test]
+fn sec_32_a_slip_in_the_lists_about_instructions_is_named_with_its_line() {
+    let home = home_with_entry(&json!({}));
+    home.write(
+        home.system().join("managed-settings.json"),
+        "{\n  \"allowedMcpInstructions\": false\n}",
+    );
+    assert_snapshot!(toolway(&home, &["tools", "--instructions"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    error: [SYSTEM]/managed-settings.json:2: nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: `allowedMcpInstructions` must be an array of rules, not a boolean
+    hint: ask the administrator of this machine to mend `[SYSTEM]/managed-settings.json`
+    no instructions
+    ");
+}
+
+#[test]
 fn the_pool_is_printed_as_each_provider_takes_it() {
     let home = home_with_entry(&json!({ "includeTools": ["echo"], "alias": {"echo": "say"} }));
     let printed = |format: &str| {

@@ -7,6 +7,7 @@ mod embedded;
 mod library;
 mod listening;
 mod offers;
+mod pages;
 mod remote;
 mod results;
 mod terminal;

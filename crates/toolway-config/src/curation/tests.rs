@@ -20,8 +20,9 @@ fn an_entry_that_says_nothing_changes_nothing() {
     assert_eq!(plain, Curation::default());
     assert_eq!(plain.admits("anything"), Ok(()));
     assert_eq!(plain.idle(&["a"]), Vec::<String>::new());
-    assert!(plain.instructions);
-    assert!(!curation(r#"{"command": "x", "instructions": false}"#).instructions);
+    assert_eq!(plain.instructions_dropped, None);
+    let silent = curation(r#"{"command": "x", "instructions": false}"#).instructions_dropped;
+    assert_eq!(silent.unwrap(), "`instructions` is `false` (f.json:2)");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! The rules of `allowedMcpServers` and `deniedMcpServers`.
+//! The rules of `allowedMcpServers`, `deniedMcpServers` and of the lists about instructions.
 //!
 //! Owns: reading a rule and asking whether it speaks of a server. A denial reads what it leaves
 //! open widely, a permission narrowly, so a slip of the administrator fails on the safe side.
-//! Does not own: how the lists of several files combine (`policy`).
+//! Does not own: how the lists of several files combine (`lists`).
 
 use std::path::{Component, Path, PathBuf};
 

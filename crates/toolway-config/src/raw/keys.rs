@@ -85,7 +85,7 @@ pub(crate) const OAUTH: [(&str, Shape); 5] = [
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
-pub(crate) const SETTINGS: [&str; 13] = [
+pub(crate) const SETTINGS: [&str; 17] = [
     "enabledMcpjsonServers",
     "disabledMcpjsonServers",
     "enableAllProjectMcpServers",
@@ -98,7 +98,19 @@ pub(crate) const SETTINGS: [&str; 13] = [
     "hooks",
     "allowedMcpServers",
     "deniedMcpServers",
+    "allowedMcpInstructions",
+    "deniedMcpInstructions",
     "env",
+    "account",
+    "connectors",
+];
+
+/// The organisation's lists of rules.
+pub(crate) const POLICY_LISTS: [&str; 4] = [
+    "allowedMcpServers",
+    "deniedMcpServers",
+    "allowedMcpInstructions",
+    "deniedMcpInstructions",
 ];
 
 /// Keys under which other programs keep their servers.

@@ -286,6 +286,9 @@ fn sec_14_a_policy_that_could_mean_something_else_is_a_fault() {
         r#"{"deniedMcpServers": [], "deniedMcpServers": []}"#,
         r#"{"deniedMcpServers ": []}"#,
         r#"{"deniedMcpServer": []}"#,
+        r#"{"allowedMcpInstructions": {"allow": ["a"]}}"#,
+        r#"{"deniedMcpInstructions": [{"name": "a"}]}"#,
+        r#"{"deniedMcpInstruction": []}"#,
     ] {
         let file = raw_file(text, &Source::File("f.json".into()), FileKind::Managed).unwrap();
         assert!(file.settings.policy_fault.is_some(), "{text}");

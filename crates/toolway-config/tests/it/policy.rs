@@ -325,3 +325,92 @@ fn sec_14_a_rule_for_every_command_means_every_command() {
     );
     assert_eq!(word(&plan, "github"), "admitted");
 }
+
+/// Whose instructions are dropped, and why.
+fn silenced(stage: &Stage) -> String {
+    let root = format!("{}/", stage.root.display());
+    let plan = stage.plan();
+    let lines = plan.servers.iter().map(|server| {
+        let reason = server.curation.instructions_dropped.as_deref();
+        format!("{}: {}\n", server.name, reason.unwrap_or("kept"))
+    });
+    lines.collect::<String>().replace(&root, "")
+}
+
+#[test]
+fn sec_32_a_deny_list_drops_instructions_and_leaves_the_servers_alone() {
+    let stage = stage();
+    stage.managed(
+        r#"{
+  "deniedMcpInstructions": [
+    {"serverUrl": "https://*.evil.example/*"},
+    {"serverCommand": ["npx", "-y", "evil"]},
+    {"serverName": "GITHUB"}
+  ]
+}"#,
+    );
+    assert_snapshot!(silenced(&stage), @r#"
+    at: kept
+    dot: kept
+    fake: denied by `{"serverUrl":"https://*.evil.example/*"}` in `deniedMcpInstructions` (system/managed-settings.json:3)
+    github: denied by `{"serverName":"GITHUB"}` in `deniedMcpInstructions` (system/managed-settings.json:5)
+    npx: kept
+    npx-evil: denied by `{"serverCommand":["npx","-y","evil"]}` in `deniedMcpInstructions` (system/managed-settings.json:4)
+    var: kept
+    "#);
+    let plan = stage.plan();
+    assert!(
+        plan.servers
+            .iter()
+            .all(|server| server.verdict.word() == "admitted")
+    );
+}
+
+#[test]
+fn sec_32_an_allow_list_keeps_only_the_instructions_it_names() {
+    let stage = stage();
+    stage.managed(
+        r#"{"allowedMcpInstructions": [{"serverUrl": "https://api.github.com/*"}, {"serverName": "npx*"}],
+            "deniedMcpInstructions": [{"serverName": "npx-evil"}]}"#,
+    );
+    assert_snapshot!(silenced(&stage), @r#"
+    at: not in `allowedMcpInstructions` (system/managed-settings.json:1)
+    dot: kept
+    fake: not in `allowedMcpInstructions` (system/managed-settings.json:1)
+    github: kept
+    npx: kept
+    npx-evil: denied by `{"serverName":"npx-evil"}` in `deniedMcpInstructions` (system/managed-settings.json:2)
+    var: not in `allowedMcpInstructions` (system/managed-settings.json:1)
+    "#);
+    // The organisation's own servers too: an empty list means nobody.
+    let stage = Stage::new();
+    stage.managed(r#"{"allowedMcpInstructions": [], "mcpServers": {"m": {"command": "m"}}}"#);
+    assert_snapshot!(silenced(&stage), @"m: not in `allowedMcpInstructions` (system/managed-settings.json:1)");
+    let object = stage
+        .plan()
+        .curation_of_object(&toolway_types::ServerName::new("inside").unwrap());
+    assert!(object.instructions_dropped.is_some());
+}
+
+#[test]
+fn sec_32_only_the_organisation_has_these_lists_and_a_slip_in_them_is_named() {
+    let stage = stage();
+    stage.user(r#"{"mcpServers": {"a": {"command": "a"}}, "deniedMcpInstructions": [{"serverName": "*"}]}"#);
+    assert_snapshot!(silenced(&stage), @"a: kept");
+    assert_snapshot!(findings(&stage, &stage.plan()), @"home/.config/toolway/settings.json:1 `deniedMcpInstructions` is ignored: it does not count in this file | it counts only in the system directory's `managed-settings.json`");
+    for (text, expected) in [
+        (
+            "{\n\"allowedMcpInstructions\": false}",
+            "`allowedMcpInstructions` must be an array of rules, not ",
+        ),
+        (
+            "{\"deniedMcpInstructions\": [\n\"a\"]}",
+            "`deniedMcpInstructions[0]` must be an object",
+        ),
+    ] {
+        stage.managed(text);
+        let blocked = stage.plan().blocked.unwrap();
+        assert!(blocked.message.contains(expected), "{}", blocked.message);
+        assert_eq!(blocked.origin.unwrap().line(), Some(2), "{text}");
+    }
+}

@@ -152,7 +152,7 @@ impl Instructions {
             let Some(text) = offer
                 .instructions
                 .as_deref()
-                .filter(|_| offer.curation.instructions)
+                .filter(|_| offer.curation.instructions_dropped.is_none())
                 .and_then(cleaned)
             else {
                 continue;

@@ -72,11 +72,12 @@ pub(crate) fn roster(
             .blocked
             .as_ref()
             .map(|diagnosis| diagnosis.message.clone());
-        match members.get_mut(name) {
-            Some(member) => member.take_object(object),
-            None => {
-                members.insert(name.clone(), Member::object(name, object, blocked));
-            }
+        if let Some(member) = members.get_mut(name) {
+            member.take_object(object);
+        } else {
+            let mut member = Member::object(name, object, blocked);
+            member.curation = Arc::new(plan.curation_of_object(name));
+            members.insert(name.clone(), member);
         }
     }
     for (name, member) in &mut members {
@@ -224,9 +225,21 @@ impl Member {
         offer
     }
 
+    /// A state of it as it is shown. What the server says to models is remembered, for the next
+    /// plan may let it speak, and shown nowhere while this one does not.
+    pub(super) fn outward(&self, mut state: ConnectionState) -> ConnectionState {
+        if let ConnectionState::Connected(facts) = &mut state
+            && self.curation.instructions_dropped.is_some()
+        {
+            facts.instructions = None;
+        }
+        state
+    }
+
     /// What is shown of it.
     pub(super) fn show(&self, catalog: &Catalog) -> ServerSnapshot {
         let mut shown = self.shown.clone();
+        shown.state = self.outward(shown.state);
         if self.standing.is_none() {
             if shown.is_pending() {
                 shown.warnings.extend(self.trouble.clone());

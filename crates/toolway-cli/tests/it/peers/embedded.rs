@@ -28,7 +28,7 @@ pub(super) fn host(home: &TempHome) -> Host {
     host_with(home, HostOptions::default())
 }
 
-fn host_with(home: &TempHome, options: HostOptions) -> Host {
+pub(super) fn host_with(home: &TempHome, options: HostOptions) -> Host {
     let path = |path: &std::path::Path| path.display().to_string();
     let variables = BTreeMap::from([
         ("HOME".to_owned(), path(home.home())),

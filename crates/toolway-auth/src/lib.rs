@@ -13,6 +13,7 @@ pub mod callback;
 pub mod challenge;
 pub mod device;
 pub mod discovery;
+pub mod helper;
 pub mod jwt;
 pub mod login;
 pub mod metadata;
@@ -22,6 +23,7 @@ pub mod revoke;
 pub mod scopes;
 pub mod secret;
 pub mod token;
+pub mod vault;
 pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -1,45 +1,202 @@
-//! Who a server's requests say they come from.
+//! Who a server's requests say they come from, and what is known of servers that want a login.
 //!
-//! Owns the choice of a server's credentials: its headers helper where its entry names one.
-//! Does not own: how a helper runs (`toolway-auth`), or when a refused request is sent again
-//! (`toolway-transport`).
+//! Owns the choice of a server's credentials (its headers helper, its login, or both), which
+//! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
+//! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together).
+//! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
+//! refused request is sent again (`toolway-transport`).
 
-use std::sync::Arc;
+mod combined;
+mod oauth;
+pub mod pass;
 
-use toolway_auth::helper::{Helper, HelperCredentials};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{RemoteSpec, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
+use tracing::info;
 
-use crate::connection::Source;
+use self::combined::Combined;
+use self::oauth::LoginCredentials;
+pub use self::pass::{Pass, PassError, Passes, Target};
+use crate::connection::{Source, definition};
 use crate::journal::JournalWriter;
+use crate::supervisor::Request;
+use crate::tasks::{self, Task};
 
-/// The credentials for one connection to a server; none where its entry wants none.
+/// What a host knows of logins.
+#[derive(Debug)]
+pub(crate) struct Auth {
+    passes: Arc<dyn Passes>,
+    /// The servers that wait for a login, with the token that was refused last.
+    waiting: Mutex<BTreeMap<ServerName, Waiting>>,
+    /// Told when one more waits: somebody may have logged in a moment before.
+    more: Notify,
+    /// The token that each server was shown last.
+    shown: Mutex<BTreeMap<ServerName, Secret>>,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    target: Target,
+    refused: Option<Secret>,
+}
+
+impl Auth {
+    pub(crate) fn new(passes: Arc<dyn Passes>) -> Arc<Self> {
+        Arc::new(Self {
+            passes,
+            waiting: Mutex::default(),
+            more: Notify::new(),
+            shown: Mutex::default(),
+        })
+    }
+
+    /// A server wants a login, or another one than it got.
+    pub(crate) fn wanted(&self, server: &ServerName, source: &Source) {
+        let Some(target) = target(server, source) else {
+            return;
+        };
+        let refused = lock(&self.shown).get(server).cloned();
+        let waiting = Waiting { target, refused };
+        lock(&self.waiting).insert(server.clone(), waiting);
+        self.more.notify_one();
+    }
+
+    /// What a server is shown from now on.
+    fn shows(&self, server: &ServerName, token: Option<&Secret>) {
+        let mut shown = lock(&self.shown);
+        match token {
+            Some(token) => shown.insert(server.clone(), token.clone()),
+            None => shown.remove(server),
+        };
+    }
+
+    /// A server is tried anew.
+    pub(crate) fn tried(&self, server: &ServerName) {
+        lock(&self.waiting).remove(server);
+    }
+
+    /// Has servers connected anew as soon as somebody has logged in, in any process.
+    pub(crate) fn attend(self: &Arc<Self>, requests: mpsc::Sender<Request>) -> Task<()> {
+        let auth = Arc::clone(self);
+        let mut changes = self.passes.changes();
+        tasks::spawn("logins", async move {
+            loop {
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() {
+                        return;
+                    },
+                    () = auth.more.notified() => {}
+                }
+                for server in auth.ready().await {
+                    info!(%server, "somebody logged in: connecting anew");
+                    let (done, _) = tokio::sync::oneshot::channel();
+                    let server = server.as_str().to_owned();
+                    if requests
+                        .send(Request::Reconnect { server, done })
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            }
+        })
+    }
+
+    /// The servers that waited for a login that is there now.
+    async fn ready(&self) -> Vec<ServerName> {
+        let waiting = lock(&self.waiting).clone();
+        let mut ready = Vec::new();
+        for (server, waiting) in waiting {
+            let pass = self.passes.pass(&waiting.target, None).await;
+            if let Ok(Some(pass)) = pass
+                && Some(&pass.access) != waiting.refused.as_ref()
+            {
+                self.tried(&server);
+                ready.push(server);
+            }
+        }
+        ready
+    }
+}
+
+/// A panic elsewhere cannot have left it half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The server that a login would be for; none where its entry leaves no room for one.
+pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
+    let Source::Spec(spec) = source else {
+        return None;
+    };
+    let remote = match &spec.transport {
+        TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote) => {
+            remote
+        }
+        // Processes have their environment, editors their lock file, connectors their account.
+        TransportSpec::Stdio(_)
+        | TransportSpec::Sdk
+        | TransportSpec::SseIde(_)
+        | TransportSpec::WsIde(_)
+        | TransportSpec::Connector(_) => return None,
+    };
+    // A token that a person wrote down is the login.
+    let is_written = |(name, _): &(String, Secret)| name.eq_ignore_ascii_case("authorization");
+    if remote.headers.iter().any(is_written) {
+        return None;
+    }
+    Some(Target {
+        server: server.clone(),
+        definition: definition(server, source),
+        url: remote.url.clone(),
+        account: None,
+    })
+}
+
+/// The credentials for one connection to a server; none where there can be none.
 pub(crate) fn credentials(
     server: &ServerName,
     source: &Source,
     open: &OpenOptions,
     journal: Option<&JournalWriter>,
+    auth: Option<&Arc<Auth>>,
 ) -> Option<Arc<dyn Credentials>> {
     let Source::Spec(spec) = source else {
         return None;
     };
     let remote = remote(spec)?;
-    let definition = remote.headers_helper.clone()?;
-    let open = OpenOptions {
-        credentials: None,
-        ..open.clone()
+    let keep_back = || -> KeepBack {
+        let journal = journal.cloned();
+        Box::new(move |headers| {
+            if let Some(journal) = &journal {
+                journal.keep_back(headers);
+            }
+        })
     };
-    let helper = Helper::new(server.clone(), remote.url.clone(), definition, open);
-    let journal = journal.cloned();
-    let keep_back = move |headers: &[_]| {
-        if let Some(journal) = &journal {
-            journal.keep_back(headers);
-        }
-    };
-    Some(Arc::new(HelperCredentials::new(
-        helper,
-        Box::new(keep_back),
-    )))
+    let helper = remote.headers_helper.clone().map(|definition| {
+        let open = OpenOptions {
+            credentials: None,
+            ..open.clone()
+        };
+        let helper = Helper::new(server.clone(), remote.url.clone(), definition, open);
+        HelperCredentials::new(helper, keep_back())
+    });
+    let login = auth.and_then(|auth| {
+        let target = target(server, source)?;
+        Some(LoginCredentials::new(target, Arc::clone(auth), keep_back()))
+    });
+    match (helper, login) {
+        (Some(helper), Some(login)) => Some(Arc::new(Combined { helper, login })),
+        (Some(helper), None) => Some(Arc::new(helper)),
+        (None, Some(login)) => Some(Arc::new(login)),
+        (None, None) => None,
+    }
 }
 
 /// The part of a definition that concerns servers across a network.

@@ -32,6 +32,7 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use crate::audit::{Audit, Entry};
+use crate::auth::Auth;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -70,6 +71,8 @@ pub struct Host {
     stop: CancellationToken,
     keeper: Keeper,
     interests: Arc<Interests>,
+    // Held for its drop.
+    _logins: Option<Task<()>>,
     supervisor: Task<()>,
 }
 
@@ -109,6 +112,7 @@ impl Host {
             options.audit.clone(),
         );
         let interests = Arc::new(Interests::default());
+        let auth = options.passes.map(Auth::new);
         let attention = Attention::default();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
@@ -131,6 +135,7 @@ impl Host {
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
+            auth: auth.clone(),
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
@@ -144,6 +149,8 @@ impl Host {
         );
         supervisor.add_builtins(options.builtins);
         hooks.follow(handle.pictures.clone());
+        let logins = auth.as_ref();
+        let logins = logins.map(|auth| auth.attend(handle.requests.clone()));
         Host {
             reach: Arc::new(Reach {
                 pictures: handle.pictures,
@@ -168,6 +175,7 @@ impl Host {
             stop,
             keeper,
             interests,
+            _logins: logins,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }

@@ -171,7 +171,8 @@ impl Connection {
     fn open_options(&self) -> OpenOptions {
         let open = self.context.open.clone();
         let journal = self.journal.as_ref();
-        let credentials = auth::credentials(&self.server, &self.source, &open, journal);
+        let auth = self.context.auth.as_ref();
+        let credentials = auth::credentials(&self.server, &self.source, &open, journal, auth);
         OpenOptions {
             credentials,
             ..open

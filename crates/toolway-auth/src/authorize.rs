@@ -96,7 +96,7 @@ pub enum AuthorizeError {
         issuer: String,
     },
     /// The server would not.
-    #[error("the authorization server {issuer} refused the login: {}{}", .code.cut(64), because(.description))]
+    #[error("the authorization server {issuer} refused the login: {}{}", .code.cut(64), because(.description.as_ref()))]
     Refused {
         /// Who.
         issuer: String,
@@ -113,8 +113,8 @@ pub enum AuthorizeError {
     },
 }
 
-fn because(description: &Option<Untrusted>) -> String {
-    description.as_ref().map_or_else(String::new, |text| {
+fn because(description: Option<&Untrusted>) -> String {
+    description.map_or_else(String::new, |text| {
         format!(" ({})", toolway_types::text::cut(&text.line(), 300))
     })
 }

@@ -42,7 +42,7 @@ use crate::authorize::{Answer, Attempt, AuthorizeError, Code};
 use crate::random::{self, NoRandom};
 
 /// How long a person may take to log in.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 /// How long a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request.
@@ -181,13 +181,13 @@ impl Callback {
         };
         let (page, result) = match answer {
             Ok(code) => {
-                let spent = alongside(&mut serving, spend(code)).await;
-                let page = if spent.is_ok() {
+                let outcome = alongside(&mut serving, spend(code)).await;
+                let page = if outcome.is_ok() {
                     Page::LoggedIn
                 } else {
                     Page::Failed
                 };
-                (page, Ok(spent))
+                (page, Ok(outcome))
             }
             Err(error) => {
                 let page = match &error {

@@ -23,7 +23,6 @@ pub mod option {
     use toolway_types::Secret;
 
     /// Writes the value itself, or `null`.
-    #[expect(clippy::ref_option, reason = "the signature is serde's")]
     pub fn serialize<S: Serializer>(
         secret: &Option<Secret>,
         serializer: S,

@@ -1,17 +1,26 @@
 //! Tokens: what an authorization server gave, until when it is good, and asking for it.
 //!
-//! Owns [`Tokens`] and when they are due for renewal; reading the server's answer is in
-//! [`answer`], proving the possession of a key in [`dpop`].
+//! Owns [`Tokens`] and when they are due for renewal. Asking is in [`request`], saying who asks in
+//! [`client`], reading the server's answer in [`answer`], proving the possession of a key in
+//! [`dpop`].
 //! Does not own: keeping tokens (the vault) or deciding when to refresh across processes
 //! (`refresh.rs`).
 
 pub mod answer;
+pub mod client;
 pub mod dpop;
+pub mod request;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use toolway_types::Secret;
+
+pub use client::{Client, Proof};
+pub use dpop::DpopKey;
+pub use request::{Exchange, Grant, TokenError, TokenRequest};
 
 /// A token is renewed this long before it expires: on the way to the server time passes, and the
 /// server's clock is another one (REL-16).

@@ -166,6 +166,14 @@ pub enum WebError {
         /// What it is instead.
         why: String,
     },
+    /// An answer with a status that says nothing about what was asked for.
+    #[error("{url} answered with HTTP {status}")]
+    Status {
+        /// The address without its query.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
     /// The client could not be built, e.g. for a certificate that cannot be read.
     #[error("{0}")]
     Client(String),

@@ -1,5 +1,5 @@
 //! What the tests of every crate lean on: a home that is not the developer's, a server that
-//! misbehaves on command, a proxy that spoils what passes, a census of what was left behind, a
+//! misbehaves on command, an authorization server that does, a proxy that spoils what passes, a census of what was left behind, a
 //! ledger of outcomes, and the way to the real peers.
 //!
 //! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
@@ -11,6 +11,7 @@
     reason = "test support: a panic with a clear message is how a test fails"
 )]
 
+pub mod authority;
 pub mod chance;
 pub mod chaos;
 pub mod home;
@@ -24,6 +25,7 @@ pub mod proxy;
 pub mod script;
 pub mod scripted;
 
+pub use authority::{Authority, Settings, Switch};
 pub use chance::Chance;
 pub use home::TempHome;
 pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};

@@ -31,7 +31,8 @@ use crate::journal::{LogFile, timestamp};
 use crate::pins::Difference;
 use crate::tasks;
 
-pub use read::{Follower, read_last};
+pub use crate::journal::Follower;
+pub use read::read_last;
 pub use record::{By, Decision, End, Line, Record};
 
 /// The name of the file in its directory.

@@ -49,7 +49,6 @@ pub mod search;
 mod session;
 pub mod skills;
 pub mod snapshot;
-mod state_file;
 mod supervisor;
 mod tasks;
 pub mod template;

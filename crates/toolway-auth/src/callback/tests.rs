@@ -220,11 +220,11 @@ async fn sec_44_what_does_not_belong_to_the_login_is_turned_away_and_changes_not
 async fn sec_44_a_login_is_answered_once() {
     let (callback, attempt, good) = callback().await;
     let browser = Browser::at(callback.redirect_uri());
-    let mut spent = 0;
+    let mut times = 0;
     let (begun, begins) = tokio::sync::oneshot::channel::<()>();
     let (done, finished) = tokio::sync::oneshot::channel::<()>();
     let spend = async |code: Code| {
-        spent += 1;
+        times += 1;
         begun.send(()).expect("the other requests wait");
         finished.await.expect("the other request was answered");
         Ok::<_, ()>(code)
@@ -246,7 +246,7 @@ async fn sec_44_a_login_is_answered_once() {
     };
     let (result, (first, later)) = tokio::join!(callback.finish(&attempt, spend), requests);
     assert!(result.expect("answered").is_ok());
-    assert_eq!(spent, 1);
+    assert_eq!(times, 1);
     assert_eq!(status(&first), "200");
     assert_eq!(later, ["410", "410"]);
 }

@@ -13,7 +13,7 @@ const BY_OPENSSL: &str = include_str!("fixtures/rsa-by-openssl.jwt");
 
 const EVERY: &[Algorithm] = &Algorithm::ALL;
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().expect("an object")
 }
 
@@ -30,11 +30,11 @@ fn set(keys: &[(&SigningKey, &str)]) -> KeySet {
             Value::Object(jwk)
         })
         .collect();
-    KeySet::read(&object(json!({ "keys": keys })))
+    KeySet::read(&object(&json!({ "keys": keys })))
 }
 
-fn signed(key: &SigningKey, header: Value) -> String {
-    let token = key.sign(object(header), &object(json!({ "sub": "me" })));
+fn signed(key: &SigningKey, header: &Value) -> String {
+    let token = key.sign(object(header), &object(&json!({ "sub": "me" })));
     token.expect("signed").expose().to_owned()
 }
 
@@ -54,7 +54,7 @@ fn every_kind_of_key_signs_what_its_public_half_believes() {
     for (pem, asked, name) in cases {
         let key = key(pem, asked);
         assert_eq!(key.algorithm().as_str(), name);
-        let token = signed(&key, json!({ "kid": "k" }));
+        let token = signed(&key, &json!({ "kid": "k" }));
         let claims = set(&[(&key, "k")]).verify(&token, EVERY);
         assert_eq!(claims.expect(name).get("sub"), Some(&json!("me")), "{name}");
     }
@@ -67,7 +67,7 @@ fn what_others_signed_is_believed() {
     assert_eq!(claims.expect("good").get("sub"), Some(&json!("by openssl")));
 
     // RFC 7515, appendix A.3.
-    let keys = KeySet::read(&object(json!({ "keys": [{
+    let keys = KeySet::read(&object(&json!({ "keys": [{
         "kty": "EC", "crv": "P-256",
         "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
         "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
@@ -81,7 +81,7 @@ fn what_others_signed_is_believed() {
 fn a_token_that_chooses_its_own_algorithm_is_not_believed() {
     let ec = key(EC, None);
     let keys = set(&[(&ec, "k")]);
-    let good = signed(&ec, json!({ "kid": "k" }));
+    let good = signed(&ec, &json!({ "kid": "k" }));
     let (_, rest) = good.split_once('.').expect("three parts");
     for alg in ["none", "None", "HS256", "HS512", "ES256K", "RS1", ""] {
         let header = encode(json!({ "alg": alg, "kid": "k" }).to_string());
@@ -107,7 +107,7 @@ fn a_token_that_chooses_its_own_algorithm_is_not_believed() {
 #[test]
 fn only_the_named_key_counts() {
     let (mine, other) = (key(EC, None), SigningKey::generate().expect("made").0);
-    let token = signed(&mine, json!({ "kid": "mine" }));
+    let token = signed(&mine, &json!({ "kid": "mine" }));
     let both = set(&[(&other, "other"), (&mine, "mine")]);
     assert!(both.verify(&token, EVERY).is_ok());
     let renamed = set(&[(&mine, "another name")]);
@@ -115,12 +115,12 @@ fn only_the_named_key_counts() {
     let swapped = set(&[(&other, "mine")]);
     assert_eq!(swapped.verify(&token, EVERY), Err(VerifyError::Signature));
     // Without a name every fitting key is tried.
-    let nameless = signed(&mine, json!({}));
+    let nameless = signed(&mine, &json!({}));
     assert!(both.verify(&nameless, EVERY).is_ok());
     // A key for encrypting signs nothing.
     let mut jwk = mine.public_jwk();
     jwk.insert("use".to_owned(), json!("enc"));
-    let keys = KeySet::read(&object(json!({ "keys": [jwk] })));
+    let keys = KeySet::read(&object(&json!({ "keys": [jwk] })));
     assert_eq!(keys.verify(&nameless, EVERY), Err(VerifyError::UnknownKey));
 }
 
@@ -128,7 +128,7 @@ fn only_the_named_key_counts() {
 fn broken_tokens_are_refused_without_a_panic() {
     let ec = key(EC, None);
     let keys = set(&[(&ec, "k")]);
-    let good = signed(&ec, json!({ "kid": "k" }));
+    let good = signed(&ec, &json!({ "kid": "k" }));
     for bad in [
         "",
         ".",
@@ -141,7 +141,7 @@ fn broken_tokens_are_refused_without_a_panic() {
     ] {
         assert!(keys.verify(bad, EVERY).is_err(), "{bad}");
     }
-    let critical = signed(&ec, json!({ "kid": "k", "crit": ["exp"] }));
+    let critical = signed(&ec, &json!({ "kid": "k", "crit": ["exp"] }));
     assert_eq!(keys.verify(&critical, EVERY), Err(VerifyError::Critical));
     let last = good.rfind('.').expect("three parts");
     let forged = format!(
@@ -157,11 +157,8 @@ fn broken_tokens_are_refused_without_a_panic() {
 
 #[test]
 fn keys_that_cannot_be_used_say_what_is_wanted() {
-    let read = |pem: &str, asked| {
-        SigningKey::from_pem(&Secret::new(pem), asked)
-            .err()
-            .expect("refused")
-    };
+    let read =
+        |pem: &str, asked| SigningKey::from_pem(&Secret::new(pem), asked).expect_err("refused");
     assert_eq!(read("CANARY-not-a-key", None), KeyError::NoKey);
     assert_eq!(
         read(

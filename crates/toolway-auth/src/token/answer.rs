@@ -50,9 +50,6 @@ pub enum Malformed {
     /// The issued token is not of the type that was asked for.
     #[error("it gives another type of token than was asked for (`issued_token_type`)")]
     IssuedType,
-    /// No JSON object and no form either.
-    #[error("it cannot be read")]
-    Unreadable,
 }
 
 /// A refusal, as the server put it.
@@ -65,12 +62,18 @@ pub struct Refusal {
 }
 
 /// The tokens of an answer. `asked` are the scopes that were asked for: a server that gives
-/// exactly those need not repeat them.
+/// exactly those need not repeat them. `exchanged` is the type that an exchange asked for, which
+/// the answer must then name; such a token need not be one that is presented to anybody.
 pub fn tokens(
     answer: &Map<String, Value>,
     arrival: Arrival,
     asked: &[String],
+    exchanged: Option<&str>,
 ) -> Result<Tokens, Malformed> {
+    let issued = answer.get("issued_token_type").and_then(Value::as_str);
+    if exchanged.is_some() && issued != exchanged {
+        return Err(Malformed::IssuedType);
+    }
     let access = answer
         .get("access_token")
         .and_then(Value::as_str)
@@ -82,6 +85,9 @@ pub fn tokens(
             TokenKind::Bearer
         }
         Some(Value::String(word)) if word.eq_ignore_ascii_case("dpop") => TokenKind::Dpop,
+        Some(Value::String(word)) if exchanged.is_some() && word.eq_ignore_ascii_case("n_a") => {
+            TokenKind::Bearer
+        }
         Some(_) => return Err(Malformed::Kind),
     };
     Ok(Tokens {

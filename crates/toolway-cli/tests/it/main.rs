@@ -34,6 +34,7 @@ mod reliability;
 mod results;
 mod scale;
 mod security;
+mod shells;
 mod shield;
 mod storage;
 mod support;

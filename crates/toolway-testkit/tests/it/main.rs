@@ -1,6 +1,7 @@
 //! The scripted server as the process it is.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod authority;
 mod listening;
 
 use std::io::{BufRead, BufReader, Read, Write};

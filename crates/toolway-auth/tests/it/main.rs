@@ -2,6 +2,9 @@
 #![expect(clippy::disallowed_methods, reason = "a test owns the tasks it starts")]
 #![expect(clippy::unwrap_used, reason = "the parts tests share fail like tests")]
 
+mod case;
 mod discovery;
+mod login;
+mod person;
 mod registration;
 mod site;

@@ -2,41 +2,83 @@
 //!
 //! Owns the choice of a server's credentials (its headers helper, its login, or both), which
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
-//! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together).
+//! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
+//! `store.rs` (logins in a vault), `login.rs` (logging in and out).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
 mod combined;
+pub mod login;
 mod oauth;
 pub mod pass;
+mod store;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
 use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
+use toolway_auth::logins::Logins;
+use toolway_auth::memory::NeedsAuth;
+use toolway_auth::registration::ClientDocument;
+use toolway_auth::scopes::Attempts;
+use toolway_auth::vault::Vault;
+use toolway_transport::client::Client;
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
 
 use self::combined::Combined;
+pub use self::login::{Invitation, LoggedIn, LoggedOut, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
 pub use self::pass::{Pass, PassError, Passes, Target};
+use self::store::Store;
 use crate::connection::{Source, definition};
 use crate::journal::JournalWriter;
 use crate::supervisor::Request;
 use crate::tasks::{self, Task};
 
+/// What a host needs for logins.
+#[derive(Debug, Clone, Default)]
+pub struct AuthOptions {
+    /// Where logins are kept; nobody can log in without one.
+    pub vault: Option<Vault>,
+    /// A file that remembers which servers want a login, so that the next start need not ask;
+    /// nothing is remembered without one.
+    pub memory: Option<PathBuf>,
+    /// The metadata document of the embedding program, which is its client id.
+    pub document: Option<ClientDocument>,
+    /// Who gives passes in place of the vault.
+    pub passes: Option<Arc<dyn Passes>>,
+}
+
 /// What a host knows of logins.
 #[derive(Debug)]
 pub(crate) struct Auth {
     passes: Arc<dyn Passes>,
+    store: Option<Store>,
+    memory: Option<NeedsAuth>,
+    document: Option<ClientDocument>,
+    attempts: Attempts,
+    /// The servers that were connected to.
+    known: Mutex<BTreeMap<ServerName, Known>>,
+    /// The logins under way.
+    running: Mutex<BTreeMap<ServerName, login::Running>>,
     /// The servers that wait for a login, with the token that was refused last.
     waiting: Mutex<BTreeMap<ServerName, Waiting>>,
     /// Told when one more waits: somebody may have logged in a moment before.
     more: Notify,
     /// The token that each server was shown last.
     shown: Mutex<BTreeMap<ServerName, Secret>>,
+}
+
+/// A server, as far as a login has to know it.
+#[derive(Debug, Clone)]
+struct Known {
+    is_remote: bool,
+    /// Absent where its entry leaves no room for one.
+    login: Option<(Target, OauthSpec)>,
 }
 
 #[derive(Debug, Clone)]
@@ -46,20 +88,99 @@ struct Waiting {
 }
 
 impl Auth {
-    pub(crate) fn new(passes: Arc<dyn Passes>) -> Arc<Self> {
-        Arc::new(Self {
-            passes,
+    /// Nothing where there is neither a vault nor anybody in its place.
+    pub(crate) fn new(options: AuthOptions, client: &Client) -> Option<Arc<Self>> {
+        let store = options.vault.map(|vault| Store {
+            logins: Logins::new(vault),
+            client: client.clone(),
+        });
+        let kept = store
+            .clone()
+            .map(|store| Arc::new(store) as Arc<dyn Passes>);
+        Some(Arc::new(Self {
+            passes: options.passes.or(kept)?,
+            store,
+            memory: options.memory.map(NeedsAuth::new),
+            document: options.document,
+            attempts: Attempts::default(),
+            known: Mutex::default(),
+            running: Mutex::default(),
             waiting: Mutex::default(),
             more: Notify::new(),
             shown: Mutex::default(),
-        })
+        }))
+    }
+
+    /// Whether a server said a moment ago, to any process, that it wants a login, and nobody has
+    /// logged in since.
+    pub(crate) async fn remembers(&self, server: &ServerName, source: &Source) -> bool {
+        let (Some(memory), Some(target)) = (&self.memory, target(server, source)) else {
+            return false;
+        };
+        if memory
+            .since(server.as_str(), &target.definition)
+            .await
+            .is_none()
+        {
+            return false;
+        }
+        // A login that cannot be read or renewed is as good as none.
+        !matches!(self.passes.pass(&target, None).await, Ok(Some(_)))
+    }
+
+    /// Gives up the logins under way.
+    pub(crate) fn end(&self) {
+        lock(&self.running).clear();
+    }
+
+    /// Somebody wants to try.
+    async fn forget(&self, target: &Target) {
+        if let Some(memory) = &self.memory {
+            memory
+                .forget(target.server.as_str(), &target.definition)
+                .await;
+        }
+    }
+
+    /// The same for a server that was connected to.
+    pub(crate) async fn forget_server(&self, server: &str) {
+        let target = {
+            let known = lock(&self.known);
+            let known = known.iter().find(|(name, _)| name.as_str() == server);
+            known.and_then(|(_, known)| known.login.clone())
+        };
+        if let Some((target, _)) = target {
+            self.forget(&target).await;
+        }
+    }
+
+    /// A server is about to be connected to.
+    pub(crate) fn meets(&self, server: &ServerName, source: &Source) {
+        let spec = match source {
+            Source::Spec(spec) => remote(spec).and_then(|remote| remote.oauth.clone()),
+            Source::Object { .. } => None,
+        };
+        let target = target(server, source);
+        let known = Known {
+            is_remote: matches!(source, Source::Spec(spec) if remote(spec).is_some()),
+            login: target.map(|target| (target, spec.unwrap_or_default())),
+        };
+        lock(&self.known).insert(server.clone(), known);
     }
 
     /// A server wants a login, or another one than it got.
-    pub(crate) fn wanted(&self, server: &ServerName, source: &Source) {
+    pub(crate) async fn wanted(&self, server: &ServerName, source: &Source) {
         let Some(target) = target(server, source) else {
             return;
         };
+        if let Some(memory) = &self.memory
+            && memory
+                .since(server.as_str(), &target.definition)
+                .await
+                .is_none()
+        {
+            memory.remember(server.as_str(), &target.definition).await;
+        }
         let refused = lock(&self.shown).get(server).cloned();
         let waiting = Waiting { target, refused };
         lock(&self.waiting).insert(server.clone(), waiting);
@@ -118,6 +239,7 @@ impl Auth {
                 && Some(&pass.access) != waiting.refused.as_ref()
             {
                 self.tried(&server);
+                self.forget(&waiting.target).await;
                 ready.push(server);
             }
         }
@@ -156,6 +278,10 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
         definition: definition(server, source),
         url: remote.url.clone(),
         account: None,
+        names_issuer: remote
+            .oauth
+            .as_ref()
+            .is_some_and(|oauth| oauth.auth_server_metadata_url.is_some()),
     })
 }
 

@@ -4,7 +4,7 @@
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
 //! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
 //! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
-//! `attention.rs` (one question to a person at a time). What a host does with skills is
+//! `attention.rs` (one question to a person at a time), `logins.rs` (logging in and out). What a host does with skills is
 //! `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
@@ -54,6 +54,7 @@ mod attention;
 mod background;
 mod batch;
 mod following;
+mod logins;
 mod offers;
 mod options;
 
@@ -71,8 +72,9 @@ pub struct Host {
     stop: CancellationToken,
     keeper: Keeper,
     interests: Arc<Interests>,
+    auth: Option<Arc<Auth>>,
     // Held for its drop.
-    _logins: Option<Task<()>>,
+    _attendant: Option<Task<()>>,
     supervisor: Task<()>,
 }
 
@@ -112,7 +114,7 @@ impl Host {
             options.audit.clone(),
         );
         let interests = Arc::new(Interests::default());
-        let auth = options.passes.map(Auth::new);
+        let auth = Auth::new(options.auth, &open.client);
         let attention = Attention::default();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
@@ -149,8 +151,8 @@ impl Host {
         );
         supervisor.add_builtins(options.builtins);
         hooks.follow(handle.pictures.clone());
-        let logins = auth.as_ref();
-        let logins = logins.map(|auth| auth.attend(handle.requests.clone()));
+        let attendant = auth.as_ref();
+        let attendant = attendant.map(|auth| auth.attend(handle.requests.clone()));
         Host {
             reach: Arc::new(Reach {
                 pictures: handle.pictures,
@@ -175,7 +177,8 @@ impl Host {
             stop,
             keeper,
             interests,
-            _logins: logins,
+            auth,
+            _attendant: attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }
@@ -213,6 +216,9 @@ impl Host {
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
         let reach = &self.reach;
+        if let Some(auth) = &self.auth {
+            auth.forget_server(server).await;
+        }
         reach
             .ask(|done| Request::Reconnect {
                 server: server.to_owned(),
@@ -295,6 +301,9 @@ impl Host {
     /// Ends every connection. Every process is gone when this returns; calls in flight fail.
     pub async fn shutdown(self) {
         self.background.end();
+        if let Some(auth) = &self.auth {
+            auth.end();
+        }
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");

@@ -24,6 +24,8 @@ pub struct Target {
     pub url: Url,
     /// Which account; the one that was used first when absent.
     pub account: Option<String>,
+    /// Whether its entry names the authorization server's metadata, so that it may be anywhere.
+    pub names_issuer: bool,
 }
 
 /// What a request shows.

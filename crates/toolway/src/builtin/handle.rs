@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 
+use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, Consent};
 use crate::dispatch::send::{self, Lines};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
@@ -20,11 +21,20 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot};
 #[derive(Clone)]
 pub struct HostHandle {
     pictures: watch::Receiver<Arc<HostSnapshot>>,
+    auth: Option<Arc<Auth>>,
 }
 
 impl HostHandle {
-    pub(crate) fn new(pictures: watch::Receiver<Arc<HostSnapshot>>) -> Self {
-        Self { pictures }
+    pub(crate) fn new(
+        pictures: watch::Receiver<Arc<HostSnapshot>>,
+        auth: Option<Arc<Auth>>,
+    ) -> Self {
+        Self { pictures, auth }
+    }
+
+    /// What is known of logins.
+    pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
+        self.auth.as_ref()
     }
 
     /// The picture of this moment.

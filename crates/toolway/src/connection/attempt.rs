@@ -137,6 +137,12 @@ impl Connection {
         step: &mut Step,
         limit: Duration,
     ) -> Result<Connected, ConnectError> {
+        if let Some(auth) = &self.context.auth {
+            auth.meets(&self.server, &self.source);
+            if auth.remembers(&self.server, &self.source).await {
+                return Err(ConnectError::NeedsAuth { challenge: None });
+            }
+        }
         let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolway::auth::{Pass, PassError, Passes, Target};
+use toolway::auth::{AuthOptions, Pass, PassError, Passes, Target};
 use toolway::journal::Journal;
 use toolway::{CallError, Host, HostOptions};
 use toolway_auth::token::TokenKind;
@@ -123,7 +123,10 @@ async fn guarded(token: &'static str) -> Server {
 fn start(home: &Home, entry: &Value, purse: &Arc<Purse>) -> Host {
     let plan = home.plan(&json!({ "web": entry }));
     let options = HostOptions {
-        passes: Some(Arc::clone(purse) as Arc<dyn Passes>),
+        auth: AuthOptions {
+            passes: Some(Arc::clone(purse) as Arc<dyn Passes>),
+            ..AuthOptions::default()
+        },
         journal: Some(Journal::in_directory(home.path().join("logs"))),
         ..home.options()
     };

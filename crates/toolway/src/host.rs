@@ -4,7 +4,7 @@
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
 //! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
 //! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
-//! `attention.rs` (one question to a person at a time). What a host does with skills is
+//! `attention.rs` (one question to a person at a time), `logins.rs` (logging in and out). What a host does with skills is
 //! `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
@@ -32,6 +32,7 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use crate::audit::{Audit, Entry};
+use crate::auth::Auth;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -53,6 +54,7 @@ mod attention;
 mod background;
 mod batch;
 mod following;
+mod logins;
 mod offers;
 mod options;
 
@@ -70,6 +72,9 @@ pub struct Host {
     stop: CancellationToken,
     keeper: Keeper,
     interests: Arc<Interests>,
+    auth: Option<Arc<Auth>>,
+    // Held for its drop.
+    _attendant: Option<Task<()>>,
     supervisor: Task<()>,
 }
 
@@ -109,6 +114,7 @@ impl Host {
             options.audit.clone(),
         );
         let interests = Arc::new(Interests::default());
+        let auth = Auth::new(options.auth, &open.client);
         let attention = Attention::default();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
@@ -131,6 +137,7 @@ impl Host {
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
+            auth: auth.clone(),
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
@@ -144,6 +151,8 @@ impl Host {
         );
         supervisor.add_builtins(options.builtins);
         hooks.follow(handle.pictures.clone());
+        let attendant = auth.as_ref();
+        let attendant = attendant.map(|auth| auth.attend(handle.requests.clone()));
         Host {
             reach: Arc::new(Reach {
                 pictures: handle.pictures,
@@ -168,6 +177,8 @@ impl Host {
             stop,
             keeper,
             interests,
+            auth,
+            _attendant: attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }
@@ -205,6 +216,9 @@ impl Host {
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
         let reach = &self.reach;
+        if let Some(auth) = &self.auth {
+            auth.forget_server(server).await;
+        }
         reach
             .ask(|done| Request::Reconnect {
                 server: server.to_owned(),
@@ -287,6 +301,9 @@ impl Host {
     /// Ends every connection. Every process is gone when this returns; calls in flight fail.
     pub async fn shutdown(self) {
         self.background.end();
+        if let Some(auth) = &self.auth {
+            auth.end();
+        }
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");

@@ -30,7 +30,7 @@
 //! ```
 
 pub mod audit;
-mod auth;
+pub mod auth;
 pub mod builtin;
 pub mod call;
 pub mod catalog;

@@ -137,6 +137,12 @@ impl Connection {
         step: &mut Step,
         limit: Duration,
     ) -> Result<Connected, ConnectError> {
+        if let Some(auth) = &self.context.auth {
+            auth.meets(&self.server, &self.source);
+            if auth.remembers(&self.server, &self.source).await {
+                return Err(ConnectError::NeedsAuth { challenge: None });
+            }
+        }
         let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
@@ -171,7 +177,8 @@ impl Connection {
     fn open_options(&self) -> OpenOptions {
         let open = self.context.open.clone();
         let journal = self.journal.as_ref();
-        let credentials = auth::credentials(&self.server, &self.source, &open, journal);
+        let auth = self.context.auth.as_ref();
+        let credentials = auth::credentials(&self.server, &self.source, &open, journal, auth);
         OpenOptions {
             credentials,
             ..open

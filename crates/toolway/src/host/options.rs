@@ -11,6 +11,7 @@ use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
 use crate::audit::Audit;
+use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
 use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
@@ -62,6 +63,8 @@ pub struct HostOptions {
     /// A file that remembers which era each server speaks, so that the next start need not ask;
     /// nothing is remembered without one.
     pub era_memory: Option<PathBuf>,
+    /// What logins need.
+    pub auth: AuthOptions,
     /// Where it is written down what servers log and what is said to them; nowhere without one.
     pub journal: Option<Journal>,
     /// Where every call is written down; nowhere without one.
@@ -91,6 +94,7 @@ impl Default for HostOptions {
             retry_first: RetryFirst::default(),
             replan: None,
             era_memory: None,
+            auth: AuthOptions::default(),
             journal: None,
             audit: None,
             clock: Arc::new(SystemClock),

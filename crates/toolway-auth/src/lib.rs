@@ -7,6 +7,7 @@
 //! login from one that failed.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
+pub mod account;
 pub mod assertion;
 pub mod authorize;
 pub mod callback;
@@ -16,13 +17,12 @@ pub mod discovery;
 pub mod helper;
 pub mod jwt;
 pub mod metadata;
+mod random;
 pub mod registration;
 pub mod scopes;
 pub mod secret;
 pub mod token;
 pub mod vault;
 pub mod web;
-mod random;
-mod random;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -41,6 +41,7 @@ use self::line::Standing;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
+use crate::account::Connectors;
 use crate::dispatch::hooks::Runner;
 use crate::error::ConnectError;
 use crate::journal::{Journal, JournalWriter};
@@ -88,6 +89,8 @@ pub(crate) struct Context {
     pub panics: Arc<AtomicU64>,
     /// Which resources somebody wants to hear of.
     pub interests: Arc<Interests>,
+    /// The account whose connectors are servers too.
+    pub connectors: Option<Connectors>,
 }
 
 impl Context {

@@ -1,7 +1,9 @@
-//! The authentication of a server, through its public surface, against real servers on loopback.
-#![expect(clippy::disallowed_methods, reason = "a test owns the tasks it starts")]
-#![expect(clippy::unwrap_used, reason = "the parts tests share fail like tests")]
+//! What the crate promises across processes.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the parts tests share fail like tests"
+)]
 
-mod discovery;
-mod registration;
-mod site;
+mod race;
+mod rel_14;

@@ -5,5 +5,11 @@
     reason = "the parts tests share fail like tests"
 )]
 
+mod case;
+mod discovery;
+mod login;
+mod person;
 mod race;
+mod registration;
 mod rel_14;
+mod site;

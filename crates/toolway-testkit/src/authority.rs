@@ -35,7 +35,6 @@ use serde_json::{Value, json};
 
 pub use self::answer::Tokens;
 pub use self::control::run;
-pub use self::http::{Page, browse, fetch};
 pub use self::jwt::SigningKey;
 pub use self::process::AuthorityProcess;
 pub use self::record::{Party, Report, Seen};
@@ -71,7 +70,8 @@ pub fn holds_secret(text: &str) -> bool {
 /// account. [`Switch`]es spoil it, one rule at a time or several at once.
 ///
 /// ```
-/// use toolway_testkit::authority::{Authority, Settings, Switch, browse};
+/// use toolway_testkit::authority::{Authority, Settings, Switch};
+/// use toolway_testkit::browser::browse;
 ///
 /// let authority = Authority::start(Settings::default());
 /// // Configure the client under test with `authority.entry()`, and let it log in. Where it would
@@ -299,4 +299,9 @@ impl Drop for Authority {
             drop(thread.join());
         }
     }
+}
+
+/// Escapes everything that is not unreserved, for a query or a form.
+pub(crate) fn encode(text: &str) -> String {
+    form::encode(text)
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use toolway_testkit::LeakCheck;
 use toolway_testkit::authority::{
-    Authority, Consent, Dpop, KnownClient, Settings, SigningKey, Switch, browse, holds_secret,
+    Authority, Consent, Dpop, KnownClient, Settings, SigningKey, Switch, holds_secret,
 };
+use toolway_testkit::browser::{Browser, browse};
 
 use super::{
     CALLBACK, answer, asked, authorize, call, encoded, form, get, login, post, public, redeem,
@@ -189,14 +190,29 @@ async fn a_person_decides_on_a_page() {
     assert_eq!(page.status, 200);
     assert!(page.body.contains("name=\"decision\" value=\"allow\""));
     let pairs = asked(&authority);
+    let pairs: Vec<(&str, &str)> = pairs
+        .iter()
+        .map(|(n, v)| (n.as_str(), v.as_str()))
+        .collect();
+    let url = format!("{}/authorize?{}", authority.issuer(), encoded(&pairs));
     for (decision, answer) in [("allow", "code"), ("deny", "error")] {
-        let mut pairs: Vec<(&str, &str)> = pairs
-            .iter()
-            .map(|(n, v)| (n.as_str(), v.as_str()))
-            .collect();
-        pairs.push(("decision", decision));
-        let back = post(&format!("{}/authorize", authority.issuer()), &pairs).await;
-        assert!(value(&back.callback(), answer).is_some(), "{decision}");
+        let mut browser = Browser::new();
+        assert!(browser.open(&url).is_some());
+        // Nobody listens at the callback, so the browser stands before it.
+        assert!(browser.submit(&[("decision", decision)]).is_none());
+        let back = reqwest::Url::parse(browser.url()).unwrap();
+        let has = |name: &str| back.query_pairs().any(|(found, _)| found == name);
+        assert!(
+            browser.url().starts_with(CALLBACK) && has(answer) && has("iss"),
+            "{decision}"
+        );
+        assert_eq!(
+            back.query_pairs()
+                .find(|(name, _)| name == "state")
+                .unwrap()
+                .1,
+            "the-state"
+        );
     }
 }
 

@@ -3,8 +3,11 @@
 //! Owns what a request to the provider carries, that a refused one is asked again once with
 //! another token, and getting the directory of connectors. A token that was refused is compared
 //! with the one that is there by now: somebody else may have renewed it meanwhile.
+//! The login itself, where it is kept and how it ends are in [`kept`].
 //! Does not own: what the settings say and what a directory means (`toolway-config`), how a token
-//! is kept and renewed (`logins.rs`, `refresh.rs`), or requests to connectors (the transport).
+//! is renewed (`refresh.rs`), or requests to connectors (the transport).
+
+pub mod kept;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +19,8 @@ use tokio::sync::watch;
 use toolway_types::Secret;
 use url::Url;
 
+pub use self::kept::{AccountLogin, AccountStatus, KeptAccount, LoggedOut};
+use crate::refresh::Ended;
 use crate::web::{Web, WebError, shown};
 
 /// A provider, as far as asking it goes.
@@ -65,10 +70,12 @@ pub enum AccountError {
         host: String,
     },
     /// The login is not good any more.
-    #[error("the login at {host} has ended; run `toolway account login`")]
+    #[error("the login at {host} has ended ({why}); run `toolway account login`")]
     Ended {
         /// The provider.
         host: String,
+        /// What ended it.
+        why: Ended,
     },
     /// The token cannot be had now.
     #[error("{0}")]
@@ -160,6 +167,7 @@ impl Account {
             200..300 => Ok(reply.object()?),
             401 => Err(AccountError::Ended {
                 host: self.spec.host.clone(),
+                why: Ended::Refused,
             }),
             status => Err(AccountError::Status {
                 url: shown(url),

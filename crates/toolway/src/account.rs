@@ -12,8 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolway_auth::account::{Account, AccountError, AccountSpec};
+use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
+use toolway_auth::logins::Logins;
+use toolway_auth::web::Web;
 use toolway_config::Provider;
+use toolway_transport::client::Client;
 use toolway_transport::credentials::{
     Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
 };
@@ -35,8 +38,37 @@ pub struct Connectors {
     pub copy: PathBuf,
 }
 
+impl Connectors {
+    /// The connectors of the login that is kept for this provider. `client` is how servers are
+    /// reached, and so the provider.
+    pub fn kept(provider: Arc<Provider>, logins: Logins, client: Client, copy: PathBuf) -> Self {
+        let kept = Arc::new(kept(&provider, logins, client.clone()));
+        let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
+        Self {
+            account,
+            provider,
+            copy,
+        }
+    }
+}
+
+/// The login that is kept for a provider.
+pub fn kept(provider: &Provider, logins: Logins, client: Client) -> KeptAccount {
+    let login = AccountLogin {
+        host: provider.host().to_owned(),
+        definition: provider.digest(),
+        issuer: provider.issuer.clone(),
+        metadata_url: provider.metadata_url.clone(),
+        directory: provider.directory_url.clone(),
+        client_id: provider.client_id.clone(),
+        scopes: provider.scopes.clone(),
+        callback_port: provider.callback_port,
+    };
+    KeptAccount::new(login, logins, Web::trusted(client))
+}
+
 /// What asking this provider takes.
-pub fn spec_of(provider: &Provider) -> AccountSpec {
+fn spec_of(provider: &Provider) -> AccountSpec {
     AccountSpec {
         host: provider.host().to_owned(),
         directory: provider.directory_url.clone(),

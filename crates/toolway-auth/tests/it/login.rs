@@ -1,7 +1,7 @@
 //! Logins that go well, in every way there is, and what is kept of them.
 
-use toolway_auth::login::{LoginFault, Progress, Way};
-use toolway_auth::registration::{ClientDocument, ClientSource};
+use toolway_auth::login::{Clients as _, LoginFault, Progress, Way};
+use toolway_auth::registration::{AuthMethod, ClientDocument, ClientSource, Registered};
 use toolway_auth::revoke::Revocation;
 use toolway_auth::scopes::Spent;
 use toolway_auth::token::TokenKind;
@@ -264,23 +264,18 @@ async fn a_registration_that_the_server_forgot_is_made_anew() {
     let case = Case::new(Settings::default());
     let first = case.log_in().await.unwrap();
     // Another server at the same address would know nothing: as good as a client it never gave.
-    let forgotten = toolway_auth::registration::Registered {
+    let forgotten = Registered {
         client_secret: Some(Secret::new("wrong")),
-        auth_method: toolway_auth::registration::AuthMethod::ClientSecretPost,
+        auth_method: AuthMethod::ClientSecretPost,
         ..first.client.clone()
     };
-    use toolway_auth::login::Clients as _;
     case.clients.keep(&first.issuer, &forgotten).await.unwrap();
-    let refused = case.log_in().await;
-    if let Err(refused) = &refused {
-        assert!(
-            matches!(&refused.fault, LoginFault::Token(error) if error.is_refusal("invalid_client")),
-            "{refused:?}"
-        );
-        assert_eq!(case.clients.find(&first.issuer).await.unwrap(), None);
-    } else {
-        panic!("a wrong secret was taken");
-    }
+    let refused = case.log_in().await.unwrap_err();
+    assert!(
+        matches!(&refused.fault, LoginFault::Token(error) if error.is_refusal("invalid_client")),
+        "{refused:?}"
+    );
+    assert_eq!(case.clients.find(&first.issuer).await.unwrap(), None);
     case.log_in().await.unwrap();
     assert_eq!(case.authority.report().registrations, 2);
 }

@@ -10,6 +10,7 @@ use toolway_transport::client::ClientOptions;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
+use crate::account::Connectors;
 use crate::audit::Audit;
 use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
@@ -65,6 +66,9 @@ pub struct HostOptions {
     pub era_memory: Option<PathBuf>,
     /// What logins need.
     pub auth: AuthOptions,
+    /// The account whose connectors are servers too; they come with plans, and stay fresh where
+    /// `replan` makes them.
+    pub connectors: Option<Connectors>,
     /// Where it is written down what servers log and what is said to them; nowhere without one.
     pub journal: Option<Journal>,
     /// Where every call is written down; nowhere without one.
@@ -95,6 +99,7 @@ impl Default for HostOptions {
             replan: None,
             era_memory: None,
             auth: AuthOptions::default(),
+            connectors: None,
             journal: None,
             audit: None,
             clock: Arc::new(SystemClock),

@@ -54,6 +54,7 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         panics: Arc::default(),
         interests: Arc::default(),
         auth: None,
+        connectors: None,
     });
     let members = roster(&plan, &[], None);
     let (events, _) = broadcast::channel(64);

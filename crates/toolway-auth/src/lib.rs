@@ -7,6 +7,23 @@
 //! login from one that failed.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
+pub mod assertion;
+pub mod authorize;
+pub mod callback;
 pub mod challenge;
+pub mod device;
+pub mod discovery;
+pub mod helper;
+pub mod jwt;
+pub mod login;
+pub mod metadata;
+mod random;
+pub mod registration;
+pub mod revoke;
+pub mod scopes;
+pub mod secret;
+pub mod token;
+pub mod vault;
+pub mod web;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

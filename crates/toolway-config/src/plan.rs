@@ -13,6 +13,7 @@ use toolway_types::{
     Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
 };
 
+use crate::account::Provider;
 use crate::curation::Curation;
 use crate::ide::Editors;
 use crate::load::{Flags, Place, load, read_policy};
@@ -20,7 +21,7 @@ use crate::merge::merge;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
-use crate::raw::settings::{Named, Trust};
+use crate::raw::settings::{Account, Named, Trust};
 use crate::raw::{self, Settings, Source};
 use crate::spec::Builder;
 use crate::tool_search::ToolSearch;
@@ -50,6 +51,10 @@ pub struct Plan {
     pub no_prefix: bool,
     /// The organisation's lists, for what only turns up later.
     pub(crate) policy: Arc<Policy>,
+    /// Whose connectors there are.
+    pub account: Option<Arc<Provider>>,
+    /// Where connectors are switched off, although there may be an account.
+    pub connectors_off: Option<Origin>,
 }
 
 impl Plan {
@@ -417,6 +422,25 @@ pub(crate) fn managed_env(settings: &[(Scope, Settings)]) -> Vec<(Named, Value)>
         .iter()
         .flat_map(|(_, settings)| settings.env.clone())
         .collect()
+}
+
+/// Whose connectors there are, by the file of the highest precedence that says so; and the first
+/// file that switches them off.
+pub(crate) fn account_settings(
+    settings: &[(Scope, &Settings)],
+) -> (Option<Arc<Provider>>, Option<Origin>) {
+    let account = settings
+        .iter()
+        .filter_map(|(scope, settings)| Some((*scope, settings.account.as_ref()?)))
+        .max_by_key(|(scope, _)| *scope);
+    let account = match account {
+        Some((_, Account::At(provider))) => Some(Arc::clone(provider)),
+        Some((_, Account::Faulty)) | None => None,
+    };
+    let off = settings
+        .iter()
+        .find_map(|(_, settings)| settings.connectors_off.clone());
+    (account, off)
 }
 
 /// What every file says about calls. A file that nobody vouched for can only narrow.

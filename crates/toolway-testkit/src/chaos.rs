@@ -7,7 +7,7 @@
 
 mod control;
 mod drama;
-mod http;
+pub(crate) mod http;
 mod outlet;
 mod server;
 mod skills;

@@ -34,7 +34,7 @@ impl ScriptedServer {
     /// The program, built when it is missing or older than its source.
     pub fn program() -> &'static Path {
         static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-        PROGRAM.get_or_init(find_or_build)
+        PROGRAM.get_or_init(|| find_or_build("toolway-chaos"))
     }
 
     /// The program's arguments.
@@ -76,7 +76,7 @@ impl ScriptedServer {
 
 /// A test of another crate gets no path to this crate's programs from Cargo, so look beside the
 /// running test (`target/<profile>/deps/<test>`) or example.
-fn find_or_build() -> PathBuf {
+pub(crate) fn find_or_build(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a test knows its own path");
     let profile = own
         .ancestors()
@@ -91,14 +91,14 @@ fn find_or_build() -> PathBuf {
                 own.display()
             )
         });
-    let program = profile.join(format!("toolway-chaos{}", std::env::consts::EXE_SUFFIX));
+    let program = profile.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     if modified(&program).is_none_or(|built| built < newest_source()) {
-        build(profile);
+        build(name, profile);
     }
     program
 }
 
-fn build(profile: &Path) {
+fn build(name: &str, profile: &Path) {
     let target = profile
         .parent()
         .expect("a profile folder lies in the target folder");
@@ -110,7 +110,7 @@ fn build(profile: &Path) {
             "--package",
             "toolway-testkit",
             "--bin",
-            "toolway-chaos",
+            name,
         ])
         .arg("--target-dir")
         .arg(target)
@@ -119,7 +119,7 @@ fn build(profile: &Path) {
         cargo.arg("--release");
     }
     let status = cargo.status().expect("cargo starts");
-    assert!(status.success(), "cannot build toolway-chaos: {status}");
+    assert!(status.success(), "cannot build {name}: {status}");
 }
 
 fn newest_source() -> SystemTime {

@@ -13,12 +13,16 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 use toolway_types::Secret;
+use toolway_types::text::cut;
 use url::Url;
 
 use crate::stdio::descriptors;
 
 /// How long a program is watched: one that fails does so at once, one that browses stays.
 const WATCHED: Duration = Duration::from_secs(2);
+
+/// The longest address that is opened.
+const MAX_PAGE: usize = 32 * 1024;
 
 /// What opens a page where nobody says otherwise.
 const USUAL: &[&str] = if cfg!(target_os = "macos") {
@@ -37,7 +41,8 @@ pub struct Browser {
 /// Why no page was shown.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
-    /// Only `https`, and `http` on this machine.
+    /// Only `https`, and `http` on this machine, without a login and of a sane length. What
+    /// follows the host is not repeated.
     #[error("`{0}` is not an address that is opened")]
     Unfit(String),
     /// None of the programs did it.
@@ -63,7 +68,9 @@ impl Browser {
     /// Hands a page to the first program that takes it.
     pub async fn show(&self, page: &Url) -> Result<(), BrowserError> {
         if !is_fit(page) {
-            return Err(BrowserError::Unfit(page.to_string()));
+            let host = page.host_str().unwrap_or_default();
+            let place = format!("{}:{host}", page.scheme());
+            return Err(BrowserError::Unfit(cut(&place, 100).into_owned()));
         }
         let mut tried = Vec::new();
         for command in &self.commands {
@@ -116,6 +123,10 @@ fn words(command: &str) -> Vec<String> {
 }
 
 fn is_fit(page: &Url) -> bool {
+    let has_login = !page.username().is_empty() || page.password().is_some();
+    if has_login || page.as_str().len() > MAX_PAGE {
+        return false;
+    }
     match page.scheme() {
         "https" => page.has_host(),
         "http" => match page.host() {

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::dns::Resolve;
 use url::{Host, Url};
 
 use crate::error::OpenError;
@@ -92,8 +93,10 @@ struct Inner {
     loopback: OnceLock<Result<reqwest::Client, String>>,
     plain: OnceLock<Result<reqwest::Client, String>>,
     secure: OnceLock<Result<reqwest::Client, String>>,
-    tls: OnceLock<Result<Arc<rustls::ClientConfig>, String>>,
+    // Shared with every client made from this one.
+    tls: Arc<OnceLock<Result<Arc<rustls::ClientConfig>, String>>>,
     proxies: OnceLock<Arc<Matcher>>,
+    resolver: Option<Arc<dyn Resolve>>,
 }
 
 impl fmt::Debug for Client {
@@ -114,6 +117,32 @@ impl Client {
         }))
     }
 
+    /// A client by the same rules that finds the addresses of names, and of its proxies' names,
+    /// with a resolver of the caller's, so that it connects to nothing the resolver withholds.
+    /// Addresses written as numbers never reach a resolver.
+    #[must_use]
+    pub fn resolving(&self, resolver: Arc<dyn Resolve>) -> Self {
+        Self(Arc::new(Inner {
+            options: self.0.options.clone(),
+            tls: Arc::clone(&self.0.tls),
+            resolver: Some(resolver),
+            ..Inner::default()
+        }))
+    }
+
+    /// The hosts of the proxies, in lower case.
+    pub fn proxy_hosts(&self) -> Vec<String> {
+        let options = &self.0.options;
+        [&options.http_proxy, &options.https_proxy]
+            .into_iter()
+            .flatten()
+            .filter_map(|proxy| {
+                let proxy = Url::parse(proxy).ok().filter(Url::has_host);
+                Some(proxy?.host_str()?.to_ascii_lowercase())
+            })
+            .collect()
+    }
+
     /// The client for a URL.
     pub fn for_url(&self, url: &Url) -> Result<reqwest::Client, OpenError> {
         let inner = &self.0;
@@ -121,20 +150,20 @@ impl Client {
             inner.secure.get_or_init(|| {
                 let mut tls = rustls::ClientConfig::clone(&*inner.tls()?);
                 tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-                build(&inner.options, tls, Reuse::Pooled)
+                inner.build(tls, Reuse::Pooled)
             })
         } else if is_loopback(url) {
-            let make = || build(&inner.options, tls::nobody()?, Reuse::Never);
+            let make = || inner.build(tls::nobody()?, Reuse::Never);
             inner.loopback.get_or_init(make)
         } else {
-            let make = || build(&inner.options, tls::nobody()?, Reuse::Pooled);
+            let make = || inner.build(tls::nobody()?, Reuse::Pooled);
             inner.plain.get_or_init(make)
         };
         built.clone().map_err(OpenError::Client)
     }
 
     /// The proxy on the way to a URL, as host and port.
-    pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
+    pub fn proxy_for(&self, url: &Url) -> Option<String> {
         let uri = url.as_str().parse().ok()?;
         let proxy = self.0.proxies().intercept(&uri)?;
         // Without who logs in there.
@@ -163,6 +192,10 @@ impl Client {
 }
 
 impl Inner {
+    fn build(&self, tls: rustls::ClientConfig, reuse: Reuse) -> Result<reqwest::Client, String> {
+        build(&self.options, tls, reuse, self.resolver.clone())
+    }
+
     /// Whom we trust over TLS, loaded once.
     fn tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         self.tls
@@ -225,6 +258,7 @@ fn build(
     options: &ClientOptions,
     tls: rustls::ClientConfig,
     reuse: Reuse,
+    resolver: Option<Arc<dyn Resolve>>,
 ) -> Result<reqwest::Client, String> {
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
@@ -246,6 +280,9 @@ fn build(
         .user_agent(&options.user_agent);
     if reuse == Reuse::Never {
         builder = builder.pool_max_idle_per_host(0);
+    }
+    if let Some(resolver) = resolver {
+        builder = builder.dns_resolver(resolver);
     }
     let bypass = bypass(options);
     let proxies = [

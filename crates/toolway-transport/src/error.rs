@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use toolway_types::{CertificateFault, Untrusted};
 
+use crate::credentials::CredentialsError;
+
 /// Why a channel could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -90,6 +92,8 @@ pub enum CloseReason {
         /// How long the server asks to be left alone (`Retry-After`).
         retry_after: Option<Duration>,
     },
+    /// There are no credentials to open the connection with (`sse`, `ws`).
+    Credentials(CredentialsError),
 }
 
 impl CloseReason {
@@ -156,4 +160,6 @@ pub enum SendFailure {
     },
     /// The stream ended before the answer.
     Cut(String),
+    /// There are no credentials to send it with; nothing was sent.
+    Credentials(CredentialsError),
 }

@@ -6,21 +6,26 @@
 pub mod browser;
 pub mod channel;
 pub mod client;
+pub mod credentials;
 pub mod error;
 pub mod http;
 pub mod ide;
 pub mod in_process;
+pub mod private_file;
 pub mod program;
 pub mod sse;
+pub mod state_file;
 pub mod stdio;
 pub mod websocket;
 mod words;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_types::{ServerSpec, TransportSpec};
 
 pub use channel::{Channel, Command, Driver, Event, Outgoing, Tag};
+pub use credentials::{Credentials, CredentialsError};
 pub use error::{CloseReason, OpenError, SendFailure};
 pub use stdio::shield::{Protected, Protection, Shield, ShieldError, ShieldState};
 
@@ -35,6 +40,8 @@ pub struct OpenOptions {
     pub shield: Shield,
     /// Who starts processes.
     pub keeper: stdio::keeper::Keeper,
+    /// Who has the credentials for the server; none for one that is not remote.
+    pub credentials: Option<Arc<dyn Credentials>>,
 }
 
 /// The caps on what a server may send, and on how long it may hold us up.

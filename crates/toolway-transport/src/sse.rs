@@ -273,6 +273,7 @@ fn refusal(failure: SendFailure) -> CloseReason {
         }
         SendFailure::Certificate { fault, message } => CloseReason::Certificate { fault, message },
         SendFailure::Cut(message) => CloseReason::lost(message),
+        SendFailure::Credentials(error) => CloseReason::Credentials(error),
         SendFailure::TimedOut => CloseReason::lost("no answer in time"),
         SendFailure::Status {
             status,

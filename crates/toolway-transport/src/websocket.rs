@@ -20,8 +20,9 @@ use url::Url;
 
 use crate::channel::{Channel, Command, Event, Inbox, QUEUE_LEN, report_end};
 use crate::client::dial::{Dialer, Socket};
+use crate::credentials::Desk;
 use crate::error::{CloseReason, OpenError};
-use crate::http::endpoint::configured;
+use crate::http::endpoint::{configured, desk};
 use crate::{Limits, OpenOptions};
 use frame::{Decoder, Incoming};
 
@@ -46,6 +47,7 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
     let opening = Opening {
         dialer: options.client.dialer(&url)?,
         configured: configured(spec)?,
+        desk: desk(&url, options),
         limits: options.limits.clone(),
         url,
     };
@@ -81,13 +83,14 @@ struct Opening {
     dialer: Dialer,
     url: Url,
     configured: HeaderMap,
+    desk: Desk,
     limits: Limits,
 }
 
 impl Opening {
     async fn open(&self) -> Result<Socket, CloseReason> {
         let patience = self.limits.first_byte;
-        let shaking = handshake::shake(&self.dialer, &self.url, &self.configured);
+        let shaking = handshake::shake(&self.dialer, &self.url, &self.configured, &self.desk);
         timeout(patience, shaking).await.unwrap_or_else(|_| {
             let seconds = patience.as_secs_f32();
             Err(CloseReason::lost(format!("no answer within {seconds} s")))

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use toolway_auth::challenge;
-use toolway_transport::{CloseReason, OpenError, SendFailure};
+use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 use toolway_types::{CertificateFault, Failure, FailureKind, Untrusted};
 use toolway_wire::RpcError;
 
@@ -105,28 +105,34 @@ pub enum ConnectError {
 /// Whether an answer asks for a login, or for one that reaches further. The one place that
 /// decides it; what the challenge says is read by `toolway-auth`.
 pub(crate) fn wants_login(failure: &SendFailure) -> bool {
-    let SendFailure::Status {
-        status,
-        www_authenticate,
-        ..
-    } = failure
-    else {
-        return false;
-    };
-    challenge::need(*status, www_authenticate.as_deref()).is_some()
+    match failure {
+        SendFailure::Status {
+            status,
+            www_authenticate,
+            ..
+        } => challenge::need(*status, www_authenticate.as_deref()).is_some(),
+        SendFailure::Credentials(error) => matches!(error, CredentialsError::Login(_)),
+        _ => false,
+    }
 }
 
 /// The same for the opening of a connection that all requests share.
 pub(crate) fn closed_for_login(reason: &CloseReason) -> bool {
-    let CloseReason::Refused {
-        status,
-        www_authenticate,
-        ..
-    } = reason
-    else {
-        return false;
-    };
-    challenge::need(*status, www_authenticate.as_deref()).is_some()
+    match reason {
+        CloseReason::Refused {
+            status,
+            www_authenticate,
+            ..
+        } => challenge::need(*status, www_authenticate.as_deref()).is_some(),
+        CloseReason::Credentials(error) => matches!(error, CredentialsError::Login(_)),
+        _ => false,
+    }
+}
+
+/// The scopes that a challenge asks for.
+pub(crate) fn scopes_in(challenge: &Untrusted) -> Vec<String> {
+    let bearer = challenge::bearer(challenge.as_received());
+    bearer.map(|bearer| bearer.scopes).unwrap_or_default()
 }
 
 impl ConnectError {
@@ -176,6 +182,7 @@ impl ConnectError {
                 RequestError::Send(
                     SendFailure::Unreachable { .. }
                     | SendFailure::Cut(_)
+                    | SendFailure::Credentials(CredentialsError::Unavailable(_))
                     | SendFailure::Status {
                         status: 429 | 500..,
                         ..
@@ -218,12 +225,13 @@ pub(crate) fn lost(reason: &CloseReason) -> Failure {
 fn kind_of(reason: &CloseReason) -> FailureKind {
     match reason {
         CloseReason::Unreachable { .. }
+        | CloseReason::Credentials(CredentialsError::Unavailable(_))
         | CloseReason::Refused {
             status: 429 | 500..,
             ..
         } => FailureKind::Unreachable,
         CloseReason::Certificate { fault, .. } => FailureKind::Certificate(*fault),
-        CloseReason::Refused { .. } => FailureKind::Protocol,
+        CloseReason::Refused { .. } | CloseReason::Credentials(_) => FailureKind::Protocol,
         CloseReason::Asked
         | CloseReason::Exited { .. }
         | CloseReason::EndOfStream { .. }
@@ -238,6 +246,7 @@ fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
         | CloseReason::Broken(_)
         | CloseReason::Unreachable { .. }
         | CloseReason::Certificate { .. }
+        | CloseReason::Credentials(_)
         | CloseReason::Refused { .. } => Vec::new(),
     }
 }
@@ -251,6 +260,7 @@ fn describe_close(reason: &CloseReason) -> String {
         CloseReason::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
         CloseReason::Certificate { fault, message } => about_certificate(*fault, message),
         CloseReason::Refused { status, .. } => describe_refusal(*status),
+        CloseReason::Credentials(error) => error.to_string(),
     }
 }
 
@@ -311,6 +321,7 @@ fn describe_failure(failure: &SendFailure) -> String {
             format!("the server redirects to another origin: `{location}`")
         }
         SendFailure::Cut(message) => format!("the answer was cut off: {message}"),
+        SendFailure::Credentials(error) => error.to_string(),
     }
 }
 

@@ -367,6 +367,17 @@ impl Reach {
         let Some(server) = picture.absent(target) else {
             return Ok(());
         };
+        // Boxed: a call of a server that is there must not carry the room for waiting along.
+        Box::pin(self.await_absent(&picture, server, target, options)).await
+    }
+
+    async fn await_absent(
+        &self,
+        picture: &HostSnapshot,
+        server: &ServerSnapshot,
+        target: &ToolTarget,
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
         if matches!(server.state, ConnectionState::Failed(_)) {
             self.ask(|done| Request::Revive {
                 server: server.name.as_str().to_owned(),

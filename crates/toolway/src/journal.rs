@@ -36,10 +36,7 @@ use tracing::warn;
 use message::Piece;
 use redact::Redactor;
 
-pub(crate) use file::{
-    LogFile, file_stem, open_directory as open_private_directory, open_file as open_private_file,
-    open_own,
-};
+pub(crate) use file::{LogFile, file_stem};
 pub use line::{Kind, Line, timestamp};
 pub use lines::Follower;
 pub(crate) use lines::last;

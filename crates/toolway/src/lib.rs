@@ -30,6 +30,7 @@
 //! ```
 
 pub mod audit;
+mod auth;
 pub mod builtin;
 pub mod call;
 pub mod catalog;
@@ -48,7 +49,6 @@ pub mod search;
 mod session;
 pub mod skills;
 pub mod snapshot;
-mod state_file;
 mod supervisor;
 mod tasks;
 pub mod template;

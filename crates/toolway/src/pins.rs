@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use toolway_transport::state_file::{self, now};
 use toolway_types::{ToolKey, Untrusted, text};
 use tracing::warn;
 
-use crate::state_file::{self, now};
 use crate::tasks;
 
 mod definition;

@@ -1,5 +1,5 @@
 //! Dependencies between our crates point one way, and every manifest is read to prove it:
-//! `types ← wire ← {transport, auth}`, `types ← config`,
+//! `types ← wire ← transport ← auth`, `types ← config`,
 //! `{config, transport, auth} ← toolway ← {gateway, tui} ← cli`; `testkit` only for tests.
 //!
 //! Owns the table of what may depend on what. Cargo already refuses cycles; this refuses a
@@ -19,7 +19,10 @@ const BELOW: &[(&str, &[&str])] = &[
     ("toolway-wire", &["toolway-types"]),
     ("toolway-config", &["toolway-types"]),
     ("toolway-transport", &["toolway-types", "toolway-wire"]),
-    ("toolway-auth", &["toolway-types", "toolway-wire"]),
+    (
+        "toolway-auth",
+        &["toolway-types", "toolway-wire", "toolway-transport"],
+    ),
     ("toolway", HOST),
     ("toolway-gateway", FRONT_END),
     ("toolway-tui", FRONT_END),

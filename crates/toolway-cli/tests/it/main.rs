@@ -16,6 +16,8 @@ mod completions;
 mod curation;
 mod daily;
 mod demo;
+mod doctor;
+mod helper;
 mod hooks;
 mod hostile;
 mod import;

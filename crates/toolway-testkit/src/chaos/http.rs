@@ -49,11 +49,11 @@ pub(super) fn serve(
 }
 
 /// One request.
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
-    headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 impl Request {
@@ -62,7 +62,7 @@ impl Request {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(found, _)| found.eq_ignore_ascii_case(name))
@@ -70,15 +70,18 @@ impl Request {
     }
 }
 
-/// The next request; none when the client has no more.
-pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
+/// The first line and the headers of a message.
+pub(crate) struct Head {
+    pub(crate) first: String,
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+/// The head of the next message; none when there is no more.
+pub(crate) fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Head>> {
     let mut first = String::new();
     if reader.read_line(&mut first)? == 0 {
         return Ok(None);
     }
-    let mut words = first.split(' ');
-    let method = words.next().unwrap_or_default().to_owned();
-    let path = words.next().unwrap_or_default().to_owned();
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -93,6 +96,17 @@ pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
     }
+    Ok(Some(Head { first, headers }))
+}
+
+/// The next request; none when the client has no more.
+pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
+    let Some(Head { first, headers }) = read_head(reader)? else {
+        return Ok(None);
+    };
+    let mut words = first.split(' ');
+    let method = words.next().unwrap_or_default().to_owned();
+    let path = words.next().unwrap_or_default().to_owned();
     let mut request = Request {
         method,
         path,

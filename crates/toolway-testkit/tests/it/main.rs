@@ -1,7 +1,9 @@
 //! The scripted server as the process it is.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+mod authority;
 mod listening;
+mod peers;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,7 +1,8 @@
 //! One HTTP endpoint: how a request is made and what its answer is worth.
 //!
-//! Owns configured headers and their binding to the origin, redirects, and what kind of answer
-//! came. Knows nothing of streams or sessions.
+//! Owns configured headers and their binding to the origin, redirects, sending once more what was
+//! refused for its credentials, and what kind of answer came. Knows nothing of streams or
+//! sessions.
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
@@ -13,30 +14,12 @@ use url::Url;
 
 use super::body::bounded;
 use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
+use crate::credentials::{self, Desk, Tries, is_protected};
 use crate::error::{OpenError, SendFailure};
 use crate::{Limits, OpenOptions};
 
 /// How often a redirect within the origin is followed.
 const MAX_REDIRECTS: usize = 3;
-
-/// Names that belong to the protocol or to HTTP itself, whatever a configuration says.
-const PROTECTED: [&str; 15] = [
-    "accept",
-    "accept-encoding",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "expect",
-    "host",
-    "keep-alive",
-    "last-event-id",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// A server's endpoint.
 #[derive(Debug, Clone)]
@@ -46,6 +29,7 @@ pub(crate) struct Endpoint {
     proxy: Option<String>,
     url: Url,
     configured: HeaderMap,
+    desk: Desk,
     pub(crate) limits: Limits,
 }
 
@@ -66,6 +50,7 @@ impl Endpoint {
             proxy: options.client.proxy_for(&spec.url),
             url: spec.url.clone(),
             configured: configured(spec)?,
+            desk: desk(&spec.url, options),
             limits: options.limits.clone(),
         })
     }
@@ -119,16 +104,13 @@ impl Endpoint {
         own: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Response, SendFailure> {
-        let begun = self.follow(method, own, body);
-        // Some servers send nothing on a GET stream, not even its head, before they have
-        // something to say.
-        let response = if method == Method::GET {
-            begun.await?
-        } else {
-            let too_late = |_| SendFailure::TimedOut;
-            timeout(self.limits.first_byte, begun)
-                .await
-                .map_err(too_late)??
+        let mut tries = Tries::default();
+        let response = loop {
+            let (response, is_again) = self.follow(method, own, body, &mut tries).await?;
+            if !is_again {
+                break response;
+            }
+            drain(response).await;
         };
         if !response.status().is_success() {
             return Err(refused(response).await);
@@ -140,29 +122,34 @@ impl Endpoint {
     }
 
     /// Sends, following redirects that stay within the origin and keep method and body. Nothing
-    /// is ever sent to another origin: configured headers may be credentials (SEC-20).
+    /// is ever sent to another origin: configured headers may be credentials (SEC-20). Gives the
+    /// answer, and whether it asks for other credentials that are there.
     async fn follow(
         &self,
         method: &Method,
         own: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response, SendFailure> {
+        tries: &mut Tries,
+    ) -> Result<(Response, bool), SendFailure> {
         let mut url = self.url.clone();
         let mut last = String::new();
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = self.client.request(method.clone(), url.clone());
-            request = request
-                .headers(self.configured.clone())
-                .headers(own.clone());
+            let asked = credentials::Request { method, url: &url };
+            let presented = self.desk.present(asked).await;
+            let presented = presented.map_err(SendFailure::Credentials)?;
+            let mut headers = self.configured.clone();
+            presented.put(&mut headers);
+            let request = self.client.request(method.clone(), url.clone());
+            let mut request = request.headers(headers).headers(own.clone());
             if let Some(body) = body {
                 request = request.body(body.clone());
             }
-            let response = request
-                .send()
-                .await
-                .map_err(|error| unsent(&error, self.proxy.as_deref()))?;
+            let response = self.answered(method, request.send()).await?;
+            let (status, heard) = (response.status(), response.headers());
+            let judged = self.desk.is_again(tries, &presented, asked, status, heard);
+            let is_again = judged.await;
             if !response.status().is_redirection() {
-                return Ok(response);
+                return Ok((response, is_again));
             }
             let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes);
             let location = String::from_utf8_lossy(location.unwrap_or_default()).into_owned();
@@ -180,6 +167,28 @@ impl Endpoint {
         }
         Err(SendFailure::Redirected { location: last })
     }
+
+    /// Waits until an answer begins.
+    async fn answered(
+        &self,
+        method: &Method,
+        sending: impl Future<Output = reqwest::Result<Response>>,
+    ) -> Result<Response, SendFailure> {
+        // Some servers send nothing on a GET stream, not even its head, before they have
+        // something to say.
+        let response = if method == Method::GET {
+            sending.await
+        } else {
+            let answer = timeout(self.limits.first_byte, sending).await;
+            answer.map_err(|_| SendFailure::TimedOut)?
+        };
+        response.map_err(|error| unsent(&error, self.proxy.as_deref()))
+    }
+}
+
+/// Who has the credentials for a server at a URL.
+pub(crate) fn desk(url: &Url, options: &OpenOptions) -> Desk {
+    Desk::new(options.credentials.clone(), url, options.limits.first_byte)
 }
 
 fn is_empty(status: StatusCode) -> bool {
@@ -215,12 +224,8 @@ fn encoding(headers: &HeaderMap) -> Option<String> {
 pub(crate) fn configured(spec: &RemoteSpec) -> Result<HeaderMap, OpenError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &spec.headers {
-        let lower = name.to_ascii_lowercase();
-        let is_theirs = ["mcp-", "sec-websocket-"]
-            .iter()
-            .any(|prefix| lower.starts_with(prefix));
-        if is_theirs || PROTECTED.contains(&lower.as_str()) {
-            tracing::warn!(header = %lower, "a configured header belongs to the protocol: left out");
+        if is_protected(name) {
+            tracing::warn!(header = %name, "a configured header belongs to the protocol: left out");
             continue;
         }
         let invalid =

@@ -21,6 +21,7 @@ use super::session::{Rules, Session};
 use super::stream::watchdog::Watchdog;
 use super::stream::{Decoder, StreamEvent, TooLarge};
 use crate::channel::{Event, Outgoing};
+use crate::credentials::CredentialsError;
 use crate::error::SendFailure;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -337,8 +338,11 @@ impl Context {
 /// Whether asking for a stream again would end the same way. Too slow, too early, too many: all
 /// of them pass.
 fn is_final(failure: &SendFailure) -> bool {
-    matches!(failure, SendFailure::Status { status, .. }
-        if *status < 500 && !matches!(status, 408 | 425 | 429))
+    match failure {
+        SendFailure::Status { status, .. } => *status < 500 && !matches!(status, 408 | 425 | 429),
+        SendFailure::Credentials(error) => !matches!(error, CredentialsError::Unavailable(_)),
+        _ => false,
+    }
 }
 
 /// The wait that the server asked for.

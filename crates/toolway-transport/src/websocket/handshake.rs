@@ -10,7 +10,7 @@ use http::header::{
     CONNECTION, HOST, HeaderName, LOCATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE, USER_AGENT,
 };
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::Empty;
 use toolway_types::Untrusted;
 use tungstenite::handshake::client::generate_key;
@@ -18,6 +18,7 @@ use tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
 
 use crate::client::dial::{Dialer, Socket, Taken, take_over};
+use crate::credentials::{self, Desk, Tries};
 use crate::error::CloseReason;
 use crate::http::failure::{challenges, retry_after};
 
@@ -29,12 +30,35 @@ pub(super) async fn shake(
     dialer: &Dialer,
     url: &Url,
     configured: &HeaderMap,
+    desk: &Desk,
 ) -> Result<Socket, CloseReason> {
-    let socket = dialer.dial(url).await?;
-    let key = generate_key();
-    let request = request(dialer, url, configured, &key)
-        .map_err(|error| CloseReason::Broken(error.to_string()))?;
-    match take_over(socket, request).await? {
+    let mut tries = Tries::default();
+    let (taken, key) = loop {
+        let asked = credentials::Request {
+            method: &Method::GET,
+            url,
+        };
+        let presented = desk.present(asked).await;
+        let presented = presented.map_err(CloseReason::Credentials)?;
+        let mut headers = configured.clone();
+        presented.put(&mut headers);
+        let socket = dialer.dial(url).await?;
+        let key = generate_key();
+        let request = request(dialer, url, headers, &key)
+            .map_err(|error| CloseReason::Broken(error.to_string()))?;
+        let taken = take_over(socket, request).await?;
+        let (status, heard) = match &taken {
+            Taken::Over(_, headers) => (StatusCode::SWITCHING_PROTOCOLS, headers),
+            Taken::Refused {
+                status, headers, ..
+            } => (*status, headers),
+        };
+        let judged = desk.is_again(&mut tries, &presented, asked, status, heard);
+        if !judged.await {
+            break (taken, key);
+        }
+    };
+    match taken {
         Taken::Over(socket, headers) => {
             check(&headers, &key)?;
             Ok(socket)
@@ -66,14 +90,14 @@ pub(super) async fn shake(
 fn request(
     dialer: &Dialer,
     url: &Url,
-    configured: &HeaderMap,
+    configured: HeaderMap,
     key: &str,
 ) -> Result<Request<Empty<Bytes>>, http::Error> {
     let mut request = Request::get(&url[Position::BeforePath..Position::AfterQuery])
         .header(USER_AGENT, &dialer.user_agent)
         .body(Empty::new())?;
     let headers = request.headers_mut();
-    headers.extend(configured.clone());
+    headers.extend(configured);
     let authority = &url[Position::BeforeHost..Position::AfterPort];
     for (name, value) in [
         (HOST, authority),

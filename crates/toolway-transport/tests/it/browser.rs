@@ -92,6 +92,50 @@ async fn sec_36_only_https_and_this_machine_are_opened() {
 }
 
 #[tokio::test]
+async fn sec_16_an_opener_sees_one_address_and_no_flag() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taking = program(&folder, "taking", "");
+    let browser = browser(&shown(&taking));
+    let huge = format!("https://example.com/?x={}", "a".repeat(64 * 1024));
+    for address in [
+        "javascript:alert(1)//",
+        "data:text/html,<script>",
+        "file:///etc/passwd",
+        "vbscript:x",
+        "ms-msdt:/id",
+        "mailto:-flag",
+        "https://example.com@evil.example.com/",
+        "https://user:word@example.com/",
+        &huge,
+    ] {
+        match browser.show(&page(address)).await {
+            Err(error @ BrowserError::Unfit(_)) => {
+                let said = error.to_string();
+                assert!(said.len() < 200 && !said.contains("word"), "{said}");
+            }
+            other => panic!("{address}: {other:?}"),
+        }
+    }
+    assert_eq!(recorded(&folder), "");
+    // What a shell would run, break a line at or take for a place holder stays one word.
+    for address in [
+        "https://example.com/$(id)`id`;id|id&x='y'",
+        "https://example.com/a\r\nb%0ac%s",
+        "https://example.com/ --flag",
+        "https://-flag.example.com/",
+    ] {
+        let before = recorded(&folder).lines().count();
+        let page = page(address);
+        browser.show(&page).await.expect("an address");
+        let record = recorded(&folder);
+        assert_eq!(record.lines().count(), before + 1, "{record}");
+        let line = record.lines().last().expect("a line");
+        assert_eq!(line, format!("{page}|yes"));
+        assert!(line.starts_with("https://"));
+    }
+}
+
+#[tokio::test]
 async fn nobody_who_takes_it_is_an_error_that_names_everybody_who_was_tried() {
     let error = browser("/nonexistent/browser")
         .show(&page("https://example.com/"))

@@ -10,6 +10,7 @@ mod authority;
 mod browser;
 mod client;
 mod contract;
+mod credentials;
 mod faults;
 mod http;
 mod keeper;

@@ -70,10 +70,12 @@ pub enum CallError {
         state: ConnectionState,
     },
     /// The server wants a login first.
-    #[error("server `{server}` needs a login")]
+    #[error("server `{server}` needs a login{}", WithScopes(.scopes))]
     NeedsAuth {
         /// The server.
         server: ServerName,
+        /// What the login has to reach, where the server says so: a wider one than there is.
+        scopes: Vec<String>,
     },
     /// No answer in time; the server was told to stop.
     #[error("`{}` of server `{server}` {}", brief(.tool), Waited(.limit, .after))]
@@ -184,7 +186,7 @@ impl CallError {
             | CallError::Invalid { server, .. }
             | CallError::Refused { server, .. }
             | CallError::Unavailable { server, .. }
-            | CallError::NeedsAuth { server }
+            | CallError::NeedsAuth { server, .. }
             | CallError::TimedOut { server, .. }
             | CallError::Cancelled { server, .. }
             | CallError::CancelledByServer { server, .. }
@@ -366,6 +368,22 @@ impl fmt::Display for State<'_> {
             | ConnectionState::Connected(_)
             | ConnectionState::NeedsAuth { .. } => formatter.write_str(word),
         }
+    }
+}
+
+struct WithScopes<'a>(&'a [String]);
+
+impl fmt::Display for WithScopes<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let scopes = self.0.join(" ");
+        write!(
+            formatter,
+            " that reaches `{}`",
+            text::cut(&scopes, MAX_BRIEF)
+        )
     }
 }
 

@@ -12,8 +12,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolway_transport::SendFailure;
 use toolway_transport::stdio::stderr::ServerLog;
+use toolway_transport::{OpenOptions, SendFailure};
 use toolway_types::Untrusted;
 use tracing::{debug, error};
 
@@ -21,6 +21,7 @@ use super::era_memory::Key;
 use super::line::Standing;
 use super::source::Group;
 use super::{Connected, Connection, Lists};
+use crate::auth;
 use crate::error::{ConnectError, RequestError};
 use crate::journal::JournalWriter;
 use crate::respondent::Counterpart;
@@ -145,8 +146,9 @@ impl Connection {
             again: false,
             timeout: limit,
         };
+        let open = self.open_options();
         let session = loop {
-            let error = match self.greet(live, step, &greeting).await {
+            let error = match self.greet(live, step, &greeting, &open).await {
                 Ok(session) => break session,
                 Err(error) => error,
             };
@@ -165,6 +167,17 @@ impl Connection {
         Ok(Connected { standing, lists })
     }
 
+    /// What this attempt opens its channels with. Credentials last as long as the connection.
+    fn open_options(&self) -> OpenOptions {
+        let open = self.context.open.clone();
+        let journal = self.journal.as_ref();
+        let credentials = auth::credentials(&self.server, &self.source, &open, journal);
+        OpenOptions {
+            credentials,
+            ..open
+        }
+    }
+
     fn tap(&self) -> Option<Arc<dyn Tap>> {
         let journal = self.journal.clone()?;
         Some(Arc::new(Trace(journal)))
@@ -175,6 +188,7 @@ impl Connection {
         live: &mut Option<Live>,
         step: &mut Step,
         greeting: &Greeting,
+        open: &OpenOptions,
     ) -> Result<Session, ConnectError> {
         // It stays in its place until it has ended: a caller that stops waiting ends it then.
         if let Some(old) = live {
@@ -182,7 +196,7 @@ impl Connection {
         }
         *live = None;
         *step = Step::Opening;
-        let opened = self.source.open(&self.context.open).await?;
+        let opened = self.source.open(open).await?;
         let log = opened.channel.log.clone();
         let counterpart = Counterpart {
             server: self.server.clone(),

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use toolway_transport::{CloseReason, OpenError, SendFailure};
+use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 
 use crate::error::{ConnectError, RequestError};
 
@@ -143,9 +143,13 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
                 | SendFailure::Encoded { .. }
                 | SendFailure::Redirected { .. }
                 | SendFailure::TooLarge { .. }
-                | SendFailure::Certificate { .. },
+                | SendFailure::Certificate { .. }
+                | SendFailure::Credentials(CredentialsError::Broken(_)),
             )
-            | RequestError::Closed(CloseReason::Certificate { .. })
+            | RequestError::Closed(
+                CloseReason::Certificate { .. }
+                | CloseReason::Credentials(CredentialsError::Broken(_)),
+            )
             | RequestError::Malformed(_) => true,
             _ => false,
         },

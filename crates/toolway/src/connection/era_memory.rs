@@ -1,6 +1,6 @@
 //! Which era each definition spoke, kept across runs, so that the next start need not probe.
 //!
-//! Owns the file's content and its key; how it is shared is `state_file.rs`. The file is a hint and nothing else: it may be missing, broken, or
+//! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The file is a hint and nothing else: it may be missing, broken, or
 //! written by several hosts at once, and none of that keeps a server from connecting. What proves
 //! a remembered era wrong is `probe.rs`'s to say.
 //!
@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use toolway_transport::state_file::{self, now};
 use toolway_types::{Era, ProtocolMode, ServerName, ServerSpec, TransportSpec};
 use tracing::debug;
 
 use super::source::Source;
 use crate::error::ConnectError;
 use crate::session;
-use crate::state_file::{self, now};
 
 /// How many definitions are remembered, the newest.
 const MOST: usize = 1000;

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use toolway_transport::{CloseReason, SendFailure};
+use toolway_transport::{CloseReason, CredentialsError, SendFailure};
 use toolway_types::{ConnectionState, Era, Untrusted};
 
 use super::source::{Group, Source};
@@ -123,6 +123,9 @@ impl Standing {
             })) => {
                 let challenge = www_authenticate.clone().unwrap_or_default();
                 self.cast_doubt(Doubt::Login(Untrusted::new(challenge)));
+            }
+            Err(RequestError::Send(SendFailure::Credentials(CredentialsError::Login(why)))) => {
+                self.cast_doubt(Doubt::Login(Untrusted::new(why.as_str())));
             }
             Err(RequestError::Send(SendFailure::Unreachable {
                 refused: true,

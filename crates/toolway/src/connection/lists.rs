@@ -325,6 +325,7 @@ fn is_fatal(error: &RequestError) -> bool {
             // Half a list says nothing about what the server offers; the next attempt may.
             | SendFailure::Cut(_)
             | SendFailure::Certificate { .. }
+            | SendFailure::Credentials(_)
             // The server does not know the session any more.
             | SendFailure::Status {
                 status: 404,

@@ -1,7 +1,7 @@
 //! A journal's file: opened in a private way, appended to, rotated.
 //!
-//! Owns names and file operations. Everything goes through the open directory and never through
-//! a symbolic link; a file is ours, plain, 0600, in a directory that is ours and 0700.
+//! Owns names, appending and rotating. Opening is `toolway_transport::private_file`: everything
+//! goes through the open directory, and a file is ours, plain, 0600, in a directory that is 0700.
 //!
 //! Several processes append to one file: each line is one write in append mode. Whoever finds it
 //! full renames it, under the kernel's lock on the file itself, so that a process killed in the
@@ -11,14 +11,13 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
-use rustix::path::Arg;
+use rustix::fs::{AtFlags, FlockOperation, OFlags};
 use sha2::{Digest as _, Sha256};
+use toolway_transport::private_file::{open_directory, open_file};
 use toolway_types::ServerName;
 
 /// A file that is larger becomes the old one.
@@ -80,24 +79,28 @@ impl LogFile {
         std::mem::take(&mut self.lost)
     }
 
-    /// Appends one line, its end included. After a failure lines are only counted for a while.
-    pub(crate) fn append(&mut self, line: &str) -> io::Result<()> {
+    /// Appends lines in one write, the end of each included. After a failure lines are only
+    /// counted for a while.
+    pub(crate) fn append(&mut self, lines: &str) -> io::Result<()> {
         if self.rests() {
-            self.lost += 1;
+            self.lost += ends(lines);
             return Ok(());
         }
-        self.try_append(line).inspect_err(|_| {
+        let mut written = 0;
+        self.try_append(lines, &mut written).inspect_err(|_| {
             self.open = None;
-            self.lost += 1;
+            self.lost += ends(lines.get(written..).unwrap_or(lines));
             self.rests_until = Some(Instant::now() + REST);
         })
     }
 
-    fn rests(&self) -> bool {
+    /// Whether lines are only counted, after a failure.
+    pub(crate) fn rests(&self) -> bool {
         self.rests_until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn try_append(&mut self, line: &str) -> io::Result<()> {
+    /// `written` becomes the number of bytes that were, whole lines or not.
+    fn try_append(&mut self, lines: &str, written: &mut usize) -> io::Result<()> {
         self.rests_until = None;
         let mut open = match self.open.take() {
             Some(open) if open.until_look > 0 || open.is_still_at(&self.name)? => open,
@@ -109,17 +112,24 @@ impl LogFile {
         }
         open.until_look = open.until_look.checked_sub(1).unwrap_or(LOOK_EVERY);
         let text = if self.torn {
-            Cow::Owned(format!("\n{line}"))
+            Cow::Owned(format!("\n{lines}"))
         } else {
-            Cow::Borrowed(line)
+            Cow::Borrowed(lines)
         };
-        self.torn = open.file.write(text.as_bytes())? < text.len();
+        let all = open.file.write(text.as_bytes())?;
+        *written = all.saturating_sub(text.len() - lines.len());
+        self.torn = all < text.len();
         if self.torn {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.open = Some(open);
         Ok(())
     }
+}
+
+/// How many lines end in a text.
+fn ends(lines: &str) -> u64 {
+    lines.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
 impl Open {
@@ -156,63 +166,6 @@ impl Open {
         }
         Ok(())
     }
-}
-
-/// Opens the directory, making it when it is absent, and closes it to others.
-pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(path, flags, Mode::empty())?;
-    let stat = rustix::fs::fstat(&directory)?;
-    require_ours(&stat, FileType::Directory, &path.display().to_string())?;
-    if stat.st_mode & 0o077 != 0 {
-        rustix::fs::fchmod(&directory, Mode::RWXU)?;
-    }
-    Ok(directory)
-}
-
-/// Opens a file in a directory to write it, and closes it to others: ours, plain, and nothing
-/// that somebody planted under its name.
-pub(crate) fn open_file(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<File> {
-    // A pipe must not make us wait for its reader.
-    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    let file = rustix::fs::openat(directory, name, flags, mode)?;
-    let stat = rustix::fs::fstat(&file)?;
-    require_ours(&stat, FileType::RegularFile, name)?;
-    if stat.st_nlink > 1 {
-        return Err(io::Error::other(format!("`{name}` has a second name")));
-    }
-    if stat.st_mode & 0o077 != 0 {
-        rustix::fs::fchmod(&file, mode)?;
-    }
-    Ok(File::from(file))
-}
-
-/// Opens a file to read it, if it is a plain one, ours, and nobody else may write it.
-pub(crate) fn open_own(directory: impl AsFd, name: impl Arg) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
-    let stat = rustix::fs::fstat(&file)?;
-    require_ours(&stat, FileType::RegularFile, "the file")?;
-    if stat.st_mode & 0o022 != 0 {
-        return Err(io::Error::other("others may write the file"));
-    }
-    Ok(File::from(file))
-}
-
-fn require_ours(stat: &Stat, kind: FileType, name: &str) -> io::Result<()> {
-    let why = if FileType::from_raw_mode(stat.st_mode) != kind {
-        "is something else than it should be"
-    } else if stat.st_uid != rustix::process::geteuid().as_raw() {
-        "belongs to another user"
-    } else {
-        return Ok(());
-    };
-    Err(io::Error::other(format!("`{name}` {why}")))
 }
 
 /// The file of a server. A name may hold anything a person can type, slashes too, so all but
@@ -263,4 +216,28 @@ pub(super) fn server_of(file: &str) -> Option<ServerName> {
         }
     }
     ServerName::new(String::from_utf8(name).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_that_was_not_written_is_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("log");
+        std::fs::write(&directory, "a file in its place").unwrap();
+        let mut file = LogFile::new(directory.clone(), "f".to_owned());
+        assert!(file.append("one\ntwo\n").is_err());
+        // It rests now, and only counts.
+        file.append("three\n").unwrap();
+        assert_eq!(file.take_lost(), 0);
+        file.rests_until = None;
+        assert_eq!(file.take_lost(), 3);
+        std::fs::remove_file(&directory).unwrap();
+        file.append("four\nfive\n").unwrap();
+        assert_eq!(file.take_lost(), 0);
+        let text = std::fs::read_to_string(directory.join("f")).unwrap();
+        assert_eq!(text, "four\nfive\n");
+    }
 }

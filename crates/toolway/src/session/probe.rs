@@ -319,6 +319,7 @@ fn weigh(answer: Answer) -> Evidence {
                 | SendFailure::TimedOut
                 | SendFailure::Unreachable { .. }
                 | SendFailure::Certificate { .. }
+                | SendFailure::Credentials(_)
                 | SendFailure::Redirected { .. },
             )),
         ) => Evidence::Nothing(error),

@@ -357,6 +357,7 @@ fn is_unreachable(error: &RequestError) -> bool {
                 | SendFailure::Certificate { .. }
                 | SendFailure::Cut(_)
                 | SendFailure::TimedOut
+                | SendFailure::Credentials(_)
                 | SendFailure::Status {
                     status: 429 | 500..,
                     ..

@@ -13,9 +13,10 @@ use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use serde::{Deserialize, Serialize};
+use toolway_transport::private_file::{open_directory, open_own};
 use toolway_types::ServerName;
 
-use crate::journal::{file_stem, open_own, open_private_directory, timestamp};
+use crate::journal::{file_stem, timestamp};
 
 /// No stamp of ours is longer.
 const LONGEST: u64 = 4096;
@@ -39,7 +40,7 @@ pub fn request_reconnect(directory: &Path, server: &ServerName) -> io::Result<()
         nonce: format!("{nonce:016x}"),
     };
     let text = serde_json::to_string(&stamp)?;
-    let directory = open_private_directory(directory)?;
+    let directory = open_directory(directory)?;
     let name = file_stem(server);
     // Readers see the old stamp or the new one, never half of it. Servers' names never start with
     // a dot here, so the temporary name is nobody's.

@@ -323,7 +323,10 @@ async fn a_login_wall_is_shown_as_needs_auth_with_its_challenge() {
         panic!("{:?}", shown(&host, "web").state)
     };
     assert_eq!(detail.as_received(), challenge);
-    let Err(CallError::NeedsAuth { server: needing }) = echo(&host, "web", "x").await else {
+    let Err(CallError::NeedsAuth {
+        server: needing, ..
+    }) = echo(&host, "web", "x").await
+    else {
         panic!("nobody logged in")
     };
     assert_eq!(needing.as_str(), "web");

@@ -23,6 +23,7 @@ mod expiry;
 mod faults;
 mod following;
 mod healing;
+mod helper;
 mod hooks;
 mod host;
 mod http;

@@ -19,7 +19,7 @@ use toolway_config::permission::HookPlace;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, Program, ProgramLimits};
-use toolway_types::{Origin, ServerName};
+use toolway_types::{Origin, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::Audit;
@@ -340,6 +340,8 @@ fn program(
         inherited: Arc::clone(&place.environment),
         env: env.into_iter().collect(),
         cwd: Some(place.directory.clone()).filter(|path| !path.as_os_str().is_empty()),
+        // It is the person's own program, and may be one that changes settings.
+        shield: ShieldMode::Off,
         limits: ProgramLimits {
             time: hook.timeout,
             stdout: MAX_STDOUT,

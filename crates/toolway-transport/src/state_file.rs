@@ -1,7 +1,7 @@
 //! A small file that several processes share and replace as a whole.
 //!
 //! Owns the lock, the private mode and the replacing. What stands in the file is its callers'
-//! business: `connection/era_memory.rs`, `pins.rs`.
+//! business: what servers speak, pins, logins.
 //!
 //! Invariants: the file is private; a reader sees the old content or the new one; no change of
 //! another process is lost. Whatever lies in its place is neither followed nor waited for.
@@ -16,13 +16,13 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::journal::{open_own, open_private_file};
+use crate::private_file::{open_file, open_own};
 
 /// How long is waited for another process that writes.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the file holds, up to `most` bytes.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
+pub fn read(path: &Path, most: u64) -> io::Result<String> {
     let file = open_own(CWD, path)?;
     let mut text = String::new();
     file.take(most).read_to_string(&mut text)?;
@@ -31,16 +31,27 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
 
 /// Replaces the file, which others may have changed meanwhile: `change` reads it again under the
 /// lock.
-pub(crate) fn replace(path: &Path, change: impl FnOnce() -> String) -> io::Result<()> {
+pub fn replace(path: &Path, change: impl FnOnce() -> String) -> io::Result<()> {
+    replace_within(path, LOCK_PATIENCE, || Ok(Some(change())))
+}
+
+/// As [`replace`], with another patience, and `change` may leave the file as it is.
+pub fn replace_within(
+    path: &Path,
+    patience: Duration,
+    change: impl FnOnce() -> io::Result<Option<String>>,
+) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let name = name.to_str().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = private_folder(folder)?;
     let lock = format!("{name}.lock");
-    let lock = open_private_file(&folder, &lock, OFlags::WRONLY | OFlags::CREATE)?;
-    wait_for(&lock)?;
-    let text = change();
+    let lock = open_file(&folder, &lock, OFlags::WRONLY | OFlags::CREATE)?;
+    wait_for(&lock, patience)?;
+    let Some(text) = change()? else {
+        return Ok(());
+    };
     // The name is ours alone while the lock is held; one left behind by a crash is in the way.
     let new = format!("{name}.new");
     match rustix::fs::unlinkat(&folder, &new, AtFlags::empty()) {
@@ -48,7 +59,7 @@ pub(crate) fn replace(path: &Path, change: impl FnOnce() -> String) -> io::Resul
         Err(errno) => return Err(errno.into()),
     }
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-    let mut file = open_private_file(&folder, &new, flags)?;
+    let mut file = open_file(&folder, &new, flags)?;
     let written = file
         .write_all(text.as_bytes())
         .and_then(|()| file.sync_all())
@@ -56,23 +67,27 @@ pub(crate) fn replace(path: &Path, change: impl FnOnce() -> String) -> io::Resul
     written.inspect_err(|_| {
         // A full disk is not helped by half a file.
         let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
-    })
+    })?;
+    // Without this the old content may come back after the power failed. Not every file system
+    // can do it, and none that cannot would keep its promise if we insisted.
+    let _ = rustix::fs::fsync(&folder);
+    Ok(())
     // Dropping the file gives the lock back.
 }
 
 /// Seconds since 1970.
-pub(crate) fn now() -> u64 {
+pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }
 
 /// Waits for the lock, but not for a process that is stopped in the middle.
-fn wait_for(lock: &File) -> io::Result<()> {
+fn wait_for(lock: &File, patience: Duration) -> io::Result<()> {
     let begun = std::time::Instant::now();
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
@@ -83,7 +98,7 @@ fn wait_for(lock: &File) -> io::Result<()> {
 
 /// Opens the folder, made for one person when it is absent. One that is there stays as it is: it
 /// may be anybody's, `/tmp` for instance.
-pub(crate) fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
+pub fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -1,0 +1,379 @@
+//! The loopback callback: where the browser comes back to (SEC-44).
+//!
+//! Owns the listener, who may speak to it, and that one login is answered once. What the person
+//! reads there is in [`page`].
+//! Does not own: judging the answer, which is [`Attempt::check`].
+//!
+//! It listens on this machine only, for five minutes at most, and on a path nobody can guess. A
+//! request that does not belong to the login is turned away and changes nothing: anything that
+//! runs here, and any web page, can knock. The first one that belongs to it ends the login, for
+//! good or ill, and everything after it is too late.
+
+pub mod page;
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use http::header::HOST;
+use http::{Method, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use url::{Host, Url};
+
+use self::page::Page;
+use crate::authorize::{Answer, Attempt, AuthorizeError, Code};
+use crate::random::{self, NoRandom};
+
+/// How long a person may take to log in.
+pub const PATIENCE: Duration = Duration::from_mins(5);
+/// How long a request may take to arrive.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest request.
+const MAX_HEAD: usize = 32 * 1024;
+/// How many connections are held at once; a browser opens a few ahead of use.
+const MAX_CONNECTIONS: usize = 32;
+/// How long the last page may take to be delivered.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// The path with a fixed port.
+const FIXED_PATH: &str = "/callback";
+
+/// Where to listen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// On any port and a path of our own: `http://127.0.0.1:<port>/<random>`. The address, not the
+    /// name, because a name can be made to lead elsewhere (RFC 8252 section 8.3).
+    Free,
+    /// On the port that the person wrote down (`callbackPort`):
+    /// `http://localhost:<port>/callback`. They write it down because a client was registered by
+    /// hand with this very address, and that is the form other hosts have them register.
+    Port(u16),
+    /// As a client was registered before, by us or in its metadata document. The path is kept;
+    /// the port too, unless it is taken or none was named: authorization servers must allow any
+    /// port of a loopback address (RFC 8252 section 7.3). Whether the result is what was asked
+    /// for, [`Callback::redirect_uri`] says.
+    Known(&'a str),
+}
+
+/// Listening, or waiting for an answer, failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CallbackError {
+    /// Somebody else has the port.
+    #[error(
+        "port {port} is taken, and the login needs it (`oauth.callbackPort`): end what uses it, or register another port with the authorization server"
+    )]
+    PortTaken {
+        /// Which.
+        port: u16,
+    },
+    /// No listening at all.
+    #[error("cannot listen on this machine for the end of the login: {0}")]
+    Listen(#[source] io::Error),
+    /// The address is none that can be listened on.
+    #[error("the registered redirect address does not lead to this machine")]
+    NotLoopback,
+    /// Nobody came.
+    #[error("nobody finished the login within {} minutes: start it again", PATIENCE.as_secs() / 60)]
+    TimedOut,
+    /// Somebody came back without a code.
+    #[error(transparent)]
+    Answer(#[from] AuthorizeError),
+    /// No randomness.
+    #[error(transparent)]
+    Random(#[from] NoRandom),
+}
+
+/// A listener for one login.
+#[derive(Debug)]
+pub struct Callback {
+    listeners: Vec<TcpListener>,
+    /// The `Host` values under which it may be asked.
+    hosts: Vec<String>,
+    path: String,
+    redirect_uri: String,
+    server: String,
+}
+
+impl Callback {
+    /// Listens. `server` is whom the login is for, as the person calls it; the page says it.
+    pub async fn bind(server: &str, place: Place<'_>) -> Result<Self, CallbackError> {
+        let (listeners, host, path) = match place {
+            Place::Free => {
+                let path = format!("/{}", random::word(16)?);
+                (vec![on(0).await?], "127.0.0.1".to_owned(), path)
+            }
+            Place::Port(port) => {
+                let listeners = both(port).await?;
+                (listeners, "localhost".to_owned(), FIXED_PATH.to_owned())
+            }
+            Place::Known(uri) => known(uri).await?,
+        };
+        let port = listeners
+            .first()
+            .map(TcpListener::local_addr)
+            .transpose()
+            .map_err(CallbackError::Listen)?
+            .map_or(0, |address| address.port());
+        Ok(Self {
+            listeners,
+            hosts: ["127.0.0.1", &host]
+                .map(|host| format!("{host}:{port}"))
+                .to_vec(),
+            redirect_uri: format!("http://{host}:{port}{path}"),
+            path,
+            server: server.to_owned(),
+        })
+    }
+
+    /// The address to send the browser back to.
+    pub fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    /// Waits for the answer to an attempt.
+    pub async fn wait(self, attempt: &Attempt) -> Result<Code, CallbackError> {
+        let taken = async |code| Ok::<_, Infallible>(code);
+        match self.finish(attempt, taken).await? {
+            Ok(code) => Ok(code),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Waits for the answer to an attempt, spends its code, and tells the browser how that went.
+    pub async fn finish<T, E>(
+        self,
+        attempt: &Attempt,
+        spend: impl AsyncFnOnce(Code) -> Result<T, E>,
+    ) -> Result<Result<T, E>, CallbackError> {
+        let (tell, mut told) = mpsc::channel(1);
+        let door = Arc::new(Door {
+            attempt: attempt.clone(),
+            hosts: self.hosts,
+            path: self.path,
+            server: self.server,
+            claimed: AtomicBool::new(false),
+            tell,
+        });
+        let mut serving = pin!(serve(&self.listeners, &door).fuse());
+        let arrival = timeout(
+            PATIENCE,
+            alongside(&mut serving, async { told.recv().await }),
+        );
+        let Some(Arrival { answer, reply }) = arrival.await.map_err(|_| CallbackError::TimedOut)?
+        else {
+            return Err(CallbackError::TimedOut);
+        };
+        let (page, result) = match answer {
+            Ok(code) => {
+                let outcome = alongside(&mut serving, spend(code)).await;
+                let page = if outcome.is_ok() {
+                    Page::LoggedIn
+                } else {
+                    Page::Failed
+                };
+                (page, Ok(outcome))
+            }
+            Err(error) => {
+                let page = match &error {
+                    AuthorizeError::Declined { .. } => Page::Declined,
+                    _ => Page::Failed,
+                };
+                (page, Err(error.into()))
+            }
+        };
+        // A browser that has gone, or reads no page, does not change how the login went.
+        if reply.send(page).is_ok() {
+            let _ = timeout(FAREWELL, serving).await;
+        }
+        result
+    }
+}
+
+/// The answer that ends the login, and the way to tell its browser what came of it.
+struct Arrival {
+    answer: Result<Code, AuthorizeError>,
+    reply: oneshot::Sender<Page>,
+}
+
+/// What a request is held against.
+struct Door {
+    attempt: Attempt,
+    hosts: Vec<String>,
+    path: String,
+    server: String,
+    claimed: AtomicBool,
+    tell: mpsc::Sender<Arrival>,
+}
+
+impl Door {
+    async fn answer(&self, request: &Request<Incoming>, last: &AtomicBool) -> Page {
+        let mut hosts = request.headers().get_all(HOST).iter();
+        let known = match (hosts.next(), hosts.next()) {
+            (Some(host), None) => self
+                .hosts
+                .iter()
+                .any(|known| known.as_bytes().eq_ignore_ascii_case(host.as_bytes())),
+            _ => false,
+        };
+        if !known || request.uri().authority().is_some() {
+            return Page::Misdirected;
+        }
+        if request.uri().path() != self.path {
+            return Page::NotFound;
+        }
+        if request.method() != Method::GET {
+            return Page::WrongMethod;
+        }
+        let answer = Answer::from_query(request.uri().query().unwrap_or_default());
+        let answer = match self.attempt.check(&answer) {
+            Err(AuthorizeError::State | AuthorizeError::Repeated(_)) => return Page::NotYours,
+            judged => judged,
+        };
+        if self.claimed.swap(true, Ordering::AcqRel) {
+            return Page::TooLate;
+        }
+        last.store(true, Ordering::Release);
+        let (reply, outcome) = oneshot::channel();
+        if self.tell.send(Arrival { answer, reply }).await.is_err() {
+            return Page::TooLate;
+        }
+        outcome.await.unwrap_or(Page::Failed)
+    }
+}
+
+/// Runs work while requests are served; ends with the work.
+async fn alongside<T>(
+    serving: &mut (impl Future<Output = ()> + Unpin),
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => done,
+        // The page was delivered, or could not be: the work still has to end.
+        () = serving => work.await,
+    }
+}
+
+/// Serves requests until the one that ended the login has its page.
+async fn serve(listeners: &[TcpListener], door: &Arc<Door>) {
+    let mut connections = FuturesUnordered::new();
+    loop {
+        let full = connections.len() >= MAX_CONNECTIONS;
+        tokio::select! {
+            stream = accept(listeners), if !full => match stream {
+                Ok((stream, _)) => connections.push(converse(stream, Arc::clone(door))),
+                // Out of descriptors, most likely: they come back.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+            Some(last) = connections.next() => if last {
+                return;
+            },
+        }
+    }
+}
+
+async fn accept(listeners: &[TcpListener]) -> io::Result<(TcpStream, SocketAddr)> {
+    match listeners {
+        [one] => one.accept().await,
+        [one, other, ..] => tokio::select! {
+            accepted = one.accept() => accepted,
+            accepted = other.accept() => accepted,
+        },
+        [] => std::future::pending().await,
+    }
+}
+
+/// Serves one connection; says whether it was the one that ended the login.
+async fn converse(stream: TcpStream, door: Arc<Door>) -> bool {
+    let last = AtomicBool::new(false);
+    let service = service_fn(|request: Request<Incoming>| {
+        let (door, last) = (&door, &last);
+        async move {
+            let page = door.answer(&request, last).await;
+            Ok::<Response<Full<Bytes>>, Infallible>(page.response(&door.server))
+        }
+    });
+    // A connection that breaks is the other side's affair.
+    let _ = http1::Builder::new()
+        .keep_alive(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    last.load(Ordering::Acquire)
+}
+
+async fn on(port: u16) -> Result<TcpListener, CallbackError> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(|error| failed(port, error))
+}
+
+/// Both addresses that `localhost` may stand for. A machine without IPv6 has one; but where
+/// somebody else listens on the other, the browser could bring the code to them.
+async fn both(port: u16) -> Result<Vec<TcpListener>, CallbackError> {
+    let first = on(port).await?;
+    let port = first.local_addr().map_err(CallbackError::Listen)?.port();
+    let mut listeners = vec![first];
+    match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
+        Ok(listener) => listeners.push(listener),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(failed(port, error)),
+        Err(_) => {}
+    }
+    Ok(listeners)
+}
+
+fn failed(port: u16, error: io::Error) -> CallbackError {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        CallbackError::PortTaken { port }
+    } else {
+        CallbackError::Listen(error)
+    }
+}
+
+async fn known(uri: &str) -> Result<(Vec<TcpListener>, String, String), CallbackError> {
+    let url = Url::parse(uri)
+        .ok()
+        .filter(|url| url.scheme() == "http" && url.query().is_none() && url.fragment().is_none())
+        .ok_or(CallbackError::NotLoopback)?;
+    let named = match url.host() {
+        Some(Host::Ipv4(Ipv4Addr::LOCALHOST)) => false,
+        Some(Host::Domain("localhost")) => true,
+        _ => return Err(CallbackError::NotLoopback),
+    };
+    let bind = async |port| {
+        if named {
+            both(port).await
+        } else {
+            Ok(vec![on(port).await?])
+        }
+    };
+    let listeners = match bind(url.port().unwrap_or(0)).await {
+        // A free port of IPv4 may be taken on IPv6; the next one hardly is as well.
+        Err(CallbackError::PortTaken { .. }) => match bind(0).await {
+            Err(CallbackError::PortTaken { .. }) => bind(0).await?,
+            bound => bound?,
+        },
+        bound => bound?,
+    };
+    let host = if named { "localhost" } else { "127.0.0.1" };
+    Ok((listeners, host.to_owned(), url.path().to_owned()))
+}

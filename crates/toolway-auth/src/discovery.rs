@@ -1,0 +1,342 @@
+//! From a server's address to the authorization server that speaks for it.
+//!
+//! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OIDC
+//! discovery, then what 2025-03-26 did without documents), and the two checks that make them
+//! worth anything: `resource` must be this server, and `issuer` must be, byte for byte, the
+//! string that the document was looked up with (SEC-18).
+//! Does not own: fetching (`web.rs`), reading documents (`metadata.rs`), or who we are there
+//! (`registration.rs`).
+
+mod places;
+
+use url::Url;
+
+use crate::challenge::BearerChallenge;
+use crate::metadata::{MetadataError, ResourceMetadata, ServerMetadata, shown};
+use crate::web::{self, Web, WebError};
+
+pub use places::{canonical, covers};
+
+/// What is known beforehand.
+#[derive(Debug, Clone, Default)]
+pub struct DiscoveryOptions {
+    /// Where the authorization server's metadata is (`authServerMetadataUrl`), written by the
+    /// person or the administrator.
+    pub metadata_url: Option<Url>,
+    /// The issuer of an earlier login. Of several authorization servers it is the one to take.
+    pub known_issuer: Option<String>,
+}
+
+/// Where to log in.
+#[derive(Debug, Clone)]
+pub struct Discovered {
+    /// The resource that tokens are asked for: as its metadata writes it, else the server's
+    /// address in its canonical form.
+    pub resource: String,
+    /// What the resource says of itself; old servers say nothing.
+    pub resource_metadata: Option<ResourceMetadata>,
+    /// The authorization server.
+    pub server: ServerMetadata,
+    /// What asks its endpoints: an authorization server that the person named may be anywhere.
+    pub web: Web,
+}
+
+/// Why it is not known where to log in.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoveryError {
+    /// The metadata is another resource's: tokens for it would be somebody else's.
+    #[error(
+        "the metadata at {url} is for {named}, not for this server ({server}): nothing was sent there"
+    )]
+    OtherResource {
+        /// Where it stands.
+        url: String,
+        /// Whom it is for.
+        named: String,
+        /// Whom it should be for.
+        server: String,
+    },
+    /// The resource names nobody.
+    #[error(
+        "{server} wants a login but names no authorization server; set `oauth.authServerMetadataUrl` if you know it"
+    )]
+    NoServers {
+        /// Who.
+        server: String,
+    },
+    /// An issuer that is no address.
+    #[error("{server} names the authorization server {issuer}, which is not usable: {why}")]
+    BadIssuer {
+        /// Who named it.
+        server: String,
+        /// Whom.
+        issuer: String,
+        /// The rule.
+        why: &'static str,
+    },
+    /// A document's `issuer` is not the string that it was looked up with.
+    #[error(
+        "the metadata at {url} is that of {named}, not of {expected}: somebody could be in between, so nothing was sent"
+    )]
+    IssuerMismatch {
+        /// Where it stands.
+        url: String,
+        /// Who it says it is.
+        named: String,
+        /// Who it should be.
+        expected: String,
+    },
+    /// A document redirects to another origin.
+    #[error("the metadata at {url} is kept by somebody else ({by}), who cannot speak for it")]
+    Elsewhere {
+        /// Where it should stand.
+        url: String,
+        /// Where it does.
+        by: String,
+    },
+    /// A document says something that is not taken.
+    #[error("the metadata at {url} is not usable: {fault}")]
+    Metadata {
+        /// Where it stands.
+        url: String,
+        /// What is wrong.
+        #[source]
+        fault: MetadataError,
+    },
+    /// There is no document at any of its places.
+    #[error(
+        "no metadata was found for the authorization server {issuer}; set `oauth.authServerMetadataUrl` if it is elsewhere"
+    )]
+    NoMetadata {
+        /// Whose.
+        issuer: String,
+    },
+    /// A document could not be had.
+    #[error("the authorization server's metadata could not be had: {0}")]
+    Web(#[from] WebError),
+}
+
+/// Finds the authorization server of a server.
+pub async fn discover(
+    web: &Web,
+    server: &Url,
+    challenge: Option<&BearerChallenge>,
+    options: &DiscoveryOptions,
+) -> Result<Discovered, DiscoveryError> {
+    let found = resource(web, server, challenge).await;
+    if let Some(url) = &options.metadata_url {
+        let resource_metadata = match found {
+            Ok(found) => found,
+            // The person answered what the resource failed to say, but not for somebody else.
+            Err(error @ DiscoveryError::OtherResource { .. }) => return Err(error),
+            Err(_) => None,
+        };
+        let web = web.trusting();
+        let metadata = named(&web, url).await?;
+        return Ok(Discovered {
+            resource: resource_metadata
+                .as_ref()
+                .map_or_else(|| canonical(server), |metadata| metadata.resource.clone()),
+            resource_metadata,
+            server: metadata,
+            web,
+        });
+    }
+    let without = |metadata| Discovered {
+        resource: canonical(server),
+        resource_metadata: None,
+        server: metadata,
+        web: web.clone(),
+    };
+    let metadata = match found {
+        Ok(Some(metadata)) => metadata,
+        Ok(None) => {
+            let own = own(web, server).await?;
+            return Ok(without(own.unwrap_or_else(|| assumed(server))));
+        }
+        // Many sites answer every address with their page. Their documents count, but nothing is
+        // assumed: the page may be that of a network's login (REL-27).
+        Err(DiscoveryError::Web(error @ WebError::NotJson { .. })) => {
+            let own = own(web, server).await.ok().flatten();
+            return own.map(without).ok_or(DiscoveryError::Web(error));
+        }
+        Err(error) => return Err(error),
+    };
+    let issuer = options
+        .known_issuer
+        .as_ref()
+        .filter(|known| metadata.authorization_servers.contains(known))
+        .or(metadata.authorization_servers.first())
+        .ok_or_else(|| DiscoveryError::NoServers {
+            server: web::shown(server),
+        })?;
+    let places =
+        places::of_issuer(issuer, web.reach()).map_err(|why| DiscoveryError::BadIssuer {
+            server: web::shown(server),
+            issuer: shown(issuer),
+            why,
+        })?;
+    let found = authority(web, &places, |named| named == issuer, issuer).await?;
+    Ok(Discovered {
+        resource: metadata.resource.clone(),
+        server: found.ok_or_else(|| DiscoveryError::NoMetadata {
+            issuer: shown(issuer),
+        })?,
+        resource_metadata: Some(metadata),
+        web: web.clone(),
+    })
+}
+
+/// The resource's own document; `None` when every place says that there is none.
+async fn resource(
+    web: &Web,
+    server: &Url,
+    challenge: Option<&BearerChallenge>,
+) -> Result<Option<ResourceMetadata>, DiscoveryError> {
+    // A place at another origin is not asked: whoever writes a challenge on the way would choose
+    // who hands out the tokens, and servers behind a proxy write addresses nobody can reach.
+    let told = challenge
+        .and_then(|challenge| challenge.resource_metadata.clone())
+        .filter(|url| url.origin() == server.origin());
+    let mut fault = None;
+    for url in places::of_resource(server, told) {
+        let reply = match look(web, &url).await? {
+            Look::Found(reply) => reply,
+            Look::Missing => continue,
+            Look::Failed(error) => {
+                fault.get_or_insert(error);
+                continue;
+            }
+        };
+        let metadata =
+            ResourceMetadata::read(&reply).map_err(|fault| DiscoveryError::Metadata {
+                url: web::shown(&url),
+                fault,
+            })?;
+        if !covers(&metadata.resource, server) {
+            return Err(DiscoveryError::OtherResource {
+                url: web::shown(&url),
+                named: shown(&metadata.resource),
+                server: web::shown(server),
+            });
+        }
+        return Ok(Some(metadata));
+    }
+    // A place that failed may have had it: to go on without would be to guess.
+    fault.map_or(Ok(None), |fault| Err(fault.into()))
+}
+
+/// The metadata that a server of 2025-03-26 has at its own origin.
+async fn own(web: &Web, server: &Url) -> Result<Option<ServerMetadata>, DiscoveryError> {
+    let origin = server.origin().ascii_serialization();
+    let places =
+        places::of_issuer(&origin, web.reach()).map_err(|why| DiscoveryError::BadIssuer {
+            server: web::shown(server),
+            issuer: origin.clone(),
+            why,
+        })?;
+    // Nobody wrote the issuer down, so both spellings of an origin lead to this place.
+    let is_own = |named: &str| named.strip_suffix('/').unwrap_or(named) == origin;
+    authority(web, &places, is_own, &origin).await
+}
+
+/// The endpoints of a server of 2025-03-26 that has no metadata: where they always were.
+fn assumed(server: &Url) -> ServerMetadata {
+    let at = |path| Some(places::at(server, path));
+    ServerMetadata {
+        issuer: server.origin().ascii_serialization(),
+        authorization_endpoint: at("/authorize"),
+        token_endpoint: at("/token"),
+        registration_endpoint: at("/register"),
+        // PKCE was required of everybody then.
+        challenge_methods: Some(vec!["S256".to_owned()]),
+        is_assumed: true,
+        ..ServerMetadata::default()
+    }
+}
+
+/// The metadata at the place that the person wrote.
+async fn named(web: &Web, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
+    match look(web, url).await? {
+        Look::Found(document) => {
+            ServerMetadata::read(&document, web.reach()).map_err(|fault| DiscoveryError::Metadata {
+                url: web::shown(url),
+                fault,
+            })
+        }
+        Look::Missing => Err(DiscoveryError::NoMetadata {
+            issuer: web::shown(url),
+        }),
+        Look::Failed(error) => Err(error.into()),
+    }
+}
+
+/// An authorization server's document; `None` when every place says that there is none.
+async fn authority(
+    web: &Web,
+    places: &[Url],
+    is_issuer: impl Fn(&str) -> bool,
+    expected: &str,
+) -> Result<Option<ServerMetadata>, DiscoveryError> {
+    let mut fault = None;
+    for url in places {
+        let document = match look(web, url).await? {
+            Look::Found(document) => document,
+            Look::Missing => continue,
+            Look::Failed(error) => {
+                fault.get_or_insert(error);
+                continue;
+            }
+        };
+        // First of all: what a document of somebody else says is of no interest.
+        let named = document.get("issuer").and_then(|issuer| issuer.as_str());
+        if let Some(named) = named.filter(|named| !is_issuer(named)) {
+            return Err(DiscoveryError::IssuerMismatch {
+                url: web::shown(url),
+                named: shown(named),
+                expected: shown(expected),
+            });
+        }
+        return ServerMetadata::read(&document, web.reach())
+            .map(Some)
+            .map_err(|fault| DiscoveryError::Metadata {
+                url: web::shown(url),
+                fault,
+            });
+    }
+    fault.map_or(Ok(None), |fault| Err(fault.into()))
+}
+
+/// What one place gave.
+enum Look {
+    Found(serde_json::Map<String, serde_json::Value>),
+    /// It says that there is nothing.
+    Missing,
+    /// It did not say.
+    Failed(WebError),
+}
+
+async fn look(web: &Web, url: &Url) -> Result<Look, DiscoveryError> {
+    let reply = match web.get(url).await {
+        Ok(reply) => reply,
+        // The next place would lead to the same address.
+        Err(error @ WebError::Forbidden { .. }) => return Err(error.into()),
+        Err(error) => return Ok(Look::Failed(error)),
+    };
+    if reply.url.origin() != url.origin() {
+        return Err(DiscoveryError::Elsewhere {
+            url: web::shown(url),
+            by: reply.url.origin().ascii_serialization(),
+        });
+    }
+    if (400..500).contains(&reply.status) && !matches!(reply.status, 408 | 425 | 429) {
+        return Ok(Look::Missing);
+    }
+    if !reply.is_success() {
+        return Ok(Look::Failed(WebError::Status {
+            url: web::shown(url),
+            status: reply.status,
+        }));
+    }
+    Ok(reply.object().map_or_else(Look::Failed, Look::Found))
+}

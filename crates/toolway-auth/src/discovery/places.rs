@@ -1,0 +1,87 @@
+//! Addresses: where documents are looked for, and which resource a server belongs to.
+
+use url::Url;
+
+use crate::metadata;
+use crate::web::Reach;
+
+const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
+
+/// Where a resource's document is: where the challenge says, then at the well-known place for its
+/// path, then at the one for its whole origin.
+pub(super) fn of_resource(server: &Url, told: Option<Url>) -> Vec<Url> {
+    let path = server.path().trim_end_matches('/');
+    let mut places = Vec::new();
+    let known = [
+        at(server, &format!("{RESOURCE}{path}")),
+        at(server, RESOURCE),
+    ];
+    for url in told.into_iter().chain(known) {
+        if !places.contains(&url) {
+            places.push(url);
+        }
+    }
+    places
+}
+
+/// Where an issuer's document is, in the specification's order.
+pub(super) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static str> {
+    let url = metadata::endpoint(issuer, reach)?;
+    if url.query().is_some() {
+        return Err("it holds a query");
+    }
+    let path = url.path().trim_end_matches('/');
+    let mut places = vec![
+        at(&url, &format!("{OAUTH}{path}")),
+        at(&url, &format!("{OPENID}{path}")),
+    ];
+    if !path.is_empty() {
+        places.push(at(&url, &format!("{path}{OPENID}")));
+    }
+    Ok(places)
+}
+
+/// A path at an origin, without anything else.
+pub(super) fn at(origin: &Url, path: &str) -> Url {
+    let mut url = origin.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url.set_fragment(None);
+    // Neither fails for an address with a host, and others have no login.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
+}
+
+/// The canonical form of a server's address (RFC 8707): no query, which may hold a key, no
+/// fragment, no login, and no slash alone.
+pub fn canonical(server: &Url) -> String {
+    let url = at(server, server.path());
+    let text = url.to_string();
+    match (url.path(), text.strip_suffix('/')) {
+        ("/", Some(bare)) => bare.to_owned(),
+        _ => text,
+    }
+}
+
+/// Whether a resource's metadata speaks for a server: the same origin, and a path that is the
+/// server's or lies above it.
+pub fn covers(resource: &str, server: &Url) -> bool {
+    let Ok(resource) = Url::parse(resource) else {
+        return false;
+    };
+    let path = resource.path().trim_end_matches('/');
+    resource.origin().is_tuple()
+        && resource.origin() == server.origin()
+        && resource.username().is_empty()
+        && resource.fragment().is_none()
+        && resource
+            .query()
+            .is_none_or(|query| server.query() == Some(query))
+        && server
+            .path()
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

@@ -1,0 +1,336 @@
+//! Who we are to an authorization server.
+//!
+//! Owns the choice of a client id: one that was configured, else our metadata document where the
+//! server takes one, else dynamic registration (RFC 7591), which is kept and not repeated; and
+//! the choice of how that client authenticates.
+//! Does not own: keeping it (the vault, under the issuer it belongs to: SEC-19) or authenticating
+//! (`token.rs`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use toolway_types::{Secret, Untrusted};
+use url::Url;
+
+use crate::metadata::{ServerMetadata, shown};
+use crate::web::{Web, WebError};
+
+/// The longest id that a server may give us.
+const MAX_ID: usize = 2048;
+
+/// A client id that expires within this many seconds is not used for a login, which takes a
+/// person's time.
+const MARGIN: u64 = 600;
+
+/// How a client authenticates at the token endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthMethod {
+    /// `none`: a public client; PKCE protects the code.
+    #[default]
+    None,
+    /// `client_secret_basic`
+    ClientSecretBasic,
+    /// `client_secret_post`
+    ClientSecretPost,
+    /// `private_key_jwt` (RFC 7523)
+    PrivateKeyJwt,
+}
+
+impl AuthMethod {
+    /// The word of the registry.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AuthMethod::None => "none",
+            AuthMethod::ClientSecretBasic => "client_secret_basic",
+            AuthMethod::ClientSecretPost => "client_secret_post",
+            AuthMethod::PrivateKeyJwt => "private_key_jwt",
+        }
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        [
+            AuthMethod::None,
+            AuthMethod::ClientSecretBasic,
+            AuthMethod::ClientSecretPost,
+            AuthMethod::PrivateKeyJwt,
+        ]
+        .into_iter()
+        .find(|method| method.as_str() == word)
+    }
+
+    /// How a client with this secret or key authenticates. A server that does not say takes
+    /// `client_secret_basic` (RFC 8414); one that takes only what we have no part of is asked in
+    /// that way too, and says so itself.
+    pub fn of(offered: Option<&[String]>, has_secret: bool, has_key: bool) -> Self {
+        let offers = |method: AuthMethod| {
+            offered.is_some_and(|offered| offered.iter().any(|word| word == method.as_str()))
+        };
+        if has_key {
+            return AuthMethod::PrivateKeyJwt;
+        }
+        if !has_secret {
+            return AuthMethod::None;
+        }
+        if offers(AuthMethod::ClientSecretPost) && !offers(AuthMethod::ClientSecretBasic) {
+            AuthMethod::ClientSecretPost
+        } else {
+            AuthMethod::ClientSecretBasic
+        }
+    }
+
+    /// What to ask for in a registration: we are a program on a person's machine, so nothing
+    /// secret if it can be had.
+    fn wanted(offered: Option<&[String]>) -> Self {
+        let order = [
+            AuthMethod::None,
+            AuthMethod::ClientSecretBasic,
+            AuthMethod::ClientSecretPost,
+        ];
+        let offers = |method: &AuthMethod| {
+            offered.is_none_or(|offered| offered.iter().any(|word| word == method.as_str()))
+        };
+        order.into_iter().find(offers).unwrap_or_default()
+    }
+}
+
+/// Where a client id is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientSource {
+    /// The person or the administrator registered it.
+    Configured,
+    /// It is the address of our metadata document.
+    Document,
+    /// We registered it.
+    Dynamic,
+}
+
+/// A client as one authorization server knows it. Serialises with its secret: into the vault only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    /// The id.
+    pub client_id: String,
+    /// The secret, if it has one.
+    #[serde(default, with = "crate::secret::option")]
+    pub client_secret: Option<Secret>,
+    /// How it authenticates.
+    pub auth_method: AuthMethod,
+    /// Where it is from.
+    pub source: ClientSource,
+    /// Until when the secret is good, in seconds since 1970; `None` when it does not expire.
+    #[serde(default)]
+    pub secret_expires_at: Option<u64>,
+    /// Where its logins come back to.
+    #[serde(default)]
+    pub redirect_uri: Option<String>,
+}
+
+impl Registered {
+    /// Whether it can be used for another login.
+    pub fn is_good(&self, now: u64) -> bool {
+        self.secret_expires_at
+            .is_none_or(|end| now.saturating_add(MARGIN) < end)
+    }
+}
+
+/// Our metadata document (client id metadata documents).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientDocument {
+    /// Where it is, which is the client id.
+    pub url: Url,
+    /// The loopback redirect address in it, e.g. `http://localhost/callback`.
+    pub redirect_uri: String,
+}
+
+/// What a client is wanted for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted<'a> {
+    /// A client id that was configured.
+    pub client_id: Option<&'a str>,
+    /// Its secret.
+    pub client_secret: Option<&'a Secret>,
+    /// Whether it has a key to sign with.
+    pub has_key: bool,
+    /// Our metadata document.
+    pub document: Option<&'a ClientDocument>,
+    /// Where logins come back to; `None` for grants without a browser.
+    pub redirect_uri: Option<&'a str>,
+    /// The grant types.
+    pub grants: &'a [&'a str],
+    /// The scopes that will be asked for.
+    pub scopes: &'a [String],
+    /// What was registered with this issuer before.
+    pub kept: Option<&'a Registered>,
+    /// The time, in seconds since 1970.
+    pub now: u64,
+}
+
+/// Why there is no client id.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistrationError {
+    /// The server takes only clients that somebody registered by hand.
+    #[error(
+        "the authorization server {issuer} registers no clients by itself: register one there and set `oauth.clientId` (and `oauth.callbackPort`)"
+    )]
+    Unsupported {
+        /// Who.
+        issuer: String,
+    },
+    /// The server would not.
+    #[error("the authorization server {issuer} refused to register this program (HTTP {status}){}", because(.why.as_ref()))]
+    Refused {
+        /// Who.
+        issuer: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it said.
+        why: Option<Untrusted>,
+    },
+    /// The answer is not usable.
+    #[error(
+        "the authorization server {issuer} answered the registration without a usable `{field}`"
+    )]
+    Malformed {
+        /// Who.
+        issuer: String,
+        /// What is missing.
+        field: &'static str,
+    },
+    /// It could not be asked.
+    #[error("this program could not be registered: {0}")]
+    Web(#[from] WebError),
+}
+
+fn because(why: Option<&Untrusted>) -> String {
+    why.map_or_else(String::new, |text| {
+        format!(": {}", toolway_types::text::cut(&text.line(), 300))
+    })
+}
+
+/// A client that needs nobody to be asked: configured, our document, or kept from before.
+pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registered> {
+    let redirect_uri = wanted.redirect_uri.map(str::to_owned);
+    if let Some(id) = wanted.client_id {
+        let offered = server.token_auth_methods.as_deref();
+        return Some(Registered {
+            client_id: id.to_owned(),
+            client_secret: wanted.client_secret.cloned(),
+            auth_method: AuthMethod::of(offered, wanted.client_secret.is_some(), wanted.has_key),
+            source: ClientSource::Configured,
+            secret_expires_at: None,
+            redirect_uri,
+        });
+    }
+    if let Some(document) = wanted.document.filter(|_| server.takes_documents) {
+        return Some(Registered {
+            client_id: document.url.to_string(),
+            client_secret: None,
+            auth_method: AuthMethod::None,
+            source: ClientSource::Document,
+            secret_expires_at: None,
+            redirect_uri,
+        });
+    }
+    wanted
+        .kept
+        .filter(|kept| kept.source == ClientSource::Dynamic && kept.is_good(wanted.now))
+        // A server may hold us to the very address that was registered.
+        .filter(|kept| redirect_uri.is_none() || kept.redirect_uri == redirect_uri)
+        .cloned()
+}
+
+/// A client at this server: one at hand, else a new one.
+pub async fn register(
+    web: &Web,
+    server: &ServerMetadata,
+    wanted: &Wanted<'_>,
+) -> Result<Registered, RegistrationError> {
+    if let Some(client) = at_hand(server, wanted) {
+        return Ok(client);
+    }
+    let issuer = || shown(&server.issuer);
+    let endpoint = server
+        .registration_endpoint
+        .as_ref()
+        .ok_or_else(|| RegistrationError::Unsupported { issuer: issuer() })?;
+    let asked = AuthMethod::wanted(server.token_auth_methods.as_deref());
+    let reply = web
+        .post_json(endpoint, &request(wanted, asked), http::HeaderMap::new())
+        .await?;
+    // Where nobody said that there is a registration, nothing there is no refusal.
+    if server.is_assumed && matches!(reply.status, 404 | 405) {
+        return Err(RegistrationError::Unsupported { issuer: issuer() });
+    }
+    if !reply.is_success() {
+        let why = reply.object().ok().and_then(|answer| {
+            let text = ["error_description", "error"].map(|name| answer.get(name)?.as_str());
+            text.into_iter().flatten().next().map(Untrusted::new)
+        });
+        return Err(RegistrationError::Refused {
+            issuer: issuer(),
+            status: reply.status,
+            why,
+        });
+    }
+    let answer = reply.object()?;
+    read(&answer, wanted, asked).map_err(|field| RegistrationError::Malformed {
+        issuer: issuer(),
+        field,
+    })
+}
+
+fn request(wanted: &Wanted<'_>, asked: AuthMethod) -> Value {
+    let mut request = json!({
+        "client_name": "Toolway",
+        "software_id": "toolway",
+        "software_version": env!("CARGO_PKG_VERSION"),
+        "application_type": "native",
+        "grant_types": wanted.grants,
+        "token_endpoint_auth_method": asked.as_str(),
+    });
+    if let Some(uri) = wanted.redirect_uri {
+        request["redirect_uris"] = json!([uri]);
+        request["response_types"] = json!(["code"]);
+    }
+    if !wanted.scopes.is_empty() {
+        request["scope"] = json!(wanted.scopes.join(" "));
+    }
+    request
+}
+
+fn read(
+    answer: &Map<String, Value>,
+    wanted: &Wanted<'_>,
+    asked: AuthMethod,
+) -> Result<Registered, &'static str> {
+    let text = |name: &str| answer.get(name).and_then(Value::as_str);
+    let client_id = text("client_id")
+        .filter(|id| !id.is_empty() && id.len() <= MAX_ID && !id.chars().any(char::is_control))
+        .ok_or("client_id")?;
+    let client_secret = text("client_secret").filter(|secret| !secret.is_empty());
+    let auth_method = match text("token_endpoint_auth_method").map(AuthMethod::read) {
+        // It tells us to authenticate in a way that was not offered to it.
+        Some(None | Some(AuthMethod::PrivateKeyJwt)) => return Err("token_endpoint_auth_method"),
+        Some(Some(told)) => told,
+        // It gave a secret unasked, or did not say: RFC 7591 has this for its default.
+        None if client_secret.is_some() && asked == AuthMethod::None => {
+            AuthMethod::ClientSecretBasic
+        }
+        None => asked,
+    };
+    if auth_method != AuthMethod::None && client_secret.is_none() {
+        return Err("client_secret");
+    }
+    let secret_expires_at = answer
+        .get("client_secret_expires_at")
+        .and_then(Value::as_u64)
+        .filter(|end| *end != 0 && client_secret.is_some());
+    Ok(Registered {
+        client_id: client_id.to_owned(),
+        client_secret: client_secret.map(Secret::new),
+        auth_method,
+        source: ClientSource::Dynamic,
+        secret_expires_at,
+        redirect_uri: wanted.redirect_uri.map(str::to_owned),
+    })
+}

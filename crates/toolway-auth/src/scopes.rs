@@ -1,0 +1,178 @@
+//! Which scopes are asked for, and how often.
+//!
+//! Owns the choice at a first login (what the person wrote, else what the challenge wants, else
+//! what the resource offers, else nothing), `offline_access`, the union at a step-up, and the cap
+//! on attempts: a server that always wants more must not open one window after the other (REL-26).
+//! Does not own: logging in (`login.rs`), or reading the challenge (`challenge.rs`).
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::metadata::{ResourceMetadata, ServerMetadata};
+
+/// What gets a refresh token from servers that want to be asked for one.
+pub const OFFLINE_ACCESS: &str = "offline_access";
+
+/// The most scopes, and the most bytes of them, in one request: they go into an address.
+const MAX_SCOPES: usize = 100;
+const MAX_BYTES: usize = 4096;
+
+/// The most step-ups of a server within [`WINDOW`], unless one of them helped.
+pub const MAX_STEP_UPS: usize = 2;
+
+/// How long attempts are remembered.
+pub const WINDOW: Duration = Duration::from_mins(15);
+
+/// Where scopes come from at a first login, the strongest first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sources<'a> {
+    /// What the person wrote (`oauth.scopes`).
+    pub configured: Option<&'a [String]>,
+    /// What the server's challenge wants.
+    pub challenged: &'a [String],
+    /// What the resource says of itself.
+    pub resource: Option<&'a ResourceMetadata>,
+    /// What the authorization server says of itself.
+    pub server: Option<&'a ServerMetadata>,
+}
+
+/// The scopes of a first login.
+pub fn initial(sources: &Sources<'_>) -> Vec<String> {
+    let chosen = match sources.configured {
+        Some(configured) => configured,
+        None if !sources.challenged.is_empty() => sources.challenged,
+        None => sources
+            .resource
+            .map(|resource| resource.scopes.as_slice())
+            .unwrap_or_default(),
+    };
+    let offline = sources.server.filter(|server| {
+        let listed = server.scopes.iter().any(|scope| scope == OFFLINE_ACCESS);
+        listed && server.offers("refresh_token")
+    });
+    let offline = offline.map(|_| OFFLINE_ACCESS.to_owned());
+    union(&[], chosen.iter().chain(&offline))
+}
+
+/// Both, each scope once and in order. What no scope can be is left out, and what is too much.
+fn union<'a>(asked: &'a [String], more: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    let mut scopes = Vec::new();
+    let mut bytes = 0;
+    for scope in asked.iter().chain(more) {
+        if !is_scope(scope) || scopes.contains(scope) {
+            continue;
+        }
+        bytes += scope.len() + 1;
+        if scopes.len() == MAX_SCOPES || bytes > MAX_BYTES {
+            break;
+        }
+        scopes.push(scope.clone());
+    }
+    scopes
+}
+
+/// The grammar of RFC 6749 section 3.3.
+fn is_scope(text: &str) -> bool {
+    let allowed = |byte: u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+/// Why there is no further attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Spent {
+    /// What is wanted was asked for already, and did not help.
+    #[error("the server wants scopes that were asked for already: a further login would not help")]
+    NothingNew,
+    /// Several attempts did not help.
+    #[error("the server wants more scopes after every login: it is not asked again for now")]
+    TooOften,
+    /// A login is under way.
+    #[error("a login for this server is under way")]
+    UnderWay,
+}
+
+/// How often each server was logged in to, and whether it is just now.
+#[derive(Debug, Default)]
+pub struct Attempts(Mutex<HashMap<String, Tries>>);
+
+#[derive(Debug, Default)]
+struct Tries {
+    step_ups: Vec<(Instant, Vec<String>)>,
+    is_open: bool,
+}
+
+impl Attempts {
+    /// The scopes of a step-up: all that were asked for, and what the server wants now. Counts as
+    /// an attempt.
+    pub fn step_up(
+        &self,
+        server: &str,
+        requested: &[String],
+        challenged: &[String],
+    ) -> Result<Vec<String>, Spent> {
+        let scopes = union(requested, challenged);
+        if scopes.iter().all(|scope| requested.contains(scope)) {
+            return Err(Spent::NothingNew);
+        }
+        let now = Instant::now();
+        let mut servers = self.lock();
+        let tries = servers.entry(server.to_owned()).or_default();
+        tries.step_ups.retain(|(then, _)| now - *then < WINDOW);
+        let mut sorted = scopes.clone();
+        sorted.sort_unstable();
+        if tries.step_ups.iter().any(|(_, tried)| *tried == sorted) {
+            return Err(Spent::NothingNew);
+        }
+        if tries.step_ups.len() >= MAX_STEP_UPS {
+            return Err(Spent::TooOften);
+        }
+        tries.step_ups.push((now, sorted));
+        Ok(scopes)
+    }
+
+    /// A server took what a step-up got it: it starts anew.
+    pub fn helped(&self, server: &str) {
+        if let Some(tries) = self.lock().get_mut(server) {
+            tries.step_ups.clear();
+        }
+    }
+
+    /// The one window of a server, until the guard is dropped.
+    pub fn open<'a>(&'a self, server: &str) -> Result<Window<'a>, Spent> {
+        let mut servers = self.lock();
+        let tries = servers.entry(server.to_owned()).or_default();
+        if tries.is_open {
+            return Err(Spent::UnderWay);
+        }
+        tries.is_open = true;
+        Ok(Window {
+            attempts: self,
+            server: server.to_owned(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Tries>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A login that is under way.
+#[derive(Debug)]
+pub struct Window<'a> {
+    attempts: &'a Attempts,
+    server: String,
+}
+
+impl Drop for Window<'_> {
+    fn drop(&mut self) {
+        if let Some(tries) = self.attempts.lock().get_mut(&self.server) {
+            tries.is_open = false;
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Asking a token endpoint.
+//!
+//! Owns the grants and what a request for each of them says, the one repetition that a server's
+//! `DPoP` nonce makes necessary, and what kind of failure a failure was: whether the server
+//! refused, is busy, or may have acted without our hearing of it. Whoever refreshes decides by
+//! that whether a login is over (REL-14, REL-15).
+//! Does not own: reading the answer's members (`answer.rs`), nor repeating anything else.
+
+use std::time::Duration;
+
+use http::HeaderValue;
+use toolway_types::text::cut;
+use toolway_types::{Secret, Untrusted};
+use url::Url;
+
+use super::answer::{self, Arrival, Malformed, Refusal};
+use super::client::{Client, Introduction};
+use super::dpop::{DPOP, DpopKey, ProofError, USE_NONCE};
+use super::{TokenKind, Tokens, unix, unix_now};
+use crate::assertion::AssertionError;
+use crate::authorize::Code;
+use crate::web::{Reply, Web, WebError};
+
+/// The longest time that a server may keep us away.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
+
+/// What is given for a token.
+#[derive(Debug, Clone, Copy)]
+pub enum Grant<'a> {
+    /// A code from a login.
+    Code(&'a Code),
+    /// A refresh token.
+    Refresh(&'a Secret),
+    /// Only who the client is.
+    ClientCredentials,
+    /// The code of a device login (RFC 8628).
+    Device(&'a Secret),
+    /// Somebody else's assertion (RFC 7523): an ID-JAG, or a workload's token.
+    JwtBearer(&'a Secret),
+    /// Another token (RFC 8693).
+    Exchange(Exchange<'a>),
+}
+
+/// A token that is to become another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Exchange<'a> {
+    /// The token.
+    pub subject: &'a Secret,
+    /// What it is.
+    pub subject_type: &'static str,
+    /// What it is to become.
+    pub requested_type: &'static str,
+    /// Who will be shown the new one.
+    pub audience: &'a str,
+}
+
+impl Grant<'_> {
+    /// The `grant_type`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Grant::Code(_) => "authorization_code",
+            Grant::Refresh(_) => "refresh_token",
+            Grant::ClientCredentials => "client_credentials",
+            Grant::Device(_) => "urn:ietf:params:oauth:grant-type:device_code",
+            Grant::JwtBearer(_) => "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            Grant::Exchange(_) => "urn:ietf:params:oauth:grant-type:token-exchange",
+        }
+    }
+
+    /// Whether the scopes are named here; elsewhere they were named before, and stay.
+    fn names_scopes(&self) -> bool {
+        matches!(
+            self,
+            Grant::ClientCredentials | Grant::JwtBearer(_) | Grant::Exchange(_)
+        )
+    }
+
+    fn secret(&self) -> Option<&Secret> {
+        match self {
+            Grant::Code(code) => Some(&code.code),
+            Grant::Refresh(secret) | Grant::Device(secret) | Grant::JwtBearer(secret) => {
+                Some(secret)
+            }
+            Grant::Exchange(exchange) => Some(exchange.subject),
+            Grant::ClientCredentials => None,
+        }
+    }
+}
+
+/// Why there is no token. No message holds anything that was sent, even if the server repeats it.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The server said no, and why.
+    #[error("the authorization server refused: {code}{}", because(.description))]
+    Refused {
+        /// Its `error`; `http_<status>` when it gave none.
+        code: String,
+        /// Its `error_description`; empty when it gave none.
+        description: Untrusted,
+    },
+    /// The request went out, and what became of it is not known.
+    #[error("the authorization server's answer was lost: whether it acted is not known")]
+    Lost,
+    /// The server has no time now.
+    #[error("the authorization server is busy{}", again(*.retry_after))]
+    Busy {
+        /// After which it wants to be asked again.
+        retry_after: Option<Duration>,
+    },
+    /// The server failed by its own account.
+    #[error("the authorization server failed (HTTP {status})")]
+    Failed {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The request was not made, or the answer is none.
+    #[error(transparent)]
+    Web(WebError),
+    /// The answer has no token that can be used.
+    #[error("the authorization server's answer cannot be used: {0}")]
+    Malformed(#[from] Malformed),
+    /// The client's assertion could not be made.
+    #[error(transparent)]
+    Assertion(#[from] AssertionError),
+    /// The proof of possession could not be made.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+}
+
+impl TokenError {
+    /// Whether the server refused with this code.
+    pub fn is_refusal(&self, named: &str) -> bool {
+        matches!(self, TokenError::Refused { code, .. } if code == named)
+    }
+}
+
+fn because(description: &Untrusted) -> String {
+    let line = description.line();
+    if line.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", cut(&line, 300))
+    }
+}
+
+fn again(retry_after: Option<Duration>) -> String {
+    retry_after.map_or_else(String::new, |after| {
+        format!(" and wants to be asked again in {} s", after.as_secs())
+    })
+}
+
+/// Where and as whom to ask.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenRequest<'a> {
+    /// The token endpoint.
+    pub endpoint: &'a Url,
+    /// Whose it is, byte for byte as its metadata has it.
+    pub issuer: &'a str,
+    /// Who asks.
+    pub client: &'a Client,
+    /// The server that the token is for (RFC 8707). Only an identity provider is asked without.
+    pub resource: Option<&'a str>,
+    /// What the token is to be good for.
+    pub scopes: &'a [String],
+    /// The key to bind the token to.
+    pub dpop: Option<&'a DpopKey>,
+}
+
+impl TokenRequest<'_> {
+    /// Asks once; a second time only when the server demands its nonce in the proof of possession.
+    pub async fn send(&self, web: &Web, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+        let issued = match &grant {
+            Grant::Exchange(exchange) => Some(exchange.requested_type),
+            _ => None,
+        };
+        let (reply, said) = self.exchange(web, &grant).await?;
+        let mut secrets = said.secrets;
+        secrets.extend(grant.secret().cloned());
+        if let Grant::Code(code) = &grant {
+            secrets.push(code.verifier.clone());
+        }
+        let object = members(&reply, &secrets)?;
+        let arrival = Arrival {
+            now: unix_now(),
+            server: reply.date().map(unix),
+        };
+        let tokens = answer::tokens(&object, arrival, self.scopes, issued)?;
+        if tokens.kind == TokenKind::Dpop && self.dpop.is_none() {
+            return Err(Malformed::Unbound.into());
+        }
+        Ok(tokens)
+    }
+
+    async fn exchange(
+        &self,
+        web: &Web,
+        grant: &Grant<'_>,
+    ) -> Result<(Reply, Introduction), TokenError> {
+        let (reply, said) = self.once(web, grant).await?;
+        let Some(key) = self.dpop else {
+            return Ok((reply, said));
+        };
+        let fresh = key.learn(self.endpoint, &reply.headers);
+        let wants_nonce = matches!(reply.status, 400 | 401)
+            && reply
+                .object()
+                .ok()
+                .and_then(|object| answer::refusal(&object))
+                .is_some_and(|refusal| refusal.code == USE_NONCE);
+        if !(fresh && wants_nonce) {
+            return Ok((reply, said));
+        }
+        let (reply, said) = self.once(web, grant).await?;
+        key.learn(self.endpoint, &reply.headers);
+        Ok((reply, said))
+    }
+
+    async fn once(
+        &self,
+        web: &Web,
+        grant: &Grant<'_>,
+    ) -> Result<(Reply, Introduction), TokenError> {
+        let mut said = self.client.introduce(self.issuer, unix_now())?;
+        if let Some(key) = self.dpop {
+            let proof = key.proof("POST", self.endpoint, None, None)?;
+            if let Ok(proof) = HeaderValue::try_from(proof) {
+                said.headers.insert(DPOP, proof);
+            }
+        }
+        let scope = self.scopes.join(" ");
+        let mut form = vec![("grant_type", grant.kind())];
+        match grant {
+            Grant::Code(code) => form.extend([
+                ("code", code.code.expose()),
+                ("code_verifier", code.verifier.expose()),
+                ("redirect_uri", code.redirect_uri.as_str()),
+            ]),
+            Grant::Refresh(token) => form.push(("refresh_token", token.expose())),
+            Grant::ClientCredentials => {}
+            Grant::Device(code) => form.push(("device_code", code.expose())),
+            Grant::JwtBearer(assertion) => form.push(("assertion", assertion.expose())),
+            Grant::Exchange(exchange) => form.extend([
+                ("requested_token_type", exchange.requested_type),
+                ("subject_token", exchange.subject.expose()),
+                ("subject_token_type", exchange.subject_type),
+                ("audience", exchange.audience),
+            ]),
+        }
+        if let Some(resource) = self.resource {
+            form.push(("resource", resource));
+        }
+        if grant.names_scopes() && !scope.is_empty() {
+            form.push(("scope", &scope));
+        }
+        form.extend(
+            said.form
+                .iter()
+                .map(|(name, value)| (*name, value.expose())),
+        );
+        let reply = web
+            .post_form(self.endpoint, &form, said.headers.clone())
+            .await
+            .map_err(unheard)?;
+        Ok((reply, said))
+    }
+}
+
+/// What the failure of a request says about whether the server acted.
+fn unheard(error: WebError) -> TokenError {
+    match error {
+        WebError::Lost { .. } | WebError::TimedOut { .. } | WebError::TooLarge { .. } => {
+            TokenError::Lost
+        }
+        error => TokenError::Web(error),
+    }
+}
+
+/// The members of an answer that is no refusal. What was sent is taken out of a refusal's text,
+/// in case the server repeats it.
+pub(crate) fn members(
+    reply: &Reply,
+    secrets: &[Secret],
+) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
+    let status = reply.status;
+    let object = object(reply);
+    let refusal = object.as_ref().ok().and_then(answer::refusal);
+    let temporary = refusal
+        .as_ref()
+        .is_some_and(|refusal| refusal.code == "temporarily_unavailable");
+    if matches!(status, 429 | 503) || temporary {
+        return Err(TokenError::Busy {
+            retry_after: reply.retry_after().map(|after| after.min(MAX_RETRY_AFTER)),
+        });
+    }
+    match (status, refusal) {
+        // What stands in between does not know what happened behind it.
+        (502 | 504, _) => Err(TokenError::Lost),
+        (500.., _) => Err(TokenError::Failed { status }),
+        (_, Some(refusal)) => Err(refused(refusal, secrets)),
+        (200..300, None) => Ok(object?),
+        (_, None) => Err(TokenError::Refused {
+            code: format!("http_{status}"),
+            description: Untrusted::default(),
+        }),
+    }
+}
+
+fn object(reply: &Reply) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
+    let form = reply
+        .headers
+        .get(http::header::CONTENT_TYPE)
+        .is_some_and(|kind| {
+            kind.as_bytes()
+                .starts_with(b"application/x-www-form-urlencoded")
+        });
+    if form && !reply.body.trim_ascii_start().starts_with(b"{") {
+        return Ok(answer::form(&reply.body));
+    }
+    reply.object().map_err(TokenError::Web)
+}
+
+fn refused(refusal: Refusal, secrets: &[Secret]) -> TokenError {
+    let mut description = refusal
+        .description
+        .map(|text| text.as_received().to_owned())
+        .unwrap_or_default();
+    let mut code = refusal.code;
+    for secret in secrets.iter().map(Secret::expose) {
+        if secret.is_empty() {
+            continue;
+        }
+        description = description.replace(secret, "[redacted]");
+        if code.contains(secret) {
+            "unknown".clone_into(&mut code);
+        }
+    }
+    TokenError::Refused {
+        code,
+        description: Untrusted::new(description),
+    }
+}

@@ -1,0 +1,122 @@
+//! Hearing that the vault changed, by this process or another.
+//!
+//! Owns the watch on the list's file. A notice of the system only says when to look; whether
+//! something changed is told by the file itself. Where there are no notices it is looked at every
+//! two seconds.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::watch;
+use toolway_transport::private_file::open_directory;
+use tracing::info;
+
+/// How often to look when nothing can be noticed.
+const OFTEN: Duration = Duration::from_secs(2);
+
+pub(super) struct Changes {
+    path: PathBuf,
+    /// Started when somebody wants to hear.
+    watching: OnceLock<Watching>,
+}
+
+struct Watching {
+    eye: Arc<Eye>,
+    // Held for its drop.
+    _notices: Option<RecommendedWatcher>,
+}
+
+/// What was seen last, and who is told.
+struct Eye {
+    path: PathBuf,
+    last: Mutex<Option<Mark>>,
+    count: watch::Sender<u64>,
+}
+
+/// A file that was replaced is another one.
+type Mark = (u64, u64, i64, i64, u64);
+
+impl Changes {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            watching: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        let watching = self.watching.get_or_init(|| Watching::start(&self.path));
+        watching.eye.count.subscribe()
+    }
+}
+
+impl Watching {
+    fn start(path: &Path) -> Self {
+        let eye = Arc::new(Eye {
+            path: path.to_owned(),
+            last: Mutex::new(None),
+            count: watch::Sender::new(0),
+        });
+        let notices = notices(&eye);
+        *eye.last.lock().unwrap_or_else(PoisonError::into_inner) = mark(path);
+        if notices.is_none() {
+            let eye = Arc::downgrade(&eye);
+            // Without a thread nothing is heard; what is read is right all the same.
+            let _ = std::thread::Builder::new()
+                .name("vault watch".to_owned())
+                .spawn(move || look_often(&eye));
+        }
+        Self {
+            eye,
+            _notices: notices,
+        }
+    }
+}
+
+fn notices(eye: &Arc<Eye>) -> Option<RecommendedWatcher> {
+    let folder = eye.path.parent()?;
+    let made = open_directory(folder).map_err(notify::Error::io);
+    let seer = Arc::clone(eye);
+    made.and_then(|_| {
+        let mut watcher = notify::recommended_watcher(move |_| seer.look())?;
+        watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        Ok(watcher)
+    })
+    .inspect_err(|error| info!(%error, "the vault is looked at every two seconds"))
+    .ok()
+}
+
+fn look_often(eye: &Weak<Eye>) {
+    loop {
+        std::thread::sleep(OFTEN);
+        let Some(eye) = eye.upgrade() else {
+            return;
+        };
+        eye.look();
+    }
+}
+
+impl Eye {
+    fn look(&self) {
+        let now = mark(&self.path);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if *last != now {
+            *last = now;
+            self.count.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+fn mark(path: &Path) -> Option<Mark> {
+    let facts = path.symlink_metadata().ok()?;
+    Some((
+        facts.dev(),
+        facts.ino(),
+        facts.mtime(),
+        facts.mtime_nsec(),
+        facts.size(),
+    ))
+}

@@ -1,0 +1,479 @@
+//! Every request that OAuth makes: where it may go, and how much may come back.
+//!
+//! Owns the rules of SEC-17: `https` only (or `http` that stays on this machine or in this
+//! network), no address that the server in question could not have meant, each redirect checked
+//! like a first address, 1 MiB, 30 s. It runs on the shared client, so proxies and trusted
+//! certificates are those of the servers. Which addresses count as what is in [`address`].
+//! Does not own: what is asked for, and what an answer means beyond being one JSON object.
+
+pub mod address;
+mod reply;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, Method, header};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use toolway_transport::client::Client;
+use toolway_types::text::cut;
+use url::{Host, Url, form_urlencoded};
+
+use address::{Class, classify};
+pub use reply::Reply;
+
+/// The largest answer.
+pub const MAX_BODY: usize = 1024 * 1024;
+
+/// How long a request may take, redirects and body included.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The most redirects that are followed for a document.
+pub const MAX_REDIRECTS: usize = 3;
+
+/// The longest address that is asked or opened.
+pub const MAX_URL: usize = 8 * 1024;
+
+/// Which addresses may be reached. Link-local ones, where clouds keep their metadata, never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Only the public internet.
+    Public,
+    /// Private networks too: the MCP server is in one.
+    Private,
+    /// This machine too: the MCP server is on it.
+    Loopback,
+}
+
+impl Reach {
+    /// What a server may send us to: no further in than it is itself. Every address of its name
+    /// must be that far in, so a name with a public address gives no way in.
+    pub async fn of(server: &Url) -> Self {
+        Self::by(server, &System).await
+    }
+
+    /// The same with a lookup of the caller's.
+    pub async fn by(server: &Url, lookup: &dyn Lookup) -> Self {
+        let addresses = match server.host() {
+            Some(Host::Ipv4(address)) => vec![address.into()],
+            Some(Host::Ipv6(address)) => vec![address.into()],
+            Some(Host::Domain(name)) => lookup.lookup(name).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        if addresses.is_empty() {
+            return Reach::Public;
+        }
+        let every = |classes: &[Class]| {
+            addresses
+                .iter()
+                .all(|address| classes.contains(&classify(*address)))
+        };
+        if every(&[Class::Loopback]) {
+            Reach::Loopback
+        } else if every(&[Class::Loopback, Class::Private]) {
+            Reach::Private
+        } else {
+            Reach::Public
+        }
+    }
+
+    fn admits(self, class: Class, secure: bool) -> Result<(), &'static str> {
+        match class {
+            Class::Never => Err("this address is never asked"),
+            Class::Loopback if self != Reach::Loopback => Err("the address is on this machine"),
+            Class::Private if self == Reach::Public => Err("the address is in a private network"),
+            Class::Public if !secure => Err("only `https` leaves this network"),
+            Class::Loopback | Class::Private | Class::Public => Ok(()),
+        }
+    }
+}
+
+/// How the addresses of a name are found.
+pub trait Lookup: Send + Sync {
+    /// All addresses of a host name.
+    fn lookup<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
+}
+
+/// The system's resolver.
+#[derive(Debug, Clone, Copy)]
+pub struct System;
+
+impl Lookup for System {
+    fn lookup<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// Why a request failed. No message holds what was sent or what came back.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// The address is one that is not asked.
+    #[error("{url} is not asked: {why}")]
+    Forbidden {
+        /// The address without its query.
+        url: String,
+        /// The rule.
+        why: String,
+    },
+    /// No connection came about, so nothing was sent.
+    #[error("{url} cannot be reached: {why}")]
+    Unreachable {
+        /// The address without its query.
+        url: String,
+        /// The innermost reason.
+        why: String,
+    },
+    /// The request was sent and the answer never came, or only a part of it.
+    #[error("the connection to {url} was lost before its answer was complete")]
+    Lost {
+        /// The address without its query.
+        url: String,
+    },
+    /// The answer took too long. Whether the request was carried out is not known.
+    #[error("{url} did not answer within {} s", DEADLINE.as_secs())]
+    TimedOut {
+        /// The address without its query.
+        url: String,
+    },
+    /// The answer is larger than [`MAX_BODY`].
+    #[error("the answer of {url} is larger than {} KiB", MAX_BODY / 1024)]
+    TooLarge {
+        /// The address without its query.
+        url: String,
+    },
+    /// A redirect where none is followed, or one too many.
+    #[error("{url} redirects elsewhere, which is not followed")]
+    Redirected {
+        /// The address without its query.
+        url: String,
+    },
+    /// The answer is not the JSON object it should be.
+    #[error("the answer of {url} (HTTP {status}) is not a JSON object: {why}")]
+    NotJson {
+        /// The address without its query.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it is instead.
+        why: String,
+    },
+    /// An answer with a status that says nothing about what was asked for.
+    #[error("{url} answered with HTTP {status}")]
+    Status {
+        /// The address without its query.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The client could not be built, e.g. for a certificate that cannot be read.
+    #[error("{0}")]
+    Client(String),
+}
+
+/// An address for people: no query, no fragment, no login.
+pub fn shown(url: &Url) -> String {
+    let mut bare = url.clone();
+    bare.set_query(None);
+    bare.set_fragment(None);
+    // Neither fails for an address with a host, and others have no login.
+    let _ = bare.set_username("");
+    let _ = bare.set_password(None);
+    cut(bare.as_str(), 200).into_owned()
+}
+
+/// The requests of OAuth.
+#[derive(Clone)]
+pub struct Web {
+    client: Client,
+    lookup: Arc<dyn Lookup>,
+    reach: Reach,
+    secure: Client,
+    plain: Client,
+}
+
+impl fmt::Debug for Web {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Web");
+        shown.field("reach", &self.reach).finish_non_exhaustive()
+    }
+}
+
+impl Web {
+    /// Requests to addresses that a server named.
+    pub fn new(client: Client, reach: Reach) -> Self {
+        Self::resolving(client, reach, Arc::new(System))
+    }
+
+    /// Requests to addresses that the person or the administrator wrote: wherever they lead but
+    /// link-local, and `http` still only on this machine or in this network.
+    pub fn trusted(client: Client) -> Self {
+        Self::new(client, Reach::Loopback)
+    }
+
+    /// The same with a lookup of the caller's.
+    pub fn resolving(client: Client, reach: Reach, lookup: Arc<dyn Lookup>) -> Self {
+        let proxies: Arc<[String]> = client.proxy_hosts().into();
+        let filtered = |secure| {
+            client.resolving(Arc::new(Filter {
+                reach,
+                secure,
+                proxies: Arc::clone(&proxies),
+                lookup: Arc::clone(&lookup),
+            }))
+        };
+        Self {
+            reach,
+            secure: filtered(true),
+            plain: filtered(false),
+            client,
+            lookup,
+        }
+    }
+
+    /// The same for addresses that the person or the administrator wrote.
+    #[must_use]
+    pub fn trusting(&self) -> Self {
+        let lookup = Arc::clone(&self.lookup);
+        Self::resolving(self.client.clone(), Reach::Loopback, lookup)
+    }
+
+    /// What may be reached.
+    pub fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// Whether an address may be asked, as far as it shows without looking up its name.
+    pub fn check(&self, url: &Url) -> Result<(), WebError> {
+        let forbidden = |why: &str| WebError::Forbidden {
+            url: shown(url),
+            why: why.to_owned(),
+        };
+        let secure = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            other => return Err(forbidden(&format!("`{}:` is not `https:`", cut(other, 20)))),
+        };
+        if url.as_str().len() > MAX_URL {
+            return Err(forbidden("the address is too long"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(forbidden("the address holds a login"));
+        }
+        let class = match url.host() {
+            Some(Host::Ipv4(address)) => classify(address.into()),
+            Some(Host::Ipv6(address)) => classify(address.into()),
+            Some(Host::Domain(name)) if address::is_local(name) => Class::Loopback,
+            // Looked up when it is connected to. A proxy looks names up itself, so a plain
+            // request for a name could leave this network unseen.
+            Some(Host::Domain(_)) => {
+                if !secure && self.plain.proxy_for(url).is_some() {
+                    return Err(forbidden("only `https` leaves this network"));
+                }
+                return Ok(());
+            }
+            None => return Err(forbidden("the address has no host")),
+        };
+        self.reach.admits(class, secure).map_err(forbidden)
+    }
+
+    /// Gets a document. Redirects are followed, each checked; no credential is ever sent.
+    pub async fn get(&self, url: &Url) -> Result<Reply, WebError> {
+        let following = async {
+            let mut url = url.clone();
+            for _ in 0..=MAX_REDIRECTS {
+                let reply = self
+                    .send(Method::GET, &url, HeaderMap::new(), Bytes::new())
+                    .await?;
+                match reply.redirect(&url) {
+                    None => return Ok(reply),
+                    Some(next) if url.scheme() == "https" && next.scheme() != "https" => {
+                        return Err(WebError::Forbidden {
+                            url: shown(&next),
+                            why: "a redirect leads away from `https`".to_owned(),
+                        });
+                    }
+                    Some(next) => url = next,
+                }
+            }
+            Err(WebError::Redirected { url: shown(&url) })
+        };
+        self.in_time(url, following).await
+    }
+
+    /// Posts a form. Redirects are not followed.
+    pub async fn post_form(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+        headers: HeaderMap,
+    ) -> Result<Reply, WebError> {
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
+        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+        self.post(url, kind, headers, body.into()).await
+    }
+
+    /// Posts a JSON document. Redirects are not followed.
+    pub async fn post_json(
+        &self,
+        url: &Url,
+        body: &serde_json::Value,
+        headers: HeaderMap,
+    ) -> Result<Reply, WebError> {
+        let kind = HeaderValue::from_static("application/json");
+        self.post(url, kind, headers, body.to_string().into()).await
+    }
+
+    async fn post(
+        &self,
+        url: &Url,
+        kind: HeaderValue,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, WebError> {
+        headers.insert(header::CONTENT_TYPE, kind);
+        let sending = async {
+            let reply = self.send(Method::POST, url, headers, body).await?;
+            if (300..400).contains(&reply.status) {
+                return Err(WebError::Redirected { url: shown(url) });
+            }
+            Ok(reply)
+        };
+        self.in_time(url, sending).await
+    }
+
+    async fn in_time(
+        &self,
+        url: &Url,
+        work: impl Future<Output = Result<Reply, WebError>>,
+    ) -> Result<Reply, WebError> {
+        match tokio::time::timeout(DEADLINE, work).await {
+            Ok(result) => result,
+            Err(_) => Err(WebError::TimedOut { url: shown(url) }),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, WebError> {
+        self.check(url)?;
+        let client = if url.scheme() == "https" {
+            &self.secure
+        } else {
+            &self.plain
+        };
+        let client = client
+            .for_url(url)
+            .map_err(|error| WebError::Client(error.to_string()))?;
+        headers
+            .entry(header::ACCEPT)
+            .or_insert(HeaderValue::from_static("application/json"));
+        let request = client
+            .request(method, url.clone())
+            .headers(headers)
+            .body(body);
+        let mut answer = request.send().await.map_err(|error| fault(url, &error))?;
+        if answer
+            .content_length()
+            .is_some_and(|length| length > MAX_BODY as u64)
+        {
+            return Err(WebError::TooLarge { url: shown(url) });
+        }
+        let mut body = BytesMut::new();
+        while let Some(chunk) = answer
+            .chunk()
+            .await
+            .map_err(|_| WebError::Lost { url: shown(url) })?
+        {
+            if body.len() + chunk.len() > MAX_BODY {
+                return Err(WebError::TooLarge { url: shown(url) });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Reply {
+            status: answer.status().as_u16(),
+            headers: std::mem::take(answer.headers_mut()),
+            body: body.freeze(),
+            url: url.clone(),
+        })
+    }
+}
+
+/// What a failed request was, by the innermost of its causes.
+fn fault(url: &Url, error: &reqwest::Error) -> WebError {
+    let url = shown(url);
+    let mut cause: &(dyn Error + 'static) = error;
+    loop {
+        if let Some(withheld) = cause.downcast_ref::<Withheld>() {
+            let why = withheld.0.to_owned();
+            return WebError::Forbidden { url, why };
+        }
+        match cause.source() {
+            Some(next) => cause = next,
+            None => break,
+        }
+    }
+    if error.is_connect() {
+        let why = cause.to_string();
+        WebError::Unreachable { url, why }
+    } else if error.is_timeout() {
+        WebError::TimedOut { url }
+    } else {
+        WebError::Lost { url }
+    }
+}
+
+/// No address of a name may be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Withheld(&'static str);
+
+/// The resolver of the connections themselves: what it withholds is not connected to, whatever
+/// an earlier lookup of the same name said.
+struct Filter {
+    reach: Reach,
+    secure: bool,
+    /// Names that the person wrote and that are no target.
+    proxies: Arc<[String]>,
+    lookup: Arc<dyn Lookup>,
+}
+
+impl Resolve for Filter {
+    fn resolve(&self, name: Name) -> Resolving {
+        let Self { reach, secure, .. } = *self;
+        let lookup = Arc::clone(&self.lookup);
+        let is_proxy = self
+            .proxies
+            .iter()
+            .any(|proxy| proxy.eq_ignore_ascii_case(name.as_str()));
+        Box::pin(async move {
+            let found = lookup.lookup(name.as_str()).await?;
+            let mut admitted = Vec::new();
+            let mut why = None;
+            for address in found {
+                match reach.admits(classify(address), secure) {
+                    Err(reason) if !is_proxy => why = Some(reason),
+                    _ => admitted.push(SocketAddr::new(address, 0)),
+                }
+            }
+            match why {
+                Some(why) if admitted.is_empty() => Err(Withheld(why).into()),
+                _ => Ok(Box::new(admitted.into_iter()) as Addrs),
+            }
+        })
+    }
+}

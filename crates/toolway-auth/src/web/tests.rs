@@ -1,0 +1,492 @@
+//! Requests against real servers on loopback, with names that lead where a test says.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::IntoResponse;
+use axum::routing::any;
+use futures_util::stream;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// Answers a name with one list of addresses after the other; the last one stays.
+struct Names(Mutex<VecDeque<Vec<IpAddr>>>);
+
+impl Names {
+    fn to(addresses: &[&str]) -> Arc<Self> {
+        Self::turning(&[addresses])
+    }
+
+    fn turning(answers: &[&[&str]]) -> Arc<Self> {
+        let parse = |list: &&[&str]| list.iter().map(|text| text.parse().unwrap()).collect();
+        Arc::new(Self(Mutex::new(answers.iter().map(parse).collect())))
+    }
+}
+
+impl Lookup for Names {
+    fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let mut answers = self.0.lock().unwrap();
+        let answer = match answers.len() {
+            1 => answers[0].clone(),
+            _ => answers.pop_front().unwrap(),
+        };
+        Box::pin(async move { Ok(answer) })
+    }
+}
+
+/// A server that counts who connects.
+struct Site {
+    port: u16,
+    connects: Arc<AtomicUsize>,
+}
+
+impl Site {
+    async fn new(routes: Router) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connects = Arc::new(AtomicUsize::new(0));
+        let counted = Counted(listener, Arc::clone(&connects));
+        #[expect(clippy::disallowed_methods, reason = "ends with the test's runtime")]
+        tokio::spawn(async move { axum::serve(counted, routes).await });
+        Self { port, connects }
+    }
+
+    fn url(&self, host: &str, path: &str) -> Url {
+        Url::parse(&format!("http://{host}:{}{path}", self.port)).unwrap()
+    }
+
+    fn connects(&self) -> usize {
+        self.connects.load(Ordering::SeqCst)
+    }
+}
+
+struct Counted(TcpListener, Arc<AtomicUsize>);
+
+impl axum::serve::Listener for Counted {
+    type Io = tokio::net::TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let accepted = axum::serve::Listener::accept(&mut self.0).await;
+        self.1.fetch_add(1, Ordering::SeqCst);
+        accepted
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.0.local_addr()
+    }
+}
+
+fn answering(body: &'static str) -> Router {
+    Router::new().route("/", any(move || async move { body }))
+}
+
+fn redirecting(to: String) -> Router {
+    let answer = move || async move { (http::StatusCode::FOUND, [("location", to)]) };
+    Router::new().route("/", any(answer))
+}
+
+fn web(reach: Reach) -> Web {
+    Web::new(Client::default(), reach)
+}
+
+fn named(reach: Reach, names: &Arc<Names>) -> Web {
+    let names: Arc<dyn Lookup> = Arc::<Names>::clone(names);
+    Web::resolving(Client::default(), reach, names)
+}
+
+fn forbidden(result: Result<Reply, WebError>, what: &str) -> String {
+    match result {
+        Err(WebError::Forbidden { why, .. }) => why,
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+#[test]
+fn sec_17_addresses_are_what_they_lead_to() {
+    for (text, class) in [
+        ("8.8.8.8", Class::Public),
+        ("2606:4700::1111", Class::Public),
+        ("127.0.0.1", Class::Loopback),
+        ("127.8.9.10", Class::Loopback),
+        ("::1", Class::Loopback),
+        ("::ffff:127.0.0.1", Class::Loopback),
+        ("::127.0.0.1", Class::Loopback),
+        ("64:ff9b::7f00:1", Class::Loopback),
+        ("2002:7f00:1::", Class::Loopback),
+        ("2001:0:1::80ff:fffe", Class::Loopback),
+        ("10.1.2.3", Class::Private),
+        ("172.16.0.1", Class::Private),
+        ("172.32.0.1", Class::Public),
+        ("192.168.1.1", Class::Private),
+        ("100.64.0.1", Class::Private),
+        ("fd12::1", Class::Private),
+        ("::ffff:10.0.0.1", Class::Private),
+        ("64:ff9b::a00:1", Class::Private),
+        ("2002:a00:1::1", Class::Private),
+        ("169.254.169.254", Class::Never),
+        ("::ffff:169.254.169.254", Class::Never),
+        ("64:ff9b::a9fe:a9fe", Class::Never),
+        ("64:ff9b:1::a9fe:a9fe", Class::Never),
+        ("64:ff9b:1:a9fe:a9:fe00::", Class::Never),
+        ("2002:a9fe:a9fe::1", Class::Never),
+        ("2001:0:1::5601:5601", Class::Never),
+        ("fe80::1", Class::Never),
+        ("fd00:ec2::254", Class::Never),
+        ("100.100.100.200", Class::Never),
+        ("::ffff:100.100.100.200", Class::Never),
+        ("0.0.0.0", Class::Never),
+        ("::", Class::Never),
+        ("::ffff:0:0", Class::Never),
+        ("224.0.0.1", Class::Never),
+        ("255.255.255.255", Class::Never),
+        ("ff02::1", Class::Never),
+    ] {
+        assert_eq!(classify(text.parse().unwrap()), class, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn sec_17_no_spelling_of_this_machine_is_reached_for_a_public_server() {
+    let site = Site::new(answering("{}")).await;
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "2130706433",
+        "0x7f.1",
+        "0x7f000001",
+        "0177.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "0.0.0.0",
+        "[::]",
+        "localhost",
+        "localhost.",
+        "LOCALHOST",
+    ] {
+        let url = site.url(host, "/");
+        for reach in [Reach::Public, Reach::Private] {
+            forbidden(web(reach).get(&url).await, host);
+            let posted = web(reach).post_form(&url, &[], HeaderMap::new()).await;
+            forbidden(posted, host);
+            let mut secure = url.clone();
+            secure.set_scheme("https").unwrap();
+            forbidden(web(reach).get(&secure).await, host);
+        }
+    }
+    assert_eq!(site.connects(), 0);
+}
+
+#[tokio::test]
+async fn sec_17_a_name_that_leads_in_is_not_connected_to() {
+    let site = Site::new(answering("{}")).await;
+    let url = site.url("idp.example.com", "/");
+    let loopback = Names::to(&["127.0.0.1"]);
+    let why = forbidden(named(Reach::Public, &loopback).get(&url).await, "public");
+    assert_eq!(why, "the address is on this machine");
+    forbidden(named(Reach::Private, &loopback).get(&url).await, "private");
+    let link = Names::to(&["169.254.169.254", "fe80::1"]);
+    let why = forbidden(named(Reach::Loopback, &link).get(&url).await, "link-local");
+    assert_eq!(why, "this address is never asked");
+    assert_eq!(site.connects(), 0);
+    let reply = named(Reach::Loopback, &loopback).get(&url).await.unwrap();
+    assert_eq!(reply.object().unwrap().len(), 0);
+    assert_eq!(site.connects(), 1);
+}
+
+#[tokio::test]
+async fn sec_17_a_name_that_moves_after_its_first_lookup_is_not_connected_to() {
+    let site = Site::new(answering("{}")).await;
+    let url = site.url("idp.example.com", "/");
+    // What a check before the connection would have seen, then what the connection sees.
+    let names = Names::turning(&[&["93.184.216.34"], &["127.0.0.1"]]);
+    assert_eq!(Reach::by(&url, &*names).await, Reach::Public);
+    forbidden(named(Reach::Public, &names).get(&url).await, "rebound");
+    assert_eq!(site.connects(), 0);
+}
+
+#[tokio::test]
+async fn sec_17_each_hop_of_a_redirect_is_checked() {
+    let inner = Site::new(answering("{}")).await;
+    let names = Names::to(&["127.0.0.1"]);
+    for target in [
+        "http://169.254.169.254/latest/meta-data".to_owned(),
+        "http://[::ffff:169.254.169.254]/".to_owned(),
+        "file:///etc/passwd".to_owned(),
+        "gopher://127.0.0.1/".to_owned(),
+        "http://user:word@127.0.0.1/".to_owned(),
+        "http://8.8.8.8/".to_owned(),
+    ] {
+        let outer = Site::new(redirecting(target.clone())).await;
+        let web = named(Reach::Loopback, &names);
+        forbidden(web.get(&outer.url("127.0.0.1", "/")).await, &target);
+        assert_eq!(outer.connects(), 1);
+    }
+    // A server in this network may not send us to this machine.
+    let forward = redirecting(inner.url("127.0.0.1", "/").to_string());
+    let outer = Site::new(forward).await;
+    let reply = web(Reach::Loopback).get(&outer.url("127.0.0.1", "/")).await;
+    assert_eq!(reply.unwrap().url, inner.url("127.0.0.1", "/"));
+    assert_eq!(inner.connects(), 1);
+}
+
+#[tokio::test]
+async fn redirects_end_after_three_and_posts_follow_none() {
+    let hop = |step: usize| {
+        let answer = move || async move {
+            match step {
+                0 => "{}".into_response(),
+                _ => redirect(&format!("/{}", step - 1)).into_response(),
+            }
+        };
+        (format!("/{step}"), any(answer))
+    };
+    let mut routes = Router::new();
+    for step in 0..=4 {
+        let (path, route) = hop(step);
+        routes = routes.route(&path, route);
+    }
+    let site = Site::new(routes).await;
+    let web = web(Reach::Loopback);
+    assert!(web.get(&site.url("127.0.0.1", "/3")).await.is_ok());
+    let far = web.get(&site.url("127.0.0.1", "/4")).await;
+    assert!(matches!(far, Err(WebError::Redirected { .. })), "{far:?}");
+    let before = site.connects();
+    let url = site.url("127.0.0.1", "/1");
+    let posted = web
+        .post_form(&url, &[("code", "canary")], HeaderMap::new())
+        .await;
+    assert!(
+        matches!(posted, Err(WebError::Redirected { .. })),
+        "{posted:?}"
+    );
+    let posted = web.post_json(&url, &json!({}), HeaderMap::new()).await;
+    assert!(
+        matches!(posted, Err(WebError::Redirected { .. })),
+        "{posted:?}"
+    );
+    assert_eq!(site.connects(), before + 2);
+}
+
+fn redirect(to: &str) -> impl IntoResponse {
+    (
+        http::StatusCode::TEMPORARY_REDIRECT,
+        [("location", to.to_owned())],
+    )
+}
+
+#[tokio::test]
+async fn sec_17_a_body_over_the_cap_is_dropped_with_and_without_its_length() {
+    let large = || async { vec![b' '; MAX_BODY + 1] };
+    let endless = || async {
+        let chunk = Bytes::from(vec![b' '; 64 * 1024]);
+        Body::from_stream(stream::repeat_with(move || {
+            Ok::<_, io::Error>(chunk.clone())
+        }))
+    };
+    let full = || async {
+        let mut text = vec![b' '; MAX_BODY - 2];
+        text.extend_from_slice(b"{}");
+        text
+    };
+    let routes = Router::new()
+        .route("/large", any(large))
+        .route("/endless", any(endless))
+        .route("/full", any(full));
+    let site = Site::new(routes).await;
+    for path in ["/large", "/endless"] {
+        let got = web(Reach::Loopback).get(&site.url("127.0.0.1", path)).await;
+        assert!(
+            matches!(got, Err(WebError::TooLarge { .. })),
+            "{path}: {got:?}"
+        );
+    }
+    let full = web(Reach::Loopback)
+        .get(&site.url("127.0.0.1", "/full"))
+        .await;
+    assert!(full.unwrap().object().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sec_17_a_slow_body_ends_after_thirty_seconds() {
+    let slow = || async {
+        Body::from_stream(stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            Some((Ok::<_, io::Error>(Bytes::from_static(b" ")), ()))
+        }))
+    };
+    let site = Site::new(Router::new().route("/", any(slow))).await;
+    let got = web(Reach::Loopback).get(&site.url("127.0.0.1", "/")).await;
+    assert!(matches!(got, Err(WebError::TimedOut { .. })), "{got:?}");
+}
+
+#[tokio::test]
+async fn what_was_sent_is_told_from_what_was_not() {
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = Url::parse(&format!("http://{}/", gone.local_addr().unwrap())).unwrap();
+    drop(gone);
+    let form = [("refresh_token", "canary")];
+    let web = web(Reach::Loopback);
+    let failed = web.post_form(&nobody, &form, HeaderMap::new()).await;
+    assert!(
+        matches!(failed, Err(WebError::Unreachable { .. })),
+        "{failed:?}"
+    );
+    for answer in ["", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"acc"] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let serve = async {
+            let (mut peer, _) = listener.accept().await.unwrap();
+            let mut seen = vec![0; 4096];
+            let _ = peer.read(&mut seen).await.unwrap();
+            peer.write_all(answer.as_bytes()).await.unwrap();
+            peer.shutdown().await.unwrap();
+        };
+        let ((), lost) = tokio::join!(serve, web.post_form(&url, &form, HeaderMap::new()));
+        assert!(matches!(lost, Err(WebError::Lost { .. })), "{lost:?}");
+        assert!(!format!("{lost:?}").contains("canary"));
+    }
+}
+
+#[tokio::test]
+async fn a_server_reaches_no_further_in_than_it_is() {
+    let of = async |url: &str, names: &[&str]| {
+        let names = Names::to(names);
+        Reach::by(&Url::parse(url).unwrap(), &*names).await
+    };
+    assert_eq!(of("http://127.0.0.1:1/mcp", &[]).await, Reach::Loopback);
+    assert_eq!(of("http://[::1]/mcp", &[]).await, Reach::Loopback);
+    assert_eq!(of("http://10.0.0.1/mcp", &[]).await, Reach::Private);
+    assert_eq!(of("https://1.1.1.1/mcp", &[]).await, Reach::Public);
+    assert_eq!(of("https://169.254.1.1/mcp", &[]).await, Reach::Public);
+    let name = "https://mcp.example.com/";
+    assert_eq!(of(name, &["127.0.0.1", "::1"]).await, Reach::Loopback);
+    assert_eq!(of(name, &["10.0.0.1"]).await, Reach::Private);
+    assert_eq!(of(name, &["10.0.0.1", "127.0.0.1"]).await, Reach::Private);
+    assert_eq!(of(name, &["10.0.0.1", "1.1.1.1"]).await, Reach::Public);
+    assert_eq!(of(name, &[]).await, Reach::Public);
+    assert_eq!(
+        Reach::of(&Url::parse("http://localhost:1/").unwrap()).await,
+        Reach::Loopback
+    );
+}
+
+#[test]
+fn an_address_is_refused_by_what_it_shows() {
+    let long = format!("https://example.com/{}", "a".repeat(MAX_URL));
+    for (text, why) in [
+        ("javascript:alert(1)", "`javascript:` is not `https:`"),
+        ("data:text/html,x", "`data:` is not `https:`"),
+        ("http://8.8.8.8/", "only `https` leaves this network"),
+        (
+            "https://user:word@example.com/",
+            "the address holds a login",
+        ),
+        (long.as_str(), "the address is too long"),
+    ] {
+        let url = Url::parse(text).unwrap();
+        match web(Reach::Loopback).check(&url) {
+            Err(WebError::Forbidden { why: said, url }) => {
+                assert_eq!(said, why);
+                assert!(!url.contains("word"), "{url}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_proxy_is_used_as_configured_and_guards_nothing_open() {
+    let proxy = Site::new(answering("{}")).await;
+    let mut options = toolway_transport::client::ClientOptions::default();
+    options.http_proxy = Some(format!("http://127.0.0.1:{}", proxy.port));
+    options.https_proxy = options.http_proxy.clone();
+    let web = Web::new(Client::new(options), Reach::Private);
+    let url = |text: &str| Url::parse(text).unwrap();
+    // Where a name leads is the proxy's to know, so a plain request for one is not made.
+    forbidden(web.get(&url("http://intranet.example/")).await, "name");
+    forbidden(web.get(&url("https://169.254.169.254/")).await, "metadata");
+    assert_eq!(proxy.connects(), 0);
+    let reply = web.get(&url("http://10.0.0.7/")).await;
+    assert_eq!(reply.unwrap().status, 200);
+    let tunnelled = web.get(&url("https://idp.example.com/")).await;
+    assert!(tunnelled.is_err());
+    assert_eq!(proxy.connects(), 2);
+}
+
+fn reply(kind: &str, body: &str) -> Reply {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, kind.parse().unwrap());
+    Reply {
+        status: 200,
+        headers,
+        body: Bytes::copy_from_slice(body.as_bytes()),
+        url: Url::parse("https://idp.example.com/token?secret=x").unwrap(),
+    }
+}
+
+#[test]
+fn rel_27_an_answer_that_is_no_object_is_named() {
+    let deep = format!("{{\"a\":{}{}}}", "[".repeat(70), "]".repeat(70));
+    for (kind, body, why) in [
+        (
+            "text/html",
+            "<!doctype html><title>Hotel",
+            "it is a web page",
+        ),
+        ("application/json", "<html>", "it is a web page"),
+        ("text/html", "please log in", "it is a web page"),
+        ("application/json", "", "it is empty"),
+        ("application/json", "[]", "it is another kind of JSON"),
+        (
+            "application/json",
+            "{\"token\":\"canary\"",
+            "it is not JSON (line 1, column 17)",
+        ),
+        (
+            "application/json",
+            "{\"issuer\":\"canary\",\"\\u0069ssuer\":\"b\"}",
+            "\"issuer\" stands in it twice",
+        ),
+        ("application/json", &deep, "it nests too deeply"),
+    ] {
+        let error = reply(kind, body).object().unwrap_err().to_string();
+        assert!(error.contains(why), "{body}: {error}");
+        assert!(error.starts_with("the answer of https://idp.example.com/token (HTTP 200)"));
+        assert!(!error.contains("canary"), "{error}");
+    }
+    assert_eq!(
+        reply("text/html", "\u{feff}{\"a\":1}").object().unwrap()["a"],
+        1
+    );
+    assert!(!format!("{:?}", reply("a/b", "canary")).contains("canary"));
+}
+
+#[test]
+fn rel_27_the_wait_a_server_asks_for_is_read_in_both_forms() {
+    let mut answer = reply("text/plain", "");
+    assert_eq!(answer.retry_after(), None);
+    answer.headers.insert("retry-after", "120".parse().unwrap());
+    assert_eq!(answer.retry_after(), Some(Duration::from_mins(2)));
+    answer
+        .headers
+        .insert("date", "Sun, 06 Nov 1994 08:49:37 GMT".parse().unwrap());
+    answer.headers.insert(
+        "retry-after",
+        "Sun, 06 Nov 1994 08:50:07 GMT".parse().unwrap(),
+    );
+    assert_eq!(answer.retry_after(), Some(Duration::from_secs(30)));
+    assert!(answer.date().is_some());
+    answer
+        .headers
+        .insert("retry-after", "soon".parse().unwrap());
+    assert_eq!(answer.retry_after(), None);
+}

@@ -1,0 +1,410 @@
+//! Where to log in: the order of places, and what is not believed.
+
+use serde_json::{Value, json};
+use toolway_auth::challenge::bearer;
+use toolway_auth::discovery::{
+    Discovered, DiscoveryError, DiscoveryOptions, canonical, covers, discover,
+};
+use toolway_auth::web::{Reach, Web};
+use toolway_transport::client::Client;
+use url::Url;
+
+use crate::site::Site;
+
+const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+const OAUTH: &str = "/.well-known/oauth-authorization-server";
+const OPENID: &str = "/.well-known/openid-configuration";
+
+fn web() -> Web {
+    Web::new(Client::default(), Reach::Loopback)
+}
+
+fn resource(resource: &str, issuer: &str) -> Value {
+    json!({"resource": resource, "authorization_servers": [issuer]})
+}
+
+fn server(issuer: &str) -> Value {
+    json!({
+        "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/authorize"),
+        "token_endpoint": format!("{issuer}/token"),
+        "code_challenge_methods_supported": ["S256"],
+    })
+}
+
+async fn found(site: &Site) -> Result<Discovered, DiscoveryError> {
+    discover(
+        &web(),
+        &site.url("/mcp"),
+        None,
+        &DiscoveryOptions::default(),
+    )
+    .await
+}
+
+/// An MCP server that is honest about its authorization server.
+async fn honest(issuer_path: &str) -> (Site, Site, String) {
+    let (mcp, idp) = (Site::new().await, Site::new().await);
+    let issuer = format!("{}{issuer_path}", idp.origin());
+    let name = mcp.url("/mcp").to_string();
+    mcp.put(&format!("{RESOURCE}/mcp"), &resource(&name, &issuer));
+    (mcp, idp, issuer)
+}
+
+#[tokio::test]
+async fn the_place_that_the_challenge_names_comes_first() {
+    let (mcp, idp, issuer) = honest("").await;
+    let name = mcp.url("/mcp").to_string();
+    mcp.put("/custom/place.json", &resource(&name, &issuer));
+    idp.put(OAUTH, &server(&issuer));
+    let header = format!(
+        "Bearer resource_metadata=\"{}/custom/place.json\"",
+        mcp.origin()
+    );
+    let challenge = bearer(&header).unwrap();
+    let options = DiscoveryOptions::default();
+    let found = discover(&web(), &mcp.url("/mcp"), Some(&challenge), &options)
+        .await
+        .unwrap();
+    assert_eq!(mcp.lines(), ["GET /custom/place.json"]);
+    assert_eq!(idp.lines(), [format!("GET {OAUTH}")]);
+    assert_eq!(found.resource, name);
+    assert_eq!(found.server.issuer, issuer);
+}
+
+#[tokio::test]
+async fn then_the_place_of_the_path_and_then_the_root() {
+    let (mcp, idp, issuer) = honest("").await;
+    idp.put(OAUTH, &server(&issuer));
+    assert_eq!(
+        found(&mcp).await.unwrap().resource,
+        mcp.url("/mcp").to_string()
+    );
+    assert_eq!(mcp.lines(), [format!("GET {RESOURCE}/mcp")]);
+
+    let root = Site::new().await;
+    root.put(RESOURCE, &resource(&root.origin(), &issuer));
+    assert_eq!(found(&root).await.unwrap().resource, root.origin());
+    assert_eq!(
+        root.lines(),
+        [format!("GET {RESOURCE}/mcp"), format!("GET {RESOURCE}")]
+    );
+}
+
+#[tokio::test]
+async fn an_issuer_with_a_path_has_three_places() {
+    let (mcp, idp, issuer) = honest("/tenant1").await;
+    let places = [
+        format!("{OAUTH}/tenant1"),
+        format!("{OPENID}/tenant1"),
+        format!("/tenant1{OPENID}"),
+    ];
+    let lines: Vec<String> = places.iter().map(|place| format!("GET {place}")).collect();
+    // Traps: what stands at the root is another issuer's.
+    idp.put(OAUTH, &server(&idp.origin()));
+    idp.put(OPENID, &server(&idp.origin()));
+    let missing = found(&mcp).await;
+    assert!(
+        matches!(missing, Err(DiscoveryError::NoMetadata { .. })),
+        "{missing:?}"
+    );
+    assert_eq!(idp.lines(), lines);
+    for count in (1..=3).rev() {
+        let before = idp.lines().len();
+        idp.put(&places[count - 1], &server(&issuer));
+        assert_eq!(found(&mcp).await.unwrap().server.issuer, issuer);
+        assert_eq!(idp.lines()[before..], lines[..count]);
+    }
+}
+
+#[tokio::test]
+async fn sec_18_an_issuer_that_is_not_byte_for_byte_the_same_is_refused() {
+    let (mcp, idp, issuer) = honest("/a").await;
+    let port = idp.url("/").port().unwrap();
+    for named in [
+        format!("{issuer}/"),
+        idp.origin(),
+        format!("HTTP://127.0.0.1:{port}/a"),
+        format!("http://127.0.0.1:0{port}/a"),
+        format!("http://127.0.0.%31:{port}/a"),
+        format!("http://127.0.0.1:{port}/%61"),
+        format!("http://127.0.0.1:{port}/A"),
+        format!("http://127.0.0.1:{port}/./a"),
+        format!(" {issuer}"),
+        "https://attacker.example.com".to_owned(),
+    ] {
+        idp.put(&format!("{OAUTH}/a"), &server(&named));
+        let refused = found(&mcp).await.unwrap_err();
+        let DiscoveryError::IssuerMismatch { expected, .. } = &refused else {
+            panic!("{named}: {refused:?}");
+        };
+        assert_eq!(*expected, issuer);
+    }
+    let mut unnamed = server(&issuer);
+    unnamed.as_object_mut().unwrap().remove("issuer");
+    idp.put(&format!("{OAUTH}/a"), &unnamed);
+    let refused = found(&mcp).await.unwrap_err().to_string();
+    assert!(refused.ends_with("it has no `issuer`"), "{refused}");
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_no_plain_address_is_named() {
+    let (mcp, _, _) = honest("").await;
+    let name = mcp.url("/mcp").to_string();
+    for issuer in [
+        "https://user:word@idp.example.com",
+        "https://idp.example.com?x",
+        "idp",
+        "",
+    ] {
+        mcp.put(&format!("{RESOURCE}/mcp"), &resource(&name, issuer));
+        let refused = found(&mcp).await.unwrap_err();
+        assert!(
+            matches!(refused, DiscoveryError::BadIssuer { .. }),
+            "{issuer}: {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn metadata_of_another_resource_ends_the_search() {
+    let (mcp, idp, issuer) = honest("").await;
+    idp.put(OAUTH, &server(&issuer));
+    // The root would be believed if it were looked at.
+    mcp.put(RESOURCE, &resource(&mcp.origin(), &issuer));
+    for other in [
+        "https://evil.example.com/mcp".to_owned(),
+        format!("{}/mc", mcp.origin()),
+        format!("{}/mcp/inner", mcp.origin()),
+        idp.url("/mcp").to_string(),
+        "mcp".to_owned(),
+    ] {
+        mcp.put(&format!("{RESOURCE}/mcp"), &resource(&other, &issuer));
+        let refused = found(&mcp).await.unwrap_err();
+        assert!(
+            matches!(refused, DiscoveryError::OtherResource { .. }),
+            "{other}: {refused:?}"
+        );
+        assert!(refused.to_string().contains(mcp.url("/mcp").as_str()));
+    }
+    assert_eq!(idp.lines(), [""; 0]);
+}
+
+#[test]
+fn a_resource_covers_what_lies_below_it() {
+    let server = Url::parse("https://mcp.example.com/a/b").unwrap();
+    for (resource, expected) in [
+        ("https://mcp.example.com", true),
+        ("https://mcp.example.com/", true),
+        ("https://MCP.example.com:443/a", true),
+        ("https://mcp.example.com/a/b", true),
+        ("https://mcp.example.com/a/b/", true),
+        ("https://mcp.example.com/a/bc", false),
+        ("https://mcp.example.com/a/b/c", false),
+        ("https://mcp.example.com/a/b?x=1", false),
+        ("https://mcp.example.com/a/b#x", false),
+        ("https://mcp.example.com:8443/a/b", false),
+        ("http://mcp.example.com/a/b", false),
+        ("https://x@mcp.example.com/a/b", false),
+        ("data:text/plain,x", false),
+    ] {
+        assert_eq!(covers(resource, &server), expected, "{resource}");
+    }
+}
+
+#[test]
+fn the_canonical_form_holds_no_key() {
+    for (url, text) in [
+        ("https://mcp.example.com/", "https://mcp.example.com"),
+        ("https://mcp.example.com/mcp", "https://mcp.example.com/mcp"),
+        (
+            "https://mcp.example.com/mcp/",
+            "https://mcp.example.com/mcp/",
+        ),
+        (
+            "https://u:w@mcp.example.com:8443/mcp?api_key=canary#x",
+            "https://mcp.example.com:8443/mcp",
+        ),
+    ] {
+        assert_eq!(canonical(&Url::parse(url).unwrap()), text);
+    }
+}
+
+#[tokio::test]
+async fn sec_17_a_challenge_that_points_elsewhere_is_not_followed() {
+    let (mcp, idp, issuer) = honest("").await;
+    idp.put(OAUTH, &server(&issuer));
+    let other = Site::new().await;
+    for place in [
+        "http://169.254.169.254/latest/meta-data".to_owned(),
+        other.url(RESOURCE).to_string(),
+    ] {
+        let challenge = bearer(&format!("Bearer resource_metadata=\"{place}\"")).unwrap();
+        let options = DiscoveryOptions::default();
+        let found = discover(&web(), &mcp.url("/mcp"), Some(&challenge), &options).await;
+        assert_eq!(found.unwrap().server.issuer, issuer);
+    }
+    assert_eq!(other.lines(), [""; 0]);
+}
+
+#[tokio::test]
+async fn sec_17_discovery_carries_no_credential() {
+    let (mcp, idp, issuer) = honest("").await;
+    idp.put(OAUTH, &server(&issuer));
+    let mut url = mcp.url("/mcp?api_key=canary");
+    url.set_username("canary").unwrap();
+    url.set_password(Some("canary")).unwrap();
+    let refused = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
+    found(&mcp).await.unwrap();
+    for asked in mcp.asked().into_iter().chain(idp.asked()) {
+        for name in ["authorization", "cookie", "referer", "proxy-authorization"] {
+            assert!(!asked.headers.contains_key(name), "{asked:?}");
+        }
+        assert_eq!(asked.body, "");
+        assert!(!format!("{asked:?}").contains("canary"), "{asked:?}");
+    }
+    assert!(!format!("{refused:?}").contains("canary"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn sec_17_a_public_server_leads_to_nothing_on_this_machine() {
+    let idp = Site::new().await;
+    idp.put(OAUTH, &server(&idp.origin()));
+    let mcp = Site::new().await;
+    let public = Web::new(Client::default(), Reach::Public);
+    let options = DiscoveryOptions::default();
+    let refused = discover(&public, &mcp.url("/mcp"), None, &options).await;
+    assert!(
+        matches!(&refused, Err(DiscoveryError::Web(error)) if error.to_string().contains("is not asked")),
+        "{refused:?}"
+    );
+    assert_eq!(mcp.lines(), [""; 0]);
+    assert_eq!(idp.lines(), [""; 0]);
+}
+
+#[tokio::test]
+async fn metadata_that_somebody_else_keeps_is_not_taken() {
+    let (mcp, idp, issuer) = honest("").await;
+    let other = Site::new().await;
+    other.put("/copy", &server(&issuer));
+    let location = other.url("/copy").to_string();
+    idp.answer(OAUTH, 302, &[("location", &location)], "");
+    let refused = found(&mcp).await;
+    assert!(
+        matches!(refused, Err(DiscoveryError::Elsewhere { .. })),
+        "{refused:?}"
+    );
+    idp.put("/copy", &server(&issuer));
+    idp.answer(OAUTH, 302, &[("location", "/copy")], "");
+    assert_eq!(found(&mcp).await.unwrap().server.issuer, issuer);
+}
+
+#[tokio::test]
+async fn a_server_of_2025_03_26_has_its_metadata_at_its_own_origin() {
+    let mcp = Site::new().await;
+    mcp.put(OAUTH, &server(&mcp.origin()));
+    let found = found(&mcp).await.unwrap();
+    assert_eq!(found.server.issuer, mcp.origin());
+    assert_eq!(found.resource_metadata, None);
+    assert_eq!(found.resource, mcp.url("/mcp").to_string());
+    assert!(!found.server.is_assumed);
+}
+
+#[tokio::test]
+async fn a_server_of_2025_03_26_without_metadata_has_its_endpoints_where_they_always_were() {
+    let mcp = Site::new().await;
+    let found = found(&mcp).await.unwrap().server;
+    assert!(found.is_assumed);
+    assert_eq!(found.issuer, mcp.origin());
+    assert_eq!(found.authorization_endpoint, Some(mcp.url("/authorize")));
+    assert_eq!(found.token_endpoint, Some(mcp.url("/token")));
+    assert_eq!(found.registration_endpoint, Some(mcp.url("/register")));
+}
+
+#[tokio::test]
+async fn rel_27_nothing_is_assumed_where_a_page_or_a_fault_answers() {
+    let mcp = Site::new().await;
+    mcp.answer(RESOURCE, 503, &[], "later");
+    let busy = found(&mcp).await.unwrap_err().to_string();
+    assert!(busy.contains("HTTP 503"), "{busy}");
+    mcp.answer(RESOURCE, 429, &[("retry-after", "1")], "later");
+    let busy = found(&mcp).await.unwrap_err().to_string();
+    assert!(busy.contains("HTTP 429"), "{busy}");
+    let page = [("content-type", "text/html")];
+    mcp.answer(RESOURCE, 200, &page, "<html>Welcome to the hotel");
+    let portal = found(&mcp).await.unwrap_err().to_string();
+    assert!(portal.contains("it is a web page"), "{portal}");
+    // A site that answers everything with its page may still have a document.
+    mcp.put(OAUTH, &server(&mcp.origin()));
+    assert_eq!(found(&mcp).await.unwrap().server.issuer, mcp.origin());
+}
+
+#[tokio::test]
+async fn a_resource_without_a_server_is_named() {
+    let mcp = Site::new().await;
+    let document = json!({"resource": mcp.origin(), "authorization_servers": []});
+    mcp.put(RESOURCE, &document);
+    let refused = found(&mcp).await.unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        format!(
+            "{} wants a login but names no authorization server; set \
+             `oauth.authServerMetadataUrl` if you know it",
+            mcp.url("/mcp")
+        )
+    );
+}
+
+#[tokio::test]
+async fn of_several_servers_the_one_of_the_earlier_login_is_taken() {
+    let (first, second) = (Site::new().await, Site::new().await);
+    for idp in [&first, &second] {
+        idp.put(OAUTH, &server(&idp.origin()));
+    }
+    let mcp = Site::new().await;
+    let document = json!({
+        "resource": mcp.origin(),
+        "authorization_servers": [first.origin(), second.origin()],
+    });
+    mcp.put(RESOURCE, &document);
+    assert_eq!(found(&mcp).await.unwrap().server.issuer, first.origin());
+    for (known, expected) in [(second.origin(), &second), ("https://gone".into(), &first)] {
+        let options = DiscoveryOptions {
+            known_issuer: Some(known),
+            ..DiscoveryOptions::default()
+        };
+        let found = discover(&web(), &mcp.url("/mcp"), None, &options).await;
+        assert_eq!(found.unwrap().server.issuer, expected.origin());
+    }
+}
+
+#[tokio::test]
+async fn the_place_that_the_person_wrote_is_believed() {
+    let (mcp, idp) = (Site::new().await, Site::new().await);
+    idp.put("/meta.json", &server("https://login.example.com"));
+    let options = DiscoveryOptions {
+        metadata_url: Some(idp.url("/meta.json")),
+        ..DiscoveryOptions::default()
+    };
+    // The MCP server is somewhere else entirely and says nothing of use.
+    mcp.answer(RESOURCE, 500, &[], "");
+    let found = discover(&web(), &mcp.url("/mcp"), None, &options)
+        .await
+        .unwrap();
+    assert_eq!(found.server.issuer, "https://login.example.com");
+    assert_eq!(found.resource, mcp.url("/mcp").to_string());
+    assert_eq!(found.web.reach(), Reach::Loopback);
+    // What it says of itself counts, and what it says of somebody else still ends it.
+    mcp.put(
+        RESOURCE,
+        &resource(&mcp.origin(), "https://other.example.com"),
+    );
+    let found = discover(&web(), &mcp.url("/mcp"), None, &options).await;
+    assert_eq!(found.unwrap().resource, mcp.origin());
+    mcp.put(RESOURCE, &resource("https://evil.example.com", "https://x"));
+    let refused = discover(&web(), &mcp.url("/mcp"), None, &options).await;
+    assert!(
+        matches!(refused, Err(DiscoveryError::OtherResource { .. })),
+        "{refused:?}"
+    );
+}

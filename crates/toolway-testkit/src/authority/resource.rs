@@ -1,0 +1,248 @@
+//! The protected resource: MCP over Streamable HTTP in both eras, for whoever has a token; and the
+//! connectors that an account hosts.
+//!
+//! Owns the challenge and the few methods. The scripted server is the place for everything else
+//! that an MCP server can do.
+
+use serde_json::{Value, json};
+
+use super::http::Reply;
+use super::record::{Party, Seen};
+use super::state::{Grant, State};
+use super::{Switch, dpop, metadata};
+
+const MODERN: &str = "2026-07-28";
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// Answers a request at the resource's endpoint.
+pub(super) fn answer(state: &State, seen: &Seen) -> Reply {
+    let attacker = &state.places.attacker;
+    if state.on(Switch::McpRedirect307) {
+        return Reply::redirect(307, &format!("{attacker}/mcp"));
+    }
+    if state.on(Switch::McpRedirect302) {
+        return Reply::redirect(302, &format!("{attacker}/mcp"));
+    }
+    let grant = match admitted(state, seen) {
+        Ok(grant) => grant,
+        Err(refused) => return refused,
+    };
+    if state.on(Switch::ForbiddenBare) {
+        state.memory().report.forbidden += 1;
+        return Reply::empty(403);
+    }
+    let message: Value = serde_json::from_str(&seen.body).unwrap_or_default();
+    let held: Vec<&str> = grant.scope.split(' ').collect();
+    let calls = message["method"] == "tools/call";
+    let lacks = |scope: &String| !held.contains(&scope.as_str());
+    let missing = calls && state.settings.call_scopes.iter().any(lacks);
+    if state.on(Switch::ScopeGrowing) || state.on(Switch::ScopeNever) || missing {
+        return insufficient(state);
+    }
+    state.memory().report.mcp_allowed += 1;
+    mcp(seen, &message, &grant)
+}
+
+/// The grant behind the token of a request, or the challenge.
+fn admitted(state: &State, seen: &Seen) -> Result<Grant, Reply> {
+    let carried = seen.header("authorization").unwrap_or_default();
+    let (scheme, token) = carried.split_once(' ').unwrap_or((carried, ""));
+    let refused = |error: Option<&str>| challenge(state, error);
+    if token.is_empty() {
+        return Err(refused(None));
+    }
+    let believed = state.believed();
+    let grant = state.memory().good_access(token).cloned();
+    let places = &state.places;
+    let grant = grant.filter(|grant| {
+        let ours = [&places.resource, &places.resource_origin];
+        let meant = grant
+            .resource
+            .as_ref()
+            .is_none_or(|resource| ours.contains(&resource));
+        meant && grant.party == believed && !state.on(Switch::Storm)
+    });
+    let Some(grant) = grant else {
+        return Err(refused(Some("invalid_token")));
+    };
+    if let Some(bound) = &grant.jkt {
+        let proven = if scheme.eq_ignore_ascii_case("dpop") {
+            dpop::proof(state, seen, Some(token))
+        } else {
+            Ok(None)
+        };
+        match proven {
+            Ok(Some(key)) if key == *bound => {}
+            Err(reply) if reply.value()["error"] == "use_dpop_nonce" => {
+                state.memory().report.unauthorized += 1;
+                let mut answer = Reply::empty(401);
+                answer.headers = reply.headers;
+                let why = "DPoP error=\"use_dpop_nonce\"".to_owned();
+                return Err(answer.with("www-authenticate", why));
+            }
+            _ => return Err(refused(Some("invalid_dpop_proof"))),
+        }
+    } else if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(refused(Some("invalid_token")));
+    }
+    Ok(grant)
+}
+
+fn challenge(state: &State, error: Option<&str>) -> Reply {
+    state.memory().report.unauthorized += 1;
+    let reply = Reply::json(401, &json!({ "error": error.unwrap_or("unauthorized") }));
+    if state.on(Switch::ChallengeMissing) {
+        return reply;
+    }
+    let scopes = state.settings.challenge_scopes.join(" ");
+    let value = parameters(state, error, &scopes);
+    reply.with("www-authenticate", value)
+}
+
+fn insufficient(state: &State) -> Reply {
+    let mut scopes = state.settings.call_scopes.clone();
+    {
+        let mut memory = state.memory();
+        memory.report.forbidden += 1;
+        memory.scope_steps += 1;
+        if state.on(Switch::ScopeGrowing) {
+            scopes.extend((1..=memory.scope_steps).map(|step| format!("step-{step}")));
+        }
+    }
+    if scopes.is_empty() {
+        scopes.push("never".to_owned());
+    }
+    let value = parameters(state, Some("insufficient_scope"), &scopes.join(" "));
+    Reply::json(403, &json!({ "error": "insufficient_scope" })).with("www-authenticate", value)
+}
+
+fn parameters(state: &State, error: Option<&str>, scopes: &str) -> String {
+    let mut parts = Vec::new();
+    if let Some(error) = error {
+        parts.push(format!("error=\"{error}\""));
+    }
+    if !scopes.is_empty() {
+        parts.push(format!("scope=\"{scopes}\""));
+    }
+    if let Some(metadata) = metadata::challenge(state) {
+        parts.push(format!("resource_metadata=\"{metadata}\""));
+    }
+    format!("Bearer {}", parts.join(", ")).trim_end().to_owned()
+}
+
+/// The connectors of an account: a directory, and a way to each.
+pub(super) fn account(state: &State, seen: &Seen, path: &str) -> Option<Reply> {
+    let account = state.settings.account.as_ref()?;
+    let connector = path
+        .strip_prefix("/proxy/")
+        .and_then(|rest| rest.strip_suffix("/mcp"));
+    if path != "/directory" && connector.is_none() {
+        return None;
+    }
+    state.memory().report.connector_requests += 1;
+    let token = seen
+        .header("authorization")
+        .and_then(|value| value.strip_prefix("Bearer "))
+        .unwrap_or_default();
+    let grant = state.memory().good_access(token).cloned();
+    let grant = grant.filter(|grant| grant.party == Party::Issuer && !state.on(Switch::Storm));
+    let Some(grant) = grant else {
+        state.memory().report.unauthorized += 1;
+        let error = "Bearer error=\"invalid_token\"".to_owned();
+        return Some(Reply::empty(401).with("www-authenticate", error));
+    };
+    let issuer = &state.places.issuer;
+    let Some(connector) = connector else {
+        let listed: Vec<Value> = account
+            .connectors
+            .iter()
+            .map(|name| {
+                json!({ "id": name, "name": name, "url": format!("{issuer}/proxy/{name}/mcp") })
+            })
+            .collect();
+        return Some(Reply::json(200, &json!({ "connectors": listed })));
+    };
+    if !account.connectors.iter().any(|known| known == connector) {
+        return Some(Reply::json(404, &json!({ "error": "unknown connector" })));
+    }
+    let given = seen.header(&account.header);
+    let fits = given.is_some_and(|given| {
+        let wanted = account.value.as_deref();
+        wanted.is_none_or(|wanted| wanted == given)
+    });
+    if !fits {
+        let why = format!("the header `{}` is missing or wrong", account.header);
+        return Some(Reply::json(400, &json!({ "error": why })));
+    }
+    let message = serde_json::from_str(&seen.body).unwrap_or_default();
+    Some(mcp(seen, &message, &grant))
+}
+
+/// Enough of MCP to see who is let in.
+fn mcp(seen: &Seen, message: &Value, grant: &Grant) -> Reply {
+    if seen.method != "POST" {
+        return Reply::empty(405);
+    }
+    let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
+        return Reply::empty(if message.is_null() { 400 } else { 202 });
+    };
+    let params = &message["params"];
+    let version = params["_meta"][VERSION_KEY].as_str();
+    let fault = |status: u16, code: i64, text: &str| {
+        let mut error = json!({ "code": code, "message": text });
+        if code == -32022 {
+            error["data"] = json!({ "supported": [MODERN], "requested": version });
+        }
+        Reply::json(
+            status,
+            &json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+        )
+    };
+    if version.is_some_and(|version| version != MODERN) {
+        return fault(400, -32022, "unsupported protocol version");
+    }
+    let modern = version.is_some();
+    let info = json!({ "name": "whoami", "version": "1.0.0" });
+    let capabilities = json!({ "tools": {} });
+    let mut result = match method {
+        "initialize" => json!({ "protocolVersion": spoken(params), "capabilities": capabilities,
+            "serverInfo": info }),
+        "server/discover" if modern => json!({ "supportedVersions": [MODERN],
+            "capabilities": capabilities,
+            "_meta": { "io.modelcontextprotocol/serverInfo": info } }),
+        "ping" if !modern => json!({}),
+        "tools/list" => json!({ "tools": [{ "name": "whoami", "description": "Who asks",
+            "inputSchema": { "type": "object", "properties": {} },
+            "annotations": { "readOnlyHint": true } }] }),
+        "tools/call" if params["name"] == "whoami" => {
+            let who = format!(
+                "subject={} client={} scope={}",
+                grant.subject, grant.client, grant.scope
+            );
+            json!({ "content": [{ "type": "text", "text": who }], "isError": false })
+        }
+        "tools/call" => return fault(200, -32602, "unknown tool"),
+        _ => return fault(if modern { 404 } else { 200 }, -32601, "method not found"),
+    };
+    if modern {
+        result["resultType"] = json!("complete");
+        if method != "tools/call" {
+            result["ttlMs"] = json!(0);
+            result["cacheScope"] = json!("private");
+        }
+    }
+    Reply::json(
+        200,
+        &json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+    )
+}
+
+fn spoken(params: &Value) -> &str {
+    let known = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+    let asked = params["protocolVersion"].as_str().unwrap_or_default();
+    if known.contains(&asked) {
+        asked
+    } else {
+        known[3]
+    }
+}

@@ -1,0 +1,38 @@
+//! From a request to whoever answers it.
+
+use super::authorize::authorize;
+use super::http::Reply;
+use super::record::{Party, Seen};
+use super::state::State;
+use super::{client, device, metadata, resource, token};
+
+/// The answer to a request.
+pub(super) fn answer(state: &State, seen: &Seen) -> Reply {
+    if let Some(document) = metadata::answer(state, seen.party, &seen.path) {
+        return document;
+    }
+    if seen.party == Party::Resource {
+        return if seen.path == state.settings.resource_path {
+            resource::answer(state, seen)
+        } else {
+            Reply::empty(404)
+        };
+    }
+    let own = match seen.party {
+        Party::Issuer => state.settings.issuer_path.as_str(),
+        Party::Attacker | Party::Resource => "",
+    };
+    let Some(path) = seen.path.strip_prefix(own) else {
+        return Reply::empty(404);
+    };
+    match (seen.method.as_str(), path) {
+        ("GET" | "POST", "/authorize") => authorize(state, seen),
+        ("GET" | "POST", "/device") => device::page(state, seen),
+        ("POST", "/token") => token::token(state, seen),
+        ("POST", "/register") => client::register(state, seen),
+        ("POST", "/device_authorization") => device::begin(state, seen),
+        ("POST", "/revoke") => token::revoke(state, seen),
+        ("GET", "/jwks") => Reply::json(200, &state.key.jwks()),
+        _ => resource::account(state, seen, path).unwrap_or_else(|| Reply::empty(404)),
+    }
+}

@@ -1,0 +1,233 @@
+//! How an authority is set up, before any misbehaviour.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Switch;
+
+/// What the authorization endpoint does with a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consent {
+    /// Consents at once, by redirect.
+    #[default]
+    AtOnce,
+    /// Shows a page with a form: `decision` is `allow` or `deny`.
+    Page,
+}
+
+/// Whether possession of a key is to be proven (RFC 9449).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dpop {
+    /// Not advertised, not looked at.
+    #[default]
+    Off,
+    /// Tokens are bound to a key when a proof comes.
+    Accepted,
+    /// Without a proof there is no token.
+    Required,
+    /// The proof must hold a nonce of the server's too.
+    RequiredWithNonce,
+}
+
+/// A place where the server's metadata can stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// `/.well-known/oauth-authorization-server/<path>`.
+    Oauth,
+    /// `/.well-known/openid-configuration/<path>`.
+    OpenidInserted,
+    /// `/<path>/.well-known/openid-configuration`.
+    OpenidAppended,
+}
+
+/// A place where the resource's metadata can stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourcePlace {
+    /// Named by the challenge.
+    Challenge,
+    /// `/.well-known/oauth-protected-resource/<path>`.
+    Path,
+    /// `/.well-known/oauth-protected-resource`.
+    Root,
+}
+
+/// A client that is known before anyone registers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KnownClient {
+    /// Its id.
+    pub id: String,
+    /// Its secret; none for a public client. Put [`super::CANARY`] into it.
+    pub secret: Option<String>,
+    /// The one way it may authenticate, e.g. `client_secret_post`; any when none.
+    pub method: Option<String>,
+    /// The keys of a client that authenticates with `private_key_jwt`.
+    pub jwks: Option<Value>,
+    /// Where codes may go; every loopback address when empty.
+    pub redirect_uris: Vec<String>,
+}
+
+/// An account that hosts connectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Account {
+    /// The connectors of the directory.
+    pub connectors: Vec<String>,
+    /// The header that a connector demands besides the bearer.
+    pub header: String,
+    /// The value it demands; any when none.
+    pub value: Option<String>,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self {
+            connectors: vec!["notes".to_owned(), "calendar".to_owned()],
+            header: "x-account-client".to_owned(),
+            value: None,
+        }
+    }
+}
+
+/// How an authority is set up. The default is well behaved and offers everything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// The path of the issuer, e.g. `/tenant`; none when empty.
+    pub issuer_path: String,
+    /// The path of the protected resource.
+    pub resource_path: String,
+    /// Over TLS, with a certificate that only [`super::Authority::certificate`] vouches for.
+    pub tls: bool,
+    /// The misbehaviours from the start.
+    pub switches: Vec<Switch>,
+    /// Where the server's metadata stands.
+    pub places: Vec<Place>,
+    /// Where the resource's metadata stands.
+    pub resource_places: Vec<ResourcePlace>,
+    /// What the authorization endpoint does with a person.
+    pub consent: Consent,
+    /// Who signs in.
+    pub subject: String,
+    /// The scopes there are.
+    pub scopes: Vec<String>,
+    /// What the challenge of a 401 asks for; nothing when empty.
+    pub challenge_scopes: Vec<String>,
+    /// The scopes without which `tools/call` is answered 403.
+    pub call_scopes: Vec<String>,
+    /// Whether clients can register.
+    pub registration: bool,
+    /// Whether an address of a metadata document is taken for a client.
+    pub documents: bool,
+    /// Documents that need not be fetched, by address: those not on loopback.
+    pub known_documents: BTreeMap<String, Value>,
+    /// Clients known from the start.
+    pub clients: Vec<KnownClient>,
+    /// Whether `resource` must be in every request for a code or a token.
+    pub demand_resource: bool,
+    /// Whether logins get a refresh token.
+    pub refresh_tokens: bool,
+    /// Whether access tokens are signed rather than opaque.
+    pub signed_access: bool,
+    /// How long an access token is good, in milliseconds. `expires_in` is this in whole seconds.
+    pub access_ms: u64,
+    /// How long a refresh token is good, in milliseconds.
+    pub refresh_ms: u64,
+    /// How long a code is good, in milliseconds.
+    pub code_ms: u64,
+    /// For how long a used refresh token may be used again without harm, in milliseconds.
+    pub grace_ms: u64,
+    /// How long a device's code is good, in seconds.
+    pub device_seconds: u64,
+    /// How often a device may ask, in seconds.
+    pub device_interval: u64,
+    /// Whether asking more often is answered `slow_down`.
+    pub device_strict: bool,
+    /// After how many polls a device is let in; when none, by [`super::Authority::decide_device`]
+    /// or the page at `verification_uri`.
+    pub device_polls: Option<u32>,
+    /// Whether possession of a key is to be proven.
+    pub dpop: Dpop,
+    /// Identity providers whose assertions count, by issuer. Their keys are fetched from loopback.
+    pub trusted: Vec<String>,
+    /// The client's id at the resource's own server, for assertions made here; the one it has here
+    /// when none.
+    pub assertion_client: Option<String>,
+    /// The connectors of the account; none when it hosts none.
+    pub account: Option<Account>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let scopes = ["openid", "offline_access", "read", "write"];
+        Self {
+            issuer_path: String::new(),
+            resource_path: "/mcp".to_owned(),
+            tls: false,
+            switches: Vec::new(),
+            places: vec![Place::Oauth, Place::OpenidInserted, Place::OpenidAppended],
+            resource_places: vec![
+                ResourcePlace::Challenge,
+                ResourcePlace::Path,
+                ResourcePlace::Root,
+            ],
+            consent: Consent::AtOnce,
+            subject: "person-1".to_owned(),
+            scopes: scopes.map(str::to_owned).to_vec(),
+            challenge_scopes: Vec::new(),
+            call_scopes: Vec::new(),
+            registration: true,
+            documents: true,
+            known_documents: BTreeMap::new(),
+            clients: Vec::new(),
+            demand_resource: true,
+            refresh_tokens: true,
+            signed_access: false,
+            access_ms: 3_600_000,
+            refresh_ms: 30 * 24 * 3_600_000,
+            code_ms: 60_000,
+            grace_ms: 0,
+            device_seconds: 600,
+            device_interval: 5,
+            device_strict: false,
+            device_polls: Some(1),
+            dpop: Dpop::Off,
+            trusted: Vec::new(),
+            assertion_client: None,
+            account: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Well behaved but for these.
+    pub fn with(switches: &[Switch]) -> Self {
+        Self {
+            switches: switches.to_vec(),
+            ..Self::default()
+        }
+    }
+
+    /// An identity provider: people sign in here, for no resource in particular.
+    pub fn identity_provider() -> Self {
+        Self {
+            demand_resource: false,
+            ..Self::default()
+        }
+    }
+
+    /// An account that hosts connectors.
+    pub fn account_provider() -> Self {
+        Self {
+            demand_resource: false,
+            account: Some(Account::default()),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Credentials: what a request says about who sends it, and what happens when that is refused.
+//!
+//! Owns the seam between a transport and whoever has the credentials (a headers helper, a login),
+//! how often a refused request is sent again, and that nothing of it leaves the origin it is
+//! meant for or takes the place of what belongs to the protocol.
+//! Does not own: where credentials come from. That is `toolway-auth`'s and the host's.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, Method, StatusCode};
+use tokio::time::timeout;
+use url::{Origin, Url};
+
+/// Names that belong to the protocol or to HTTP itself, whoever wants to set them.
+const PROTECTED: [&str; 15] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "last-event-id",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The same, by how they begin.
+const PROTECTED_PREFIXES: [&str; 2] = ["mcp-", "sec-websocket-"];
+
+/// Who has the credentials for one server.
+pub trait Credentials: Send + Sync + fmt::Debug {
+    /// What a request carries now. Beats configured headers of the same name.
+    fn present<'a>(
+        &'a self,
+        request: Request<'a>,
+    ) -> BoxFuture<'a, Result<Presented, CredentialsError>>;
+
+    /// The server answered 401 or 403: whether to present something else. Asked once for each
+    /// request, and once more when the first answer was [`Verdict::WithNonce`].
+    fn refused<'a>(
+        &'a self,
+        presented: &'a Presented,
+        refusal: Refusal<'a>,
+    ) -> BoxFuture<'a, Verdict>;
+
+    /// The headers of every other answer: a server may say there what its next request must
+    /// carry.
+    fn heard(&self, _request: Request<'_>, _headers: &HeaderMap) {}
+}
+
+/// The request that credentials are wanted for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Where it goes: an `http` or `https` URL, for WebSockets as well.
+    pub url: &'a Url,
+}
+
+/// What a request carries. Its `Debug` shows names only.
+#[derive(Clone, Default)]
+pub struct Presented(HeaderMap);
+
+impl Presented {
+    /// Headers, without those that belong to the protocol.
+    pub fn new(headers: HeaderMap) -> Self {
+        let mut kept = HeaderMap::with_capacity(headers.len());
+        let mut last = None;
+        for (name, mut value) in headers {
+            // A repeated name is given once.
+            last = name.or(last);
+            let Some(name) = &last else { continue };
+            if is_protected(name.as_str()) {
+                continue;
+            }
+            value.set_sensitive(true);
+            kept.append(name.clone(), value);
+        }
+        Self(kept)
+    }
+
+    /// The headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.0
+    }
+
+    /// Puts them in the place of others of the same names.
+    pub(crate) fn put(&self, headers: &mut HeaderMap) {
+        for name in self.0.keys() {
+            headers.remove(name);
+        }
+        for (name, value) in &self.0 {
+            headers.append(name.clone(), value.clone());
+        }
+    }
+}
+
+impl fmt::Debug for Presented {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+/// A server's word on what a request carried.
+#[derive(Debug, Clone, Copy)]
+pub struct Refusal<'a> {
+    /// The request.
+    pub request: Request<'a>,
+    /// 401 or 403.
+    pub status: u16,
+    /// The headers of the answer.
+    pub headers: &'a HeaderMap,
+}
+
+impl Refusal<'_> {
+    /// The challenges of the answer, as one list.
+    pub fn challenges(&self) -> Option<String> {
+        crate::http::failure::challenges(self.headers)
+    }
+}
+
+/// Whether a refused request is sent once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is something else to present.
+    Again,
+    /// The same credentials, with the nonce that the answer brought (RFC 9449, 9).
+    WithNonce,
+    /// The refusal stands.
+    GiveUp,
+}
+
+/// Why there is nothing to present. The message names what failed and how to mend it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialsError {
+    /// A person has to log in.
+    #[error("{0}")]
+    Login(String),
+    /// They cannot be had now; later they may.
+    #[error("{0}")]
+    Unavailable(String),
+    /// They cannot be had until somebody changes something.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Whether a header's name belongs to the protocol or to HTTP itself.
+pub fn is_protected(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    PROTECTED.contains(&name.as_str())
+        || PROTECTED_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+/// The credentials of one channel, for its origin only.
+#[derive(Debug, Clone)]
+pub(crate) struct Desk {
+    credentials: Option<Arc<dyn Credentials>>,
+    origin: Origin,
+    patience: Duration,
+}
+
+/// How often one request was sent again.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    again: bool,
+    with_nonce: bool,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        credentials: Option<Arc<dyn Credentials>>,
+        url: &Url,
+        patience: Duration,
+    ) -> Self {
+        Self {
+            credentials,
+            origin: url.origin(),
+            patience,
+        }
+    }
+
+    fn at(&self, url: &Url) -> Option<&dyn Credentials> {
+        self.credentials
+            .as_deref()
+            .filter(|_| url.origin() == self.origin)
+    }
+
+    /// What a request carries.
+    pub(crate) async fn present(
+        &self,
+        request: Request<'_>,
+    ) -> Result<Presented, CredentialsError> {
+        let Some(credentials) = self.at(request.url) else {
+            return Ok(Presented::default());
+        };
+        timeout(self.patience, credentials.present(request))
+            .await
+            .unwrap_or_else(|_| {
+                let message = "the credentials for the server were not there in time";
+                Err(CredentialsError::Unavailable(message.to_owned()))
+            })
+    }
+
+    /// Looks at an answer: whether its request is to be sent again.
+    pub(crate) async fn is_again(
+        &self,
+        tries: &mut Tries,
+        presented: &Presented,
+        request: Request<'_>,
+        status: StatusCode,
+        headers: &HeaderMap,
+    ) -> bool {
+        let Some(credentials) = self.at(request.url) else {
+            return false;
+        };
+        let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if !is_refusal || tries.again {
+            credentials.heard(request, headers);
+            return false;
+        }
+        let refusal = Refusal {
+            request,
+            status: status.as_u16(),
+            headers,
+        };
+        let asking = timeout(self.patience, credentials.refused(presented, refusal));
+        match asking.await.unwrap_or(Verdict::GiveUp) {
+            Verdict::Again => !std::mem::replace(&mut tries.again, true),
+            Verdict::WithNonce => !std::mem::replace(&mut tries.with_nonce, true),
+            Verdict::GiveUp => false,
+        }
+    }
+}

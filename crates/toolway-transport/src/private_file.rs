@@ -1,0 +1,68 @@
+//! Files and directories that are one person's alone.
+//!
+//! Owns how they are opened: through the open directory and never through a symbolic link; a file
+//! is ours, plain, 0600, in a directory that is ours and 0700. What stands in them is their
+//! callers' business: journals, audit, shared state, secrets.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::path::Arg;
+
+/// Opens the directory, making it when it is absent, and closes it to others.
+pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&directory)?;
+    require_ours(&stat, FileType::Directory, &path.display().to_string())?;
+    if stat.st_mode & 0o077 != 0 {
+        rustix::fs::fchmod(&directory, Mode::RWXU)?;
+    }
+    Ok(directory)
+}
+
+/// Opens a file in a directory to write it, and closes it to others: ours, plain, and nothing
+/// that somebody planted under its name.
+pub fn open_file(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<File> {
+    // A pipe must not make us wait for its reader.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = rustix::fs::openat(directory, name, flags, mode)?;
+    let stat = rustix::fs::fstat(&file)?;
+    require_ours(&stat, FileType::RegularFile, name)?;
+    if stat.st_nlink > 1 {
+        return Err(io::Error::other(format!("`{name}` has a second name")));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        rustix::fs::fchmod(&file, mode)?;
+    }
+    Ok(File::from(file))
+}
+
+/// Opens a file to read it, if it is a plain one, ours, and nobody else may write it.
+pub fn open_own(directory: impl AsFd, name: impl Arg) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    require_ours(&stat, FileType::RegularFile, "the file")?;
+    if stat.st_mode & 0o022 != 0 {
+        return Err(io::Error::other("others may write the file"));
+    }
+    Ok(File::from(file))
+}
+
+fn require_ours(stat: &Stat, kind: FileType, name: &str) -> io::Result<()> {
+    let why = if FileType::from_raw_mode(stat.st_mode) != kind {
+        "is something else than it should be"
+    } else if stat.st_uid != rustix::process::geteuid().as_raw() {
+        "belongs to another user"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::other(format!("`{name}` {why}")))
+}

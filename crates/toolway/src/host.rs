@@ -268,12 +268,12 @@ impl Host {
     /// lost and is being brought back, is waited for when the call names it, for as long as the
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
-    pub async fn call(
+    pub fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
-    ) -> Result<ToolOutcome, CallError> {
-        self.reach.call(request, options).await
+    ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
+        self.reach.call(request, options)
     }
 
     /// Waits for the server that a call names, if it is on its way.
@@ -282,7 +282,7 @@ impl Host {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        self.reach.await_server(target, options).await
+        self.reach.await_server(target, options).await.map(drop)
     }
 
     /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
@@ -346,7 +346,7 @@ impl Reach {
             Some(audit) => audit.begin(&request, &options),
             None => Entry::none(),
         };
-        let outcome = self.carry(request, options, &mut entry).await;
+        let outcome = self.carry(request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
@@ -354,11 +354,10 @@ impl Reach {
     async fn carry(
         &self,
         request: ToolRequest,
-        options: CallOptions,
+        options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
-        self.await_server(&request.target, &options).await?;
-        let picture = self.snapshot();
+        let picture = self.await_server(&request.target, options).await?;
         let settings = &picture.settings;
         let dispatch = Dispatch {
             catalog: Arc::clone(&picture.catalog),
@@ -376,18 +375,19 @@ impl Reach {
         dispatch.noted(request, options, entry).await
     }
 
-    /// Waits for the server that a call names, if it is on its way.
+    /// Waits for the server that a call names, if it is on its way; gives the picture then.
     async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
-    ) -> Result<(), CallError> {
+    ) -> Result<Arc<HostSnapshot>, CallError> {
         let picture = self.snapshot();
         let Some(server) = picture.absent(target) else {
-            return Ok(());
+            return Ok(picture);
         };
         // Boxed: a call of a server that is there must not carry the room for waiting along.
-        Box::pin(self.await_absent(&picture, server, target, options)).await
+        Box::pin(self.await_absent(&picture, server, target, options)).await?;
+        Ok(self.snapshot())
     }
 
     async fn await_absent(

@@ -7,6 +7,7 @@
 //! login from one that failed.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
+pub mod account;
 pub mod assertion;
 pub mod authorize;
 pub mod callback;

@@ -14,6 +14,8 @@ mod hostile;
 mod login;
 mod person;
 mod race;
+mod race;
 mod registration;
+mod rel_14;
 mod rel_14;
 mod site;

@@ -77,15 +77,23 @@ impl Verdict {
 
     /// As a refusal.
     pub(super) fn refusal(&self) -> RefusedBy {
-        self.refusal_because(self.reason.as_deref().unwrap_or("it gives no reason"))
-    }
-
-    /// As a refusal, for another reason than its own.
-    pub(super) fn refusal_because(&self, reason: &str) -> RefusedBy {
         RefusedBy::Hook {
             title: self.hook.title.as_str().into(),
             origin: self.hook.origin.clone(),
-            reason: reason.into(),
+            reason: self
+                .reason
+                .as_deref()
+                .unwrap_or("it gives no reason")
+                .into(),
+        }
+    }
+
+    /// As a refusal, where it wants a person asked and there is none.
+    pub(super) fn refusal_without_person(&self) -> RefusedBy {
+        RefusedBy::NobodyForHook {
+            title: self.hook.title.as_str().into(),
+            origin: self.hook.origin.clone(),
+            reason: self.reason.as_deref().map(Into::into),
         }
     }
 }

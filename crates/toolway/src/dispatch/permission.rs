@@ -250,9 +250,7 @@ async fn consult(
             (Some(difference), ..) => RefusedBy::Changed {
                 difference: difference.clone(),
             },
-            (None, None, Some(asks)) => {
-                asks.refusal_because("it wants a person asked, and there is none")
-            }
+            (None, None, Some(asks)) => asks.refusal_without_person(),
             (None, rule, _) => RefusedBy::NobodyToAsk { rule: rule.clone() },
         });
     };

@@ -14,8 +14,6 @@ mod hostile;
 mod login;
 mod person;
 mod race;
-mod race;
 mod registration;
-mod rel_14;
 mod rel_14;
 mod site;

@@ -1,7 +1,8 @@
 //! How a client says who it is to a token endpoint (RFC 6749 section 2.3, RFC 7523).
 //!
-//! Owns the four ways and the choice among them by what the server offers. The same ways serve
-//! every endpoint that wants to know the client: token, device, revocation.
+//! Owns the four ways. They serve every endpoint that wants to know the client: token, device,
+//! revocation.
+//! Does not own: which of them a client uses (`registration.rs`).
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use toolway_types::Secret;
 use url::form_urlencoded;
 
 use crate::assertion::{AssertionError, ClientKey, JWT_BEARER};
+use crate::registration::{AuthMethod, Registered};
 
 /// Who we are to an authorization server.
 #[derive(Debug, Clone)]
@@ -37,29 +39,14 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// The way for a client that has a key, a secret or neither, at a server that offers
-    /// `methods` (`token_endpoint_auth_methods_supported`). One that does not say takes a secret
-    /// in the header (RFC 8414 section 2).
-    ///
-    /// A server that offers nothing that fits is asked all the same, in the way that needs what
-    /// the client has: lists in metadata are often incomplete, and its refusal says more.
-    pub fn choose(
-        methods: Option<&[String]>,
-        secret: Option<&Secret>,
-        key: Option<&Arc<ClientKey>>,
-    ) -> Self {
-        let offers = |name: &str| methods.is_some_and(|all| all.iter().any(|one| one == name));
-        if let Some(key) = key {
-            return Proof::Key(Arc::clone(key));
-        }
-        let Some(secret) = secret else {
-            return Proof::Nothing;
-        };
-        let secret = secret.clone();
-        if offers("client_secret_post") && !offers("client_secret_basic") {
-            Proof::Post(secret)
-        } else {
-            Proof::Basic(secret)
+    /// The way that a method names, with what it takes. A client without that has nothing to
+    /// prove itself by.
+    pub fn of(method: AuthMethod, secret: Option<&Secret>, key: Option<&Arc<ClientKey>>) -> Self {
+        match (method, secret, key) {
+            (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret.clone()),
+            (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret.clone()),
+            (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(Arc::clone(key)),
+            _ => Proof::Nothing,
         }
     }
 
@@ -89,6 +76,15 @@ impl Client {
         Self {
             id: id.into(),
             proof: Proof::Nothing,
+        }
+    }
+
+    /// A client as it is registered; `key` is what it signs with, if it does.
+    pub fn of(registered: &Registered, key: Option<&Arc<ClientKey>>) -> Self {
+        let secret = registered.client_secret.as_ref();
+        Self {
+            id: registered.client_id.clone(),
+            proof: Proof::of(registered.auth_method, secret, key),
         }
     }
 

@@ -18,6 +18,7 @@ use super::{Client, DpopKey, Exchange, Grant, Proof, TokenError, TokenKind, Toke
 use crate::assertion::ClientKey;
 use crate::authorize::Code;
 use crate::jwt::{SigningKey, peek};
+use crate::registration::AuthMethod;
 use crate::web::{Reach, Web, WebError};
 
 /// What an endpoint answers.
@@ -288,38 +289,20 @@ async fn a_client_proves_itself_in_the_way_it_has() {
 }
 
 #[test]
-fn the_way_is_chosen_from_what_the_server_offers() {
+fn a_client_uses_the_method_it_is_registered_with() {
     let secret = Secret::new("s");
     let (key, _) = SigningKey::generate().expect("made");
     let key = Arc::new(ClientKey { key, id: None });
-    let choose = |methods: Option<&[&str]>, secret, key| {
-        let methods: Option<Vec<String>> =
-            methods.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
-        Proof::choose(methods.as_deref(), secret, key).method()
-    };
-    assert_eq!(choose(None, None, None), "none");
-    assert_eq!(choose(None, Some(&secret), None), "client_secret_basic");
-    assert_eq!(
-        choose(Some(&["client_secret_post"]), Some(&secret), None),
-        "client_secret_post"
-    );
-    assert_eq!(
-        choose(
-            Some(&["client_secret_post", "client_secret_basic"]),
-            Some(&secret),
-            None
-        ),
-        "client_secret_basic"
-    );
-    assert_eq!(
-        choose(Some(&["none"]), Some(&secret), None),
-        "client_secret_basic"
-    );
-    assert_eq!(choose(Some(&["client_secret_basic"]), None, None), "none");
-    assert_eq!(
-        choose(Some(&["private_key_jwt"]), Some(&secret), Some(&key)),
-        "private_key_jwt"
-    );
+    for method in [
+        AuthMethod::None,
+        AuthMethod::ClientSecretBasic,
+        AuthMethod::ClientSecretPost,
+        AuthMethod::PrivateKeyJwt,
+    ] {
+        let proof = Proof::of(method, Some(&secret), Some(&key));
+        assert_eq!(proof.method(), method.as_str());
+        assert_eq!(Proof::of(method, None, None).method(), "none");
+    }
 }
 
 #[tokio::test]

@@ -168,7 +168,9 @@ impl Keychain {
     ) -> Result<T, KeychainTrouble> {
         let mut first = self.answered.clone();
         let first = timeout_at(self.due, first.wait_for(|has| *has)).await;
-        if !matches!(first, Ok(Ok(_))) || self.hangs.load(Ordering::Acquire) {
+        let has_answered = matches!(first, Ok(Ok(_)));
+        drop(first);
+        if !has_answered || self.hangs.load(Ordering::Acquire) {
             return Err(KeychainTrouble::Silent);
         }
         let (answer, answered) = oneshot::channel();

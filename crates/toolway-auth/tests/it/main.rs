@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the parts tests share fail like tests")]
 
 mod discovery;
+mod grants;
 mod registration;
 mod site;
+mod xaa;

@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use futures_util::future::{BoxFuture, join_all};
+use serde_json::json;
 use toolway_auth::device::DeviceLogin;
 use toolway_auth::discovery::{Discovered, DiscoveryOptions, discover};
 use toolway_auth::idp::{
     Identity, IdentityProvider, IdentityStore, IdpError, IdpSettings, Memory, VaultStore, Way,
     Window,
 };
-use toolway_auth::token::{Client, Proof, Tokens};
+use toolway_auth::jwt::SigningKey;
+use toolway_auth::token::{Client, Proof, Tokens, unix_now};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::{Reach, Web};
 use toolway_auth::xaa::{Outcome, Rule, Target, XaaError, obtain};
@@ -22,6 +24,8 @@ use toolway_testkit::authority::{
 use toolway_transport::client::Client as Http;
 use toolway_types::Secret;
 use url::Url;
+
+use crate::site::Site;
 
 /// A person who does what the login page asks.
 #[derive(Default)]
@@ -324,7 +328,7 @@ async fn on_another_device_it_works_the_same() {
 }
 
 #[tokio::test]
-async fn an_identity_that_the_provider_refuses_is_renewed_without_the_person() {
+async fn an_identity_that_the_provider_refuses_is_asked_for_anew_once() {
     let idp = idp_with(&[]);
     let server = Server::trusting(&idp, &[]).await;
     let (provider, store) = provider(&idp);
@@ -333,19 +337,7 @@ async fn an_identity_that_the_provider_refuses_is_renewed_without_the_person() {
     let kept = store.read(provider.settings()).await.unwrap().unwrap();
     let stale = Identity {
         id_token: Secret::new("bm8.bm8.bm8"),
-        ..kept.clone()
-    };
-    store.write(provider.settings(), &stale).await.unwrap();
-    server.tokens(&provider, Way::Kept).await;
-    let renewed = store.read(provider.settings()).await.unwrap().unwrap();
-    assert_ne!(renewed.id_token, stale.id_token);
-    assert_ne!(renewed.refresh, kept.refresh, "it was rotated, and kept");
-    assert_eq!(person.windows.load(Ordering::SeqCst), 1);
-
-    // Without a way to renew it, the person is asked, once.
-    let stale = Identity {
-        refresh: None,
-        ..stale
+        ..kept
     };
     store.write(provider.settings(), &stale).await.unwrap();
     let asked = server.ask(&provider, Way::Kept, Rule::Only).await;
@@ -354,8 +346,98 @@ async fn an_identity_that_the_provider_refuses_is_renewed_without_the_person() {
         matches!(cause(&error), IdpError::NeedsLogin { .. }),
         "{error}"
     );
+    store.write(provider.settings(), &stale).await.unwrap();
     server.tokens(&provider, Way::Browser(&person)).await;
     assert_eq!(person.windows.load(Ordering::SeqCst), 2);
+}
+
+/// A provider that renews an identity when it is asked to, and signs what a test says.
+struct Renewing {
+    site: Site,
+    key: SigningKey,
+}
+
+impl Renewing {
+    async fn new() -> Self {
+        let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        let key = SigningKey::from_pem(&Secret::new(pem), None).unwrap();
+        let site = Site::new().await;
+        let at = |path: &str| site.url(path).to_string();
+        site.put(
+            "/.well-known/openid-configuration",
+            &json!({ "issuer": site.origin(), "token_endpoint": at("/token"), "jwks_uri": at("/jwks") }),
+        );
+        site.put("/jwks", &json!({ "keys": [key.public_jwk()] }));
+        Self { site, key }
+    }
+
+    fn settings(&self) -> IdpSettings {
+        IdpSettings {
+            issuer: self.site.origin(),
+            client_id: "me".to_owned(),
+            ..IdpSettings::default()
+        }
+    }
+
+    fn answer(&self, subject: &str) {
+        let now = unix_now();
+        let claims = json!({
+            "iss": self.settings().issuer, "aud": "me", "sub": subject, "iat": now, "exp": now + 600,
+        });
+        let token = self
+            .key
+            .sign(serde_json::Map::new(), claims.as_object().unwrap());
+        self.site.put(
+            "/token",
+            &json!({
+                "access_token": "a", "refresh_token": "second", "id_token": token.unwrap().expose(),
+            }),
+        );
+    }
+
+    /// A provider with an identity that has expired.
+    async fn provider(&self) -> (IdentityProvider, Arc<Memory>) {
+        let store = Arc::new(Memory::default());
+        let expired = Identity {
+            id_token: Secret::new("old"),
+            expires_at: 1,
+            subject: "person".to_owned(),
+            refresh: Some(Secret::new("first")),
+        };
+        store.write(&self.settings(), &expired).await.unwrap();
+        let shared: Arc<dyn IdentityStore> = Arc::<Memory>::clone(&store);
+        let web = Web::trusted(Http::default());
+        (IdentityProvider::new(self.settings(), web, shared), store)
+    }
+}
+
+#[tokio::test]
+async fn an_identity_is_renewed_without_the_person() {
+    let renewing = Renewing::new().await;
+    renewing.answer("person");
+    let (provider, store) = renewing.provider().await;
+    let asked = join_all((0..5).map(|_| provider.identity(Way::Kept))).await;
+    for identity in asked {
+        assert_eq!(identity.unwrap().subject, "person");
+    }
+    let kept = store.read(provider.settings()).await.unwrap().unwrap();
+    assert_eq!(kept.refresh, Some(Secret::new("second")));
+    assert!(kept.expires_at > unix_now() + 500);
+    let mut posts = renewing.site.asked();
+    posts.retain(|asked| asked.line == "POST /token");
+    assert_eq!(posts.len(), 1, "one for all");
+    assert_eq!(posts[0].form("refresh_token").as_deref(), Some("first"));
+}
+
+#[tokio::test]
+async fn sec_45_a_renewal_cannot_make_somebody_else_of_the_person() {
+    let renewing = Renewing::new().await;
+    renewing.answer("somebody else");
+    let (provider, store) = renewing.provider().await;
+    let error = provider.identity(Way::Kept).await.expect_err("refused");
+    assert!(error.to_string().contains("another person"), "{error}");
+    let kept = store.read(provider.settings()).await.unwrap().unwrap();
+    assert_eq!(kept.subject, "person");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The identity provider of an organisation: who the person is, once for every server.
 //!
-//! Owns logging in there (OpenID Connect, by browser or on another device), checking what it says
+//! Owns logging in there (OIDC, by browser or on another device), checking what it says
 //! about the person ([`claims`]), keeping that ([`store`]), and having it turned into an assertion
 //! for another server's authorization server (RFC 8693).
 //! Does not own: what is done with the assertion (`xaa.rs`).

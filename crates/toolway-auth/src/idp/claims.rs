@@ -1,4 +1,4 @@
-//! Whether an id token is to be believed (OpenID Connect Core, section 3.1.3.7).
+//! Whether an id token is to be believed (OIDC Core, section 3.1.3.7).
 //!
 //! Owns the keys of the provider, fetched from where its metadata says and fetched again for a key
 //! that is not among them, and every check of the claims. A token that comes straight from the

@@ -142,6 +142,7 @@ impl Server {
         obtain(provider, way, &self.found.web, &target, rule).await
     }
 
+    #[expect(clippy::panic, reason = "this is how a test fails")]
     async fn tokens(&self, provider: &IdentityProvider, way: Way<'_>) -> Tokens {
         match self.ask(provider, way, Rule::Only).await {
             Ok(Outcome::Tokens(tokens)) => tokens,
@@ -155,6 +156,7 @@ impl Server {
 }
 
 /// The error behind those that were told to everybody who waited.
+#[expect(clippy::panic, reason = "this is how a test fails")]
 fn cause(error: &XaaError) -> &IdpError {
     match error {
         XaaError::Identity(IdpError::Together(error)) => error,

@@ -7,6 +7,7 @@
 //! login from one that failed.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
+pub mod account;
 pub mod assertion;
 pub mod authorize;
 pub mod callback;
@@ -14,10 +15,16 @@ pub mod challenge;
 pub mod device;
 pub mod discovery;
 pub mod idp;
+pub mod helper;
 pub mod jwt;
+pub mod login;
+pub mod logins;
+pub mod memory;
 pub mod metadata;
 mod random;
+pub mod refresh;
 pub mod registration;
+pub mod revoke;
 pub mod scopes;
 pub mod secret;
 pub mod token;

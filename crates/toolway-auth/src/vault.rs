@@ -101,7 +101,7 @@ impl Key {
     }
 
     /// What it is called where a name must be short, plain and the same for ever.
-    fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         let parts = [
             self.kind.as_str(),
             &self.server,
@@ -125,7 +125,7 @@ impl fmt::Display for Key {
         match self.kind {
             Kind::Named => write!(formatter, "the secret `{}`", self.account),
             Kind::Login => write!(formatter, "the login of `{}`", self.server),
-            Kind::Client => write!(formatter, "the client for `{}`", self.server),
+            Kind::Client => write!(formatter, "the client for `{}`", self.issuer),
             Kind::Identity => write!(formatter, "the identity of `{}`", self.issuer),
             Kind::Account => write!(formatter, "the account `{}`", self.account),
         }

@@ -11,6 +11,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+mod follow;
 pub(crate) mod generate_docs;
 pub(crate) mod get;
 pub(crate) mod import;

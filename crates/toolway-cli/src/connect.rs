@@ -241,7 +241,7 @@ pub(crate) fn shield(context: &Context) -> Shield {
 }
 
 /// Proxies and certificates as the environment names them, by the names other programs use too.
-fn client_options(context: &Context) -> toolway::ClientOptions {
+pub(crate) fn client_options(context: &Context) -> toolway::ClientOptions {
     let variable = |names: [&str; 2]| {
         names
             .iter()
@@ -323,8 +323,8 @@ impl Typed {
         let ConnectionState::Failed(failure) = state else {
             return match (state, &self.what) {
                 (ConnectionState::NeedsAuth { .. }, What::Url(url)) => Some(format!(
-                    "add it with a token: \
-                     `toolway add <name> {url} -H 'Authorization: Bearer ${{TOKEN}}'`"
+                    "add it, then log in: \
+                     `toolway add <name> {url}`, `toolway login <name>`"
                 )),
                 (ConnectionState::Disabled { .. }, _) => {
                     Some("ask the administrator of this machine to allow it".to_owned())

@@ -10,7 +10,7 @@ use std::path::Path;
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_config::edit::EditError;
 use toolway_config::permission::rule_for_tool;
-use toolway_types::name::as_word;
+use toolway_types::name::{as_word, shell_word};
 use toolway_types::{
     CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity, ToolKey,
 };
@@ -151,7 +151,7 @@ impl Report {
                 )
                 .hint(failure_hint(server, failure))
             }
-            ConnectionState::NeedsAuth { .. } => Report::needs_login(server),
+            ConnectionState::NeedsAuth { .. } => Report::needs_login(server, &[]),
             ConnectionState::Disabled { reason } => Report::new(
                 Exit::Refused,
                 format!("server `{server}` cannot be used: {reason}"),
@@ -169,11 +169,19 @@ impl Report {
 }
 
 impl Report {
-    /// A server that wants a login.
-    fn needs_login(server: &str) -> Self {
+    /// A server that wants a login, or one that reaches further.
+    pub(crate) fn needs_login(server: &str, scopes: &[String]) -> Self {
         let word = as_word(server);
-        Report::new(Exit::NeedsLogin, format!("server `{server}` wants a login first")).hint(format!(
-            "give it a token: `toolway add {word} <url> --force -H 'Authorization: Bearer ${{TOKEN}}'`"
+        if scopes.is_empty() {
+            let message = format!("server `{server}` wants a login first");
+            return Report::new(Exit::NeedsLogin, message)
+                .hint(format!("log in with `toolway login {word}`"));
+        }
+        let scopes = scopes.join(" ");
+        let message = format!("server `{server}` wants a login that reaches `{scopes}` first");
+        Report::new(Exit::NeedsLogin, message).hint(format!(
+            "log in with `toolway login {word} --scopes {}`",
+            shell_word(&scopes)
         ))
     }
 }
@@ -295,7 +303,9 @@ impl From<CallError> for Report {
             CallError::Unavailable { server, state } => {
                 Report::unavailable(server.as_str(), &state)
             }
-            CallError::NeedsAuth { server } => Report::needs_login(server.as_str()),
+            CallError::NeedsAuth { server, scopes } => {
+                Report::needs_login(server.as_str(), &scopes)
+            }
             CallError::TimedOut { .. } => Report::new(Exit::TimedOut, message)
                 .hint("give it longer with `--timeout <seconds>`"),
             CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => {
@@ -348,6 +358,10 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
         RefusedBy::Hook { origin, .. } => {
             format!("mend the hook at {origin}, or take it out; `toolway doctor` lists all hooks")
         }
+        RefusedBy::NobodyForHook { origin, .. } => format!(
+            "run it on a terminal, where you are asked, or let the hook at {origin} answer \
+             `allow` for it"
+        ),
         RefusedBy::Person { .. } => "nothing was sent".to_owned(),
         RefusedBy::Changed { .. } => {
             "if that is as it should be, run it again with `--accept-change`".to_owned()

@@ -6,6 +6,7 @@
 //! Does not own: connecting. Nothing here starts a program or resolves a name, and nothing that a
 //! project wrote is expanded before a person approved it.
 
+pub mod account;
 pub mod approval;
 pub mod curation;
 pub mod edit;
@@ -26,6 +27,7 @@ pub mod schema;
 mod spec;
 pub mod tool_search;
 
+pub use account::{Connector, Directory, DirectoryError, Provider};
 pub use approval::{approve, local_settings_text, reject, reset, trust_local, trust_local_text};
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};

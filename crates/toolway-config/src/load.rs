@@ -11,9 +11,11 @@ use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::Environment;
+use crate::account::Directory;
 use crate::approval::{self, Approvals, Began};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::ide::Editors;
+use crate::plan::account_settings;
 use crate::planner::LastGood;
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
 
@@ -131,6 +133,7 @@ pub(crate) fn load_with(
         loader.projects();
         let off = loader.switched_off_plugins();
         loader.plugins(&off);
+        loader.kept_connectors();
         loader.connectors(&flags.connectors);
     }
     loader.flags(flags);
@@ -336,10 +339,39 @@ impl Loader<'_> {
         }
     }
 
+    /// The connectors that the account had when its provider was last asked.
+    fn kept_connectors(&mut self) {
+        let settings: Vec<_> = self
+            .layers
+            .iter()
+            .map(|layer| (layer.scope, &layer.settings))
+            .collect();
+        let (Some(provider), None) = account_settings(&settings) else {
+            return;
+        };
+        let Some(directory) = Directory::kept(self.environment, &provider) else {
+            return;
+        };
+        let source = Source::Directory(provider.host().into());
+        let entries = directory
+            .connectors
+            .into_iter()
+            .map(|connector| (connector.name.clone(), connector.definition()));
+        self.connector_layers(entries.collect(), &source);
+    }
+
     fn connectors(&mut self, connectors: &[ConnectorEntry]) {
-        for (order, connector) in (0..).zip(connectors.iter().rev()) {
+        let entries = connectors.iter().map(|connector| {
             let name = toolway_types::name::normalize_connector(&connector.name);
-            let file = raw::single(name, connector.definition.clone(), &Source::Program);
+            (name, connector.definition.clone())
+        });
+        self.connector_layers(entries.collect(), &Source::Program);
+    }
+
+    fn connector_layers(&mut self, entries: Vec<(String, Map<String, Value>)>, source: &Source) {
+        // The first wins, so it has the highest order.
+        for (order, (name, definition)) in (0..).zip(entries.into_iter().rev()) {
+            let file = raw::single(name, definition, source);
             let place = Place {
                 file: "(connector)".to_owned(),
                 ..Place::default()

@@ -18,6 +18,8 @@ mod spelling;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, ToolKey};
 
@@ -30,7 +32,7 @@ pub use predicate::Hints;
 use predicate::Truth;
 use rule::{Rule, Stance};
 pub use rule::{rule_for_server, rule_for_tool};
-use spelling::Spellings;
+pub use spelling::Spellings;
 
 /// What the rules say about one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +131,8 @@ pub struct Subject<'a> {
     shown_as: Option<&'a str>,
     arguments: Option<&'a Map<String, Value>>,
     hints: Option<Hints>,
+    /// Made before; only ever those of this very tool.
+    spellings: Option<&'a Spellings>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -145,6 +149,7 @@ impl<'a> Subject<'a> {
             shown_as: None,
             arguments: None,
             hints: None,
+            spellings: None,
         }
     }
 
@@ -155,6 +160,7 @@ impl<'a> Subject<'a> {
             shown_as: None,
             arguments: None,
             hints: None,
+            spellings: None,
         }
     }
 
@@ -163,6 +169,7 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn shown_as(mut self, name: &'a str) -> Self {
         self.shown_as = Some(name);
+        self.spellings = None;
         self
     }
 
@@ -178,6 +185,23 @@ impl<'a> Subject<'a> {
     pub fn with_hints(mut self, hints: Hints) -> Self {
         self.hints = Some(hints);
         self
+    }
+
+    /// The spellings of this tool, made before under the same names; others are of no use, and
+    /// are made anew.
+    #[must_use]
+    pub fn with_spellings(mut self, spellings: &'a Spellings) -> Self {
+        let fit = spellings.belong_to(self.target, self.shown_as);
+        self.spellings = fit.then_some(spellings);
+        self
+    }
+
+    /// The exposed name of its tool.
+    fn exposed(&self, key: &ToolKey) -> Cow<'a, str> {
+        match self.spellings.and_then(Spellings::exposed) {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(key.exposed()),
+        }
     }
 }
 
@@ -332,11 +356,18 @@ impl Permissions {
         let subject = subject.into();
         let mut ask = None;
         if !(self.deny.is_empty() && self.ask.is_empty()) {
-            let spellings = Spellings::of(&subject);
+            let made;
+            let spellings = match subject.spellings {
+                Some(spellings) => spellings,
+                None => {
+                    made = Spellings::of(&subject);
+                    &made
+                }
+            };
             for rule in self
                 .deny
                 .iter()
-                .filter(|rule| rule.restricts(&subject, &spellings))
+                .filter(|rule| rule.restricts(&subject, spellings))
             {
                 match rule.holds(&subject, Stance::Restrict) {
                     Truth::Yes => {
@@ -349,7 +380,7 @@ impl Permissions {
             }
             ask = ask.or_else(|| {
                 self.ask.iter().find(|rule| {
-                    rule.restricts(&subject, &spellings)
+                    rule.restricts(&subject, spellings)
                         && rule.holds(&subject, Stance::Restrict) != Truth::No
                 })
             });

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use toolway_types::text;
 use toolway_types::{
     Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
 };
 
+use crate::account::Provider;
 use crate::curation::Curation;
 use crate::ide::Editors;
 use crate::load::{Flags, Place, load, read_policy};
@@ -19,7 +21,7 @@ use crate::merge::merge;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
-use crate::raw::settings::{Named, Trust};
+use crate::raw::settings::{Account, Named, Trust};
 use crate::raw::{self, Settings, Source};
 use crate::spec::Builder;
 use crate::tool_search::ToolSearch;
@@ -49,6 +51,10 @@ pub struct Plan {
     pub no_prefix: bool,
     /// The organisation's lists, for what only turns up later.
     pub(crate) policy: Arc<Policy>,
+    /// Whose connectors there are.
+    pub account: Option<Arc<Provider>>,
+    /// Where connectors are switched off, although there may be an account.
+    pub connectors_off: Option<Origin>,
 }
 
 impl Plan {
@@ -261,7 +267,7 @@ impl Limits {
             if let Some(text) = environment.var(name).filter(|text| !text.trim().is_empty())
                 && !limits.set(name, text)
             {
-                diagnoses.push(not_a_number(name));
+                diagnoses.push(not_a_number(name, text));
             }
         }
         if let Some(search) = ToolSearch::read(environment, diagnoses) {
@@ -285,7 +291,7 @@ impl Limits {
                 );
                 diagnoses.push(Diagnosis::warning(message).at(named.origin.clone()));
             } else if !limits.set(name, &text) {
-                diagnoses.push(not_a_number(name).at(named.origin.clone()));
+                diagnoses.push(not_a_number(name, &text).at(named.origin.clone()));
             }
         }
         limits
@@ -318,13 +324,20 @@ impl Limits {
     }
 }
 
-fn not_a_number(name: &str) -> Diagnosis {
+/// The longest value that a message repeats, in characters.
+const SHOWN_OF_A_VALUE: usize = 40;
+
+fn not_a_number(name: &str, value: &str) -> Diagnosis {
     let wanted = if name.ends_with(IDLE) {
         "a whole number"
     } else {
         "a whole number above zero"
     };
-    Diagnosis::warning(format!("`{name}` is not {wanted}; the default is kept"))
+    let value = text::spelled_out(value);
+    let value = text::cut(&value, SHOWN_OF_A_VALUE);
+    Diagnosis::warning(format!(
+        "`{name}` is `{value}`, which is not {wanted}; the default is kept"
+    ))
 }
 
 /// Reads `TOOLWAY_MCP_NO_PREFIX`, or what the other host calls it; ours wins.
@@ -409,6 +422,25 @@ pub(crate) fn managed_env(settings: &[(Scope, Settings)]) -> Vec<(Named, Value)>
         .iter()
         .flat_map(|(_, settings)| settings.env.clone())
         .collect()
+}
+
+/// Whose connectors there are, by the file of the highest precedence that says so; and the first
+/// file that switches them off.
+pub(crate) fn account_settings(
+    settings: &[(Scope, &Settings)],
+) -> (Option<Arc<Provider>>, Option<Origin>) {
+    let account = settings
+        .iter()
+        .filter_map(|(scope, settings)| Some((*scope, settings.account.as_ref()?)))
+        .max_by_key(|(scope, _)| *scope);
+    let account = match account {
+        Some((_, Account::At(provider))) => Some(Arc::clone(provider)),
+        Some((_, Account::Faulty)) | None => None,
+    };
+    let off = settings
+        .iter()
+        .find_map(|(_, settings)| settings.connectors_off.clone());
+    (account, off)
 }
 
 /// What every file says about calls. A file that nobody vouched for can only narrow.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use toolway_types::Scope;
 
 use crate::Environment;
+use crate::account::directory::copy_file;
 use crate::approval::Began;
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER};
 use crate::ide::lock_files;
@@ -138,6 +139,7 @@ pub fn watched_paths(environment: &Environment, flags: &Flags) -> Vec<PathBuf> {
             add(directory.join(PROJECT_FILE));
         }
         plugin_files(environment.config_home()).for_each(&mut add);
+        add(copy_file(environment));
     }
     lock_files(environment).for_each(&mut add);
     for value in &flags.mcp_config {

@@ -12,12 +12,15 @@ use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, TransportSpec};
 
 use crate::Environment;
+use crate::account::directory::stands_for;
 use crate::approval::{Standing, decide};
 use crate::curation::Curation;
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
 use crate::permission::HookPlace;
-use crate::plan::{Limits, Plan, PlannedServer, Verdict, call_settings, managed_env, no_prefix};
+use crate::plan::{
+    Limits, Plan, PlannedServer, Verdict, account_settings, call_settings, managed_env, no_prefix,
+};
 use crate::raw::{Settings, Source};
 use crate::spec::Builder;
 
@@ -199,6 +202,12 @@ pub fn admit(config: Config) -> Plan {
         &mut diagnoses,
     );
     let (permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
+    let (account, connectors_off) = {
+        let settings: Vec<_> = (basis.settings.iter())
+            .map(|(scope, settings)| (*scope, settings))
+            .collect();
+        account_settings(&settings)
+    };
     let inherited_env = Arc::new(basis.environment.inherited());
     let hooks = hooks.placed(HookPlace {
         directory: basis.environment.cwd().to_owned(),
@@ -224,6 +233,8 @@ pub fn admit(config: Config) -> Plan {
         limits,
         inherited_env,
         policy: Arc::new(policy),
+        account,
+        connectors_off,
     }
 }
 
@@ -232,6 +243,7 @@ fn source_of(origin: &Origin) -> Source {
         Origin::File { path, .. } => Source::File(path.clone()),
         Origin::Flag { flag, .. } => Source::Flag(flag),
         Origin::Program => Source::Program,
+        Origin::Directory(host) => Source::Directory(Arc::clone(host)),
     }
 }
 
@@ -277,6 +289,17 @@ impl Judge<'_> {
         }
     }
 
+    /// What may not be connected to may not be reached through a provider's proxy either.
+    fn denies_behind_proxy(&self, candidate: &Candidate) -> Result<(), String> {
+        let Some(url) = stands_for(candidate.scope, &candidate.raw.definition) else {
+            return Ok(());
+        };
+        self.policy.servers.denies(&Subject {
+            name: candidate.raw.name.as_str(),
+            target: Target::Remote(&url),
+        })
+    }
+
     fn verdict(&self, candidate: &Candidate, found: &mut Vec<Diagnosis>) -> Verdict {
         let refused = |reason: String| Verdict::Refused { reason };
         if let Some(blocked) = self.blocked {
@@ -302,6 +325,7 @@ impl Judge<'_> {
             .servers
             .denies(&name)
             .and_then(|()| self.policy.excludes(candidate.scope))
+            .and_then(|()| self.denies_behind_proxy(candidate))
         {
             return refused(reason);
         }

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind};
@@ -33,6 +34,8 @@ pub(crate) enum Source {
     Flag(&'static str),
     /// The embedding program.
     Program,
+    /// A provider's directory of connectors.
+    Directory(Arc<str>),
 }
 
 impl Source {
@@ -44,6 +47,7 @@ impl Source {
             },
             Source::Flag(flag) => Origin::Flag { flag, line },
             Source::Program => Origin::Program,
+            Source::Directory(host) => Origin::Directory(Arc::clone(host)),
         }
     }
 }

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
+use crate::account;
 use crate::raw::keys::{ENTRY, OAUTH, Shape, TOOL};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
@@ -21,6 +22,7 @@ pub fn schema() -> Value {
             "oauth": oauth(),
             "tool": tool(),
             "policyRule": policy_rule(),
+            "account": account(),
         },
     })
 }
@@ -62,6 +64,8 @@ fn settings() -> Value {
         "deniedMcpServers": rules("Managed files only: the servers that may not."),
         "allowedMcpInstructions": rules("Managed files only: the servers whose instructions models see; with `[]` nobody's."),
         "deniedMcpInstructions": rules("Managed files only: the servers whose instructions are dropped."),
+        "account": {"$ref": "#/$defs/account"},
+        "connectors": {"type": "boolean", "description": "`false` switches the account's connectors off."},
         "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Managed settings only: `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS`."},
     })
 }
@@ -93,6 +97,35 @@ fn tool() -> Value {
         properties.insert(key.to_owned(), described(shape, key));
     }
     json!({"type": "object", "description": "What is changed about one tool.", "properties": properties})
+}
+
+fn account() -> Value {
+    let text = json!({"type": "string", "minLength": 1});
+    let texts = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let mut properties = serde_json::Map::new();
+    for (key, about) in account::KEYS {
+        let mut value = match key {
+            "provider" => json!({"enum": [account::PRESET]}),
+            "scopes" => described(Shape::Scopes, key),
+            "callbackPort" => described(Shape::Port, key),
+            "connectors" => json!({"type": "object", "properties": {
+                "directoryUrl": text,
+                "proxyUrl": {"type": "string", "pattern": "\\{id\\}"},
+                "fields": {"type": "object", "properties": {"list": text, "id": text, "name": text, "url": text}},
+                "headers": texts,
+                "tokenHeader": text,
+                "tokenPrefix": {"type": "string"},
+            }}),
+            _ => text.clone(),
+        };
+        value["description"] = json!(about);
+        properties.insert(key.to_owned(), value);
+    }
+    json!({
+        "type": "object",
+        "description": "The account whose connectors are servers too. User and managed settings only.",
+        "properties": properties,
+    })
 }
 
 fn policy_rule() -> Value {

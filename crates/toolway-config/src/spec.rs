@@ -181,22 +181,7 @@ impl Work<'_> {
             self.without_nul("args", &word);
             args.push(word);
         }
-        let mut env = BTreeMap::new();
-        let mut set = |name: &str, value: &str| env.insert(name.to_owned(), Secret::new(value));
-        if let Some(root) = &self.builder.place.plugin_root {
-            set("TOOLWAY_PLUGIN_ROOT", root);
-            set("CLAUDE_PLUGIN_ROOT", root);
-        }
-        for (name, value) in definition
-            .get("env")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
-            let value = self.expand(value.as_str().unwrap_or_default());
-            self.without_nul("env", &value);
-            env.insert(name.clone(), Secret::new(value));
-        }
+        let env = self.declared();
         let cwd = self
             .text("cwd")
             .map(|cwd| self.builder.place.directory.join(PathBuf::from(cwd)));
@@ -208,6 +193,28 @@ impl Work<'_> {
             cwd,
             shield: self.shield(),
         })
+    }
+
+    /// The variables that the entry declares.
+    fn declared(&mut self) -> BTreeMap<String, Secret> {
+        let mut env = BTreeMap::new();
+        let mut set = |name: &str, value: &str| env.insert(name.to_owned(), Secret::new(value));
+        if let Some(root) = &self.builder.place.plugin_root {
+            set("TOOLWAY_PLUGIN_ROOT", root);
+            set("CLAUDE_PLUGIN_ROOT", root);
+        }
+        let definition = self.builder.definition;
+        for (name, value) in definition
+            .get("env")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            let value = self.expand(value.as_str().unwrap_or_default());
+            self.without_nul("env", &value);
+            env.insert(name.clone(), Secret::new(value));
+        }
+        env
     }
 
     /// The entry's word, else the person's, else by where the entry came from: what a repository

@@ -52,7 +52,8 @@ pub trait Credentials: Send + Sync + fmt::Debug {
         refusal: Refusal<'a>,
     ) -> BoxFuture<'a, Verdict>;
 
-    /// The headers of every answer: a server may say there what its next request must carry.
+    /// The headers of every other answer: a server may say there what its next request must
+    /// carry.
     fn heard(&self, _request: Request<'_>, _headers: &HeaderMap) {}
 }
 
@@ -223,9 +224,9 @@ impl Desk {
         let Some(credentials) = self.at(request.url) else {
             return false;
         };
-        credentials.heard(request, headers);
         let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if !is_refusal || tries.again {
+            credentials.heard(request, headers);
             return false;
         }
         let refusal = Refusal {

@@ -57,6 +57,8 @@ pub struct Program {
     pub env: BTreeMap<String, Secret>,
     /// Its working directory; the host's own when absent.
     pub cwd: Option<PathBuf>,
+    /// Whether it is kept from writing Toolway's own files.
+    pub shield: ShieldMode,
     /// The caps.
     pub limits: ProgramLimits,
 }
@@ -135,8 +137,7 @@ fn spec(program: Program) -> (StdioSpec, Vec<u8>) {
         inherited: program.inherited,
         env: program.env,
         cwd: program.cwd,
-        // It is the person's own program, and may be one that changes settings.
-        shield: ShieldMode::Off,
+        shield: program.shield,
     };
     (spec, program.stdin)
 }

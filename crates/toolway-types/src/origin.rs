@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The place a definition came from, precise enough to open an editor at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +23,8 @@ pub enum Origin {
     },
     /// The embedding program, through the library.
     Program,
+    /// The directory of connectors of an account's provider, by the provider's host.
+    Directory(Arc<str>),
 }
 
 impl Origin {
@@ -31,6 +34,7 @@ impl Origin {
             Origin::File { path, .. } => path.display().to_string(),
             Origin::Flag { flag, .. } => (*flag).to_owned(),
             Origin::Program => "(program)".to_owned(),
+            Origin::Directory(host) => format!("(connectors of {host})"),
         }
     }
 
@@ -38,7 +42,7 @@ impl Origin {
     pub fn line(&self) -> Option<u32> {
         match self {
             Origin::File { line, .. } | Origin::Flag { line, .. } => Some(*line),
-            Origin::Program => None,
+            Origin::Program | Origin::Directory(_) => None,
         }
     }
 }

@@ -95,8 +95,10 @@ pub struct RemoteSpec {
 /// A program that prints a JSON object of headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadersHelper {
-    /// The command line as written.
+    /// The command line as written, with no variable expanded.
     pub command: String,
+    /// The program, with what it is started with.
+    pub process: StdioSpec,
 }
 
 /// The `oauth` object of an entry.

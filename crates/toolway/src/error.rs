@@ -129,6 +129,12 @@ pub(crate) fn closed_for_login(reason: &CloseReason) -> bool {
     }
 }
 
+/// The scopes that a challenge asks for.
+pub(crate) fn scopes_in(challenge: &Untrusted) -> Vec<String> {
+    let bearer = challenge::bearer(challenge.as_received());
+    bearer.map(|bearer| bearer.scopes).unwrap_or_default()
+}
+
 impl ConnectError {
     /// A step of the handshake that failed.
     pub(crate) fn request(method: &'static str, source: RequestError) -> Self {

@@ -13,6 +13,7 @@
 
 mod file;
 mod line;
+mod lines;
 mod message;
 mod read;
 mod redact;
@@ -37,9 +38,10 @@ use redact::Redactor;
 
 pub(crate) use file::{LogFile, file_stem};
 pub use line::{Kind, Line, timestamp};
-pub use read::{Follower, logged_servers, read_last};
+pub use lines::Follower;
+pub(crate) use lines::last;
+pub use read::{logged_servers, read_last};
 pub use secrets::secrets_of;
-pub(crate) use tail::Tail;
 
 /// How many lines may wait to be written, and how many bytes they may hold together.
 const QUEUE_LINES: usize = 1024;

@@ -13,6 +13,7 @@ use toolway_types::{ConnectionState, Origin, Scope, ServerName, TransportKind};
 use crate::call::{CallError, ToolTarget};
 use crate::catalog::Catalog;
 use crate::dispatch::send::{GeneralLimits, Line, Lines};
+use crate::error::scopes_in;
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]
@@ -121,7 +122,10 @@ impl Lines for HostSnapshot {
             .server(server.as_str())
             .map(|known| known.state.clone())
         {
-            Some(ConnectionState::NeedsAuth { .. }) => Err(CallError::NeedsAuth { server }),
+            Some(ConnectionState::NeedsAuth { detail }) => Err(CallError::NeedsAuth {
+                server,
+                scopes: scopes_in(&detail),
+            }),
             Some(state) => Err(CallError::Unavailable { server, state }),
             None => {
                 let reason = "no such server".to_owned();

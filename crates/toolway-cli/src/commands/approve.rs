@@ -254,6 +254,9 @@ pub(crate) fn describe(server: &PlannedServer) -> String {
             server.variables.join(", ")
         );
     }
+    if server.definition.contains_key("headersHelper") {
+        text.push_str("This runs its `headersHelper` on this machine, with your rights.\n");
+    }
     text.push_str(if server.definition.contains_key("url") {
         "This sends what you and your agents ask of it to that address.\n"
     } else {

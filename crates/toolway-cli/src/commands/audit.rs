@@ -3,7 +3,6 @@
 //! Owns the choice of lines and their printing. The file, and that no argument stands in it
 //! unless asked for, are the library's (`toolway::audit`).
 
-use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -11,14 +10,11 @@ use clap::builder::PossibleValuesParser;
 use toolway::audit::{self, By, Decision, End, Line, Record};
 use toolway::journal::timestamp;
 
-use crate::connect::{self, State};
+use super::follow::follow;
+use crate::connect::State;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
-use crate::signals::{Signals, stdout_closed};
-
-/// How often a file that is followed is looked at.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// Show which tools were called, who allowed it, and what became of it
 ///
@@ -106,7 +102,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
         )
         .hint(format!("look at `{}`", directory.display()))
     })?;
-    let Some((lines, mut follower)) = found else {
+    let Some((lines, follower)) = found else {
         if args.json {
             return Ok(Exit::Success);
         }
@@ -126,25 +122,11 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
     if !args.follow {
         return Ok(Exit::Success);
     }
-    connect::block_on(async {
-        let mut signals = Signals::listen();
-        let mut closed = pin!(stdout_closed());
-        let mut pauses = tokio::time::interval(PAUSE);
-        loop {
-            tokio::select! {
-                _ = pauses.tick() => {}
-                // To be told to end is how following succeeds.
-                _ = signals.next() => return Ok(Exit::Success),
-                () = &mut closed => return Ok(Exit::Success),
-            }
-            let mut printed = Ok(());
-            follower.poll(|line| {
-                if printed.is_ok() && choice.wants(&line) {
-                    printed = put(context, &line, args);
-                }
-            })?;
-            printed?;
+    follow(follower, |line| {
+        if choice.wants(line) {
+            put(context, line, args)?;
         }
+        Ok(())
     })
 }
 

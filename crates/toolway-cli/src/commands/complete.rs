@@ -1,4 +1,5 @@
-//! `toolway __complete`: what could come next on a command line that names a prompt or a template.
+//! `toolway __complete`: what could come next on a command line that names a server, and there a
+//! tool, a prompt or a template.
 //!
 //! Owns reading the unfinished line and asking the one server it names. A shell waits while this
 //! runs: it takes two seconds at most and says nothing when it fails.
@@ -7,6 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::Value;
+use toolway::catalog::CatalogTool;
 use toolway::template::UriTemplate;
 use toolway::{CompletionReference, Host};
 use toolway_config::Plan;
@@ -38,9 +41,41 @@ pub(crate) struct CompleteArgs {
 /// The shells that ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Shell {
-    /// Replaces only what stands behind the last `=` or `:`.
+    /// Replaces only what stands behind the last `=` or `:`, and quotes nothing.
     Bash,
+    /// Replaces the whole word, and quotes it.
+    Zsh,
+    /// The same.
+    Fish,
 }
+
+/// Commands whose first word is a server, whatever stands against connecting to it.
+const OF_ANY_SERVER: [&str; 12] = [
+    "approve",
+    "audit",
+    "disable",
+    "enable",
+    "explain",
+    "get",
+    "logs",
+    "reject",
+    "remove",
+    "rm",
+    "show",
+    "permissions",
+];
+
+/// Commands whose first word is a server that they connect to.
+const OF_A_CONNECTED_SERVER: [&str; 8] = [
+    "call",
+    "prompt",
+    "prompts",
+    "reconnect",
+    "resources",
+    "skill",
+    "skills",
+    "tools",
+];
 
 /// What is to be completed.
 struct Unfinished {
@@ -49,6 +84,14 @@ struct Unfinished {
 }
 
 enum Wish {
+    /// The name of a tool.
+    ToolName,
+    /// An argument of a tool.
+    ToolArgument {
+        tool: String,
+        before: Vec<String>,
+        word: String,
+    },
     /// The name of a prompt.
     PromptName,
     /// An argument of a prompt: those before it, and how it begins.
@@ -70,16 +113,21 @@ pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
     let words = words(&args.line);
     let word = words.last().cloned().unwrap_or_default();
     let candidates = candidates(context, &words).unwrap_or_default();
-    let Shell::Bash = args.shell;
-    // Bash takes `a=b` for three words.
-    let kept = word.rfind(['=', ':']).map_or(0, |at| at + 1);
     let mut text = String::new();
     for candidate in candidates {
-        let fits = candidate.starts_with(&word) && !candidate.contains(is_hidden);
-        if let (true, Some(rest)) = (fits, candidate.get(kept..)) {
-            text.push_str(&shell_word(rest));
-            text.push('\n');
+        // What a server calls something must not become a flag of ours.
+        let safe = !candidate.starts_with('-') && !candidate.contains(is_hidden);
+        if !safe || !candidate.starts_with(&word) {
+            continue;
         }
+        if args.shell == Shell::Bash {
+            // Bash takes `a=b` for three words.
+            let kept = word.rfind(['=', ':']).map_or(0, |at| at + 1);
+            text.push_str(&shell_word(candidate.get(kept..).unwrap_or_default()));
+        } else {
+            text.push_str(&candidate);
+        }
+        text.push('\n');
     }
     context.output.verbatim(&text)?;
     Ok(Exit::Success)
@@ -108,10 +156,16 @@ fn candidates(context: &Context, words: &[String]) -> Option<Vec<String>> {
         return None;
     }
     let plan = context.plan();
-    if command == "prompt" && before.is_empty() {
+    if before.is_empty() && OF_A_CONNECTED_SERVER.contains(&command.as_str()) {
         return Some(names(plan));
     }
+    if before.is_empty() && OF_ANY_SERVER.contains(&command.as_str()) {
+        let mut names: Vec<String> = plan.servers.iter().map(|it| it.name.to_string()).collect();
+        names.dedup();
+        return Some(names);
+    }
     let unfinished = match command.as_str() {
+        "call" => tool_of(plan, before, word)?,
         "prompt" => prompt_of(plan, before, word)?,
         "read" => template_of(plan, before, word)?,
         _ => return None,
@@ -137,36 +191,57 @@ fn admitted(plan: &Plan, name: &str) -> Option<ServerName> {
         .cloned()
 }
 
-fn prompt_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
-    let first = before.first()?;
-    let (server, prompt, arguments) = if let Some(server) = admitted(plan, first) {
-        let Some(prompt) = before.get(1) else {
-            return Some(Unfinished {
-                server,
-                wanted: Wish::PromptName,
-            });
-        };
-        (server, prompt.clone(), &before[2..])
-    } else {
-        let rest = first.strip_prefix("mcp__")?;
-        let owner = plan
-            .admitted()
-            .map(|(server, _)| &server.name)
-            .filter(|name| {
-                rest.strip_prefix(name.normalized().as_str())
-                    .is_some_and(|rest| rest.starts_with("__"))
-            });
-        let server = owner.max_by_key(|name| name.as_str().len())?.clone();
-        (server, first.clone(), &before[1..])
-    };
-    Some(Unfinished {
-        server,
-        wanted: Wish::PromptArgument {
-            prompt,
-            before: arguments.to_vec(),
+fn tool_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
+    let (server, rest) = owner(plan, before)?;
+    let wanted = match rest {
+        Some((tool, before)) => Wish::ToolArgument {
+            tool: tool.to_owned(),
+            before: before.to_vec(),
             word: word.to_owned(),
         },
-    })
+        None => Wish::ToolName,
+    };
+    Some(Unfinished { server, wanted })
+}
+
+fn prompt_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
+    let (server, rest) = owner(plan, before)?;
+    let wanted = match rest {
+        Some((prompt, before)) => Wish::PromptArgument {
+            prompt: prompt.to_owned(),
+            before: before.to_vec(),
+            word: word.to_owned(),
+        },
+        None => Wish::PromptName,
+    };
+    Some(Unfinished { server, wanted })
+}
+
+/// The server that words name, alone or in a name such as `mcp__<server>__<tool>`; and what they
+/// name of it, with the words behind that.
+#[expect(
+    clippy::type_complexity,
+    reason = "taken apart at once by both callers"
+)]
+fn owner<'a>(
+    plan: &Plan,
+    words: &'a [String],
+) -> Option<(ServerName, Option<(&'a str, &'a [String])>)> {
+    let (first, rest) = words.split_first()?;
+    if let Some(server) = admitted(plan, first) {
+        let named = rest.split_first();
+        return Some((server, named.map(|(name, rest)| (name.as_str(), rest))));
+    }
+    let flat = first.strip_prefix("mcp__")?;
+    let owners = plan
+        .admitted()
+        .map(|(server, _)| &server.name)
+        .filter(|name| {
+            flat.strip_prefix(name.normalized().as_str())
+                .is_some_and(|rest| rest.starts_with("__"))
+        });
+    let server = owners.max_by_key(|name| name.as_str().len())?.clone();
+    Some((server, Some((first, rest))))
 }
 
 /// A template's server is named, or is the only one there is: a tab does not start them all.
@@ -193,6 +268,15 @@ async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
     host.ready(server.as_str()).await;
     let snapshot = host.snapshot();
     let (reference, known, before, word) = match &unfinished.wanted {
+        Wish::ToolName => {
+            let tools = snapshot.catalog.tools_of(server).iter();
+            return Some(tools.map(|tool| tool.key.tool.clone()).collect());
+        }
+        Wish::ToolArgument { tool, before, word } => {
+            let mut tools = snapshot.catalog.tools_of(server).iter();
+            let tool = tools.find(|it| it.key.tool == *tool || it.name == *tool)?;
+            return arguments_of(tool, &given(before), word);
+        }
         Wish::PromptName => {
             let prompts = snapshot.catalog.prompts.iter();
             let of_server = prompts.filter(|prompt| prompt.key.server == *server);
@@ -223,11 +307,7 @@ async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
             (reference, known, before, word)
         }
     };
-    let given: BTreeMap<String, String> = before
-        .iter()
-        .filter_map(|pair| pair.split_once('='))
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect();
+    let given = given(before);
     let Some((key, value)) = word.split_once('=') else {
         let open = known.iter().filter(|name| !given.contains_key(*name));
         return Some(open.map(|name| format!("{name}=")).collect());
@@ -240,6 +320,44 @@ async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
     Some(
         values
             .map(|value| format!("{key}={}", value.as_received()))
+            .collect(),
+    )
+}
+
+/// What stands on the line already.
+fn given(before: &[String]) -> BTreeMap<String, String> {
+    let pairs = before.iter().filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(key, value)| (key.trim_end_matches(':').to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// A tool's arguments by its schema, and their values where those are counted there.
+fn arguments_of(
+    tool: &CatalogTool,
+    given: &BTreeMap<String, String>,
+    word: &str,
+) -> Option<Vec<String>> {
+    let schema: Value = serde_json::from_str(tool.input_schema.get()).ok()?;
+    let properties = schema.get("properties")?.as_object()?;
+    let Some((key, _)) = word.split_once('=') else {
+        let open = properties.keys().filter(|name| !given.contains_key(*name));
+        return Some(open.map(|name| format!("{name}=")).collect());
+    };
+    let property = properties.get(key)?;
+    let values: Vec<String> = match property.get("enum").and_then(Value::as_array) {
+        Some(values) => values
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+        None if property["type"] == "boolean" => vec!["true".to_owned(), "false".to_owned()],
+        None => return None,
+    };
+    Some(
+        values
+            .iter()
+            .map(|value| format!("{key}={value}"))
             .collect(),
     )
 }

@@ -1,8 +1,10 @@
 //! `toolway completions`: the completion script of a shell.
 //!
-//! Owns the script; for bash it also asks `toolway __complete` (`complete.rs`) what servers offer.
+//! Owns the script; in bash, zsh and fish it also asks `toolway __complete` (`complete.rs`) what
+//! servers offer.
 
 use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
 
 use crate::args::Cli;
 use crate::context::Context;
@@ -13,22 +15,55 @@ use crate::report::Outcome;
 const BASH: &str = r#"
 _toolway_offers() {
     local candidate
-    case "${COMP_WORDS[1]}" in
-        prompt|read)
-            COMPREPLY=()
-            while IFS= read -r candidate; do
-                COMPREPLY+=("$candidate")
-            done < <("${COMP_WORDS[0]}" __complete bash "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
-            if [ "${#COMPREPLY[@]}" -gt 0 ]; then
-                case "${COMPREPLY[0]}" in *=) compopt -o nospace 2>/dev/null ;; esac
-                return 0
-            fi
-            ;;
-    esac
+    if [ "$COMP_CWORD" -gt 1 ]; then
+        COMPREPLY=()
+        while IFS= read -r candidate; do
+            COMPREPLY+=("$candidate")
+        done < <("${COMP_WORDS[0]}" __complete bash "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+        if [ "${#COMPREPLY[@]}" -gt 0 ]; then
+            case "${COMPREPLY[0]}" in *=) compopt -o nospace 2>/dev/null ;; esac
+            return 0
+        fi
+    fi
     _toolway "$@"
 }
 complete -F _toolway_offers -o bashdefault -o default toolway
 "#;
+
+/// The same in zsh: the function takes the place of the one that every script has, and calls it.
+const ZSH: &str = r#"
+functions[_toolway_alone]=$functions[_toolway]
+_toolway() {
+    if (( CURRENT > 2 )); then
+        local -a found open whole
+        found=("${(@f)$("${words[1]}" __complete zsh "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}")
+        # An argument's name is followed by its value, and not by a space.
+        open=(${(M)found:#*=})
+        whole=(${${found:#*=}:#})
+        if (( $#open + $#whole )); then
+            (( $#open )) && compadd -S '' -a open
+            (( $#whole )) && compadd -a whole
+            return 0
+        fi
+    fi
+    _toolway_alone "$@"
+}
+
+"#;
+
+/// Where a script for zsh runs, or registers, the function that it has defined.
+const ZSH_END: &str = r#"if [ "$funcstack[1]" = "_toolway" ]"#;
+
+/// The same in fish, which knows by itself that no space follows a `=`.
+const FISH: &str = r"
+function __toolway_ask
+    set -l words (commandline -cpo)
+    test (count $words) -gt 1; or return 1
+    set -g __toolway_found ($words[1] __complete fish (commandline -cp | string collect) 2>/dev/null)
+    test (count $__toolway_found) -gt 0
+end
+complete -c toolway -n __toolway_ask -f -k -a '$__toolway_found'
+";
 
 /// Print a shell's completion script
 #[derive(Debug, Args)]
@@ -37,16 +72,24 @@ complete -F _toolway_offers -o bashdefault -o default toolway
 pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
-    shell: clap_complete::Shell,
+    shell: Shell,
 }
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "toolway", &mut script);
-    if args.shell == clap_complete::Shell::Bash {
-        script.extend_from_slice(BASH.as_bytes());
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    match args.shell {
+        Shell::Bash => script.push_str(BASH),
+        Shell::Zsh => {
+            // Behind this the first tab of a shell would not know of it.
+            let end = script.find(ZSH_END).unwrap_or(script.len());
+            script.insert_str(end, ZSH);
+        }
+        Shell::Fish => script.push_str(FISH),
+        _ => {}
     }
-    context.output.verbatim(&String::from_utf8_lossy(&script))?;
+    context.output.verbatim(&script)?;
     Ok(Exit::Success)
 }

@@ -1,4 +1,8 @@
 //! `toolway doctor`: everything that is wrong, or will be, without connecting anywhere.
+//!
+//! Owns what is said of the configuration; what is said of the machine is [`checks`].
+
+mod checks;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -9,6 +13,7 @@ use toolway::ShieldState;
 use toolway_config::{Hook, Plan, PlannedServer, Verdict};
 use toolway_types::{Diagnosis, Severity, ShieldMode, TransportSpec, text};
 
+use self::checks::{Check, Health};
 use crate::connect;
 use crate::context::{Context, diagnoses, has_errors};
 use crate::exit::Exit;
@@ -16,13 +21,17 @@ use crate::report::{Outcome, render_diagnosis};
 
 /// Check the configuration and say how to mend it
 ///
-/// Reads every file, starts nothing and connects to nothing. Exits with 3 when something is
-/// wrong.
+/// Reads every file, and looks at what logins depend on. Starts nothing and, without
+/// `--network`, connects to nothing. Exits with 3 when something is wrong.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Also ask a configured server what time it is
+    #[arg(long)]
+    network: bool,
 }
 
 /// Runs the command.
@@ -30,7 +39,11 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let plan = context.plan();
     let mut found: Vec<Diagnosis> = diagnoses(plan).cloned().collect();
     found.extend(missing_programs(plan));
-    let exit = if has_errors(plan) || found.iter().any(|d| d.severity == Severity::Error) {
+    let checks = checks::all(context, plan, args.network);
+    let exit = if has_errors(plan)
+        || found.iter().any(|d| d.severity == Severity::Error)
+        || checks.iter().any(|check| check.health == Health::Fail)
+    {
         Exit::Configuration
     } else {
         Exit::Success
@@ -57,6 +70,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
                 "invalid": counts("invalid"),
             },
             "hooks": plan.hooks.iter().map(hook_json).collect::<Vec<_>>(),
+            "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
             "diagnoses": found.iter().map(diagnosis_json).collect::<Vec<_>>(),
         }))?;
         return Ok(exit);
@@ -68,6 +82,9 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     );
     text.push_str(&summary(plan));
     text.push_str(&shield_line(context, &shield));
+    for check in &checks {
+        text.push_str(&check.line());
+    }
     for (index, hook) in plan.hooks.iter().enumerate() {
         let label = if index == 0 { "hooks" } else { "" };
         let _ = writeln!(text, "{label:<14}{}", hook_line(hook));
@@ -76,7 +93,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         text.push('\n');
         text.push_str(&render_diagnosis(diagnosis));
     }
-    if found.is_empty() {
+    if found.is_empty() && checks.iter().all(|check| check.health == Health::Ok) {
         text.push_str("\nno problems found\n");
     }
     context.output.result(&text)?;
@@ -153,7 +170,8 @@ fn shield_json(context: &Context, state: &ShieldState) -> Value {
 }
 
 /// A hook, in one line.
-fn hook_line(hook: &Hook) -> String {
+/// A hook, for a person.
+pub(crate) fn hook_line(hook: &Hook) -> String {
     let matcher = match hook.matcher() {
         "" => "everything".to_owned(),
         matcher => format!("`{}`", text::spelled_out(matcher)),
@@ -163,7 +181,8 @@ fn hook_line(hook: &Hook) -> String {
     format!("{event} on {matcher}: `{title}` at {}", hook.origin)
 }
 
-fn hook_json(hook: &Hook) -> Value {
+/// A hook, as JSON.
+pub(crate) fn hook_json(hook: &Hook) -> Value {
     json!({
         "event": hook.event.as_str(),
         "matcher": hook.matcher(),

@@ -4,8 +4,6 @@
 //! the library's (`toolway::journal`).
 
 use std::path::Path;
-use std::pin::pin;
-use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -14,14 +12,11 @@ use toolway_config::Verdict;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
 
-use crate::connect::{self, State};
+use super::follow::follow;
+use crate::connect::State;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
-use crate::signals::{Signals, stdout_closed};
-
-/// How often a file that is followed is looked at.
-const PAUSE: Duration = Duration::from_millis(200);
 
 /// Show what a server logged and what was said to it
 ///
@@ -90,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
         )
         .hint(format!("look at `{}`", directory.display()))
     })?;
-    let Some((lines, mut follower)) = found else {
+    let Some((lines, follower)) = found else {
         return Err(no_log(context, &directory, &server));
     };
     for line in &lines {
@@ -102,25 +97,11 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
         }
         return Ok(Exit::Success);
     }
-    connect::block_on(async {
-        let mut signals = Signals::listen();
-        let mut closed = pin!(stdout_closed());
-        let mut pauses = tokio::time::interval(PAUSE);
-        loop {
-            tokio::select! {
-                _ = pauses.tick() => {}
-                // To be told to end is how following succeeds.
-                _ = signals.next() => return Ok(Exit::Success),
-                () = &mut closed => return Ok(Exit::Success),
-            }
-            let mut printed = Ok(());
-            follower.poll(|line| {
-                if printed.is_ok() && args.wants(line.kind) {
-                    printed = put(context, &line, args);
-                }
-            })?;
-            printed?;
+    follow(follower, |line| {
+        if args.wants(line.kind) {
+            put(context, line, args)?;
         }
+        Ok(())
     })
 }
 

@@ -4,6 +4,7 @@
 //! Owns no request; those are the host's.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use toolway::{Host, HostSnapshot};
 use toolway_config::Plan;
@@ -71,7 +72,7 @@ impl Servers {
         &self,
         context: &Context,
         host: &Host,
-    ) -> Result<std::sync::Arc<HostSnapshot>, Report> {
+    ) -> Result<Arc<HostSnapshot>, Report> {
         connect::settle(context, host).await;
         let snapshot = host.snapshot();
         say_warnings(context, &snapshot);
@@ -81,6 +82,19 @@ impl Servers {
         }
         Ok(snapshot)
     }
+}
+
+/// What all of them offer, for a command that only lists. The connections end with the list.
+pub(super) fn listed(
+    context: &Context,
+    server: Option<&str>,
+    command: &[String],
+) -> Result<Arc<HostSnapshot>, Report> {
+    let servers = Servers::find(context, server, command)?;
+    let (plan, wanted) = (servers.plan.clone(), servers.wanted());
+    connect::with_host(context, plan, wanted, async |host| {
+        servers.settle(context, host).await
+    })
 }
 
 /// `key=value` words; a key again makes a list. `key=@file` reads a file.

@@ -7,9 +7,8 @@ use serde::Serialize;
 use toolway::catalog::CatalogPrompt;
 use toolway_types::ServerName;
 
-use super::offers::{Servers, first_line};
-use super::prompt;
-use crate::connect;
+use super::offers::first_line;
+use super::{offers, prompt};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Outcome;
@@ -58,13 +57,7 @@ struct Listing<'a> {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &PromptsArgs) -> Outcome {
-    let servers = Servers::find(context, args.server.as_deref(), &args.command)?;
-    let snapshot = connect::with_host(
-        context,
-        servers.plan.clone(),
-        servers.wanted(),
-        async |host| servers.settle(context, host).await,
-    )?;
+    let snapshot = offers::listed(context, args.server.as_deref(), &args.command)?;
     let prompts = &snapshot.catalog.prompts;
     if args.json {
         let prompts = prompts.iter().map(row).collect();

@@ -9,8 +9,7 @@ use toolway::catalog::{CatalogResource, CatalogTemplate};
 use toolway::template::UriTemplate;
 use toolway_types::ServerName;
 
-use super::offers::{Servers, first_line};
-use crate::connect;
+use super::offers::{self, first_line};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Outcome;
@@ -72,13 +71,7 @@ struct Listing<'a> {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ResourcesArgs) -> Outcome {
-    let servers = Servers::find(context, args.server.as_deref(), &args.command)?;
-    let snapshot = connect::with_host(
-        context,
-        servers.plan.clone(),
-        servers.wanted(),
-        async |host| servers.settle(context, host).await,
-    )?;
+    let snapshot = offers::listed(context, args.server.as_deref(), &args.command)?;
     let catalog = &*snapshot.catalog;
     if args.json {
         context.output.json(&Listing {
@@ -98,24 +91,12 @@ fn show_resources(context: &Context, catalog: &Catalog) -> std::io::Result<()> {
     if catalog.resources.is_empty() {
         context.output.say("no resources");
     } else {
-        let rows: Vec<Vec<String>> = catalog
-            .resources
-            .iter()
-            .map(|resource| {
-                vec![
-                    resource.uri.clone(),
-                    resource.server.to_string(),
-                    resource.mime_type.clone().unwrap_or_else(|| "-".to_owned()),
-                    label(
-                        &resource.name,
-                        resource.title.as_deref(),
-                        &resource.description,
-                    ),
-                ]
-            })
-            .collect();
+        let rows = catalog.resources.iter().map(|it| {
+            let label = label(&it.name, it.title.as_deref(), &it.description);
+            cells(&it.uri, &it.server, it.mime_type.as_deref(), label)
+        });
         let head = ["URI", "SERVER", "TYPE", "DESCRIPTION"];
-        context.output.table(&head, &rows)?;
+        context.output.table(&head, &rows.collect::<Vec<_>>())?;
     }
     let (there_are, them) = match templates {
         0 => return Ok(()),
@@ -133,24 +114,12 @@ fn show_templates(context: &Context, catalog: &Catalog) -> std::io::Result<()> {
         context.output.say("no templates");
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = catalog
-        .templates
-        .iter()
-        .map(|template| {
-            vec![
-                template.uri_template.clone(),
-                template.server.to_string(),
-                template.mime_type.clone().unwrap_or_else(|| "-".to_owned()),
-                label(
-                    &template.name,
-                    template.title.as_deref(),
-                    &template.description,
-                ),
-            ]
-        })
-        .collect();
+    let rows = catalog.templates.iter().map(|it| {
+        let label = label(&it.name, it.title.as_deref(), &it.description);
+        cells(&it.uri_template, &it.server, it.mime_type.as_deref(), label)
+    });
     let head = ["TEMPLATE", "SERVER", "TYPE", "DESCRIPTION"];
-    context.output.table(&head, &rows)
+    context.output.table(&head, &rows.collect::<Vec<_>>())
 }
 
 fn label(name: &str, title: Option<&str>, description: &str) -> String {
@@ -159,6 +128,11 @@ fn label(name: &str, title: Option<&str>, description: &str) -> String {
         ("", text) => text,
         (name, text) => format!("{name}: {text}"),
     }
+}
+
+fn cells(uri: &str, server: &ServerName, mime_type: Option<&str>, label: String) -> Vec<String> {
+    let mime_type = mime_type.unwrap_or("-").to_owned();
+    vec![uri.to_owned(), server.to_string(), mime_type, label]
 }
 
 fn resource_row(resource: &CatalogResource) -> ResourceRow<'_> {

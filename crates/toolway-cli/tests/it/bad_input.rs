@@ -104,6 +104,10 @@ fn broken_json_is_located_and_other_files_still_load() {
     project root  [PROJECT]
     servers       1 admitted
     shield        off: `TOOLWAY_SHIELD` is `off`
+    clock         ok: not compared with a server's: nothing is asked without `--network`
+    callback      ok: a browser can come back to this machine
+    proxy         ok: none
+    certificates  ok: the system's
 
     error: [PROJECT]/.mcp.json:3:23: not valid JSON: unexpected close brace
     hint: mend the file at that place; nothing in it is read until then

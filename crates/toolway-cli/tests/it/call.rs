@@ -322,7 +322,7 @@ fn a_typed_server_that_fails_leads_to_no_entry() {
     .serve_http();
     let output = toolway(&home, &["tools", locked.url()]).expect_code(5);
     let hint = format!(
-        "hint: add it with a token: `toolway add <name> {} -H",
+        "hint: add it, then log in: `toolway add <name> {}`, `toolway login <name>`",
         locked.url()
     );
     assert!(output.stderr.contains(&hint), "{output}");
@@ -353,7 +353,7 @@ fn a_server_that_wants_a_login_says_so() {
     ----- stdout
     ----- stderr
     error: server `locked` wants a login first
-    hint: give it a token: `toolway add locked <url> --force -H 'Authorization: Bearer ${TOKEN}'`
+    hint: log in with `toolway login locked`
     "#);
 }
 

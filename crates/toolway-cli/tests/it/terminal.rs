@@ -118,9 +118,12 @@ impl Seat {
 
     /// Types a line.
     pub(crate) fn type_line(&mut self, line: &str) {
-        self.keyboard
-            .write_all(format!("{line}\n").as_bytes())
-            .unwrap();
+        self.type_keys(&format!("{line}\n"));
+    }
+
+    /// Types these and nothing more.
+    pub(crate) fn type_keys(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     /// What the terminal does at Ctrl-C.

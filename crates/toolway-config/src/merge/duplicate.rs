@@ -11,6 +11,7 @@ use toolway_types::Scope;
 use url::Url;
 
 use super::{Basis, Candidate, Lost, switched_off};
+use crate::account::directory::stands_for;
 use crate::approval::{Standing, decide};
 
 /// What two definitions of one server have in common: for a process its command, arguments and
@@ -65,10 +66,9 @@ pub(super) fn shadow(basis: &Basis, servers: &mut [Candidate]) {
     });
     let mut standing: HashMap<String, usize> = HashMap::new();
     for index in order {
-        let Some(signature) = signature(&servers[index].raw.definition) else {
-            continue;
-        };
-        match standing.get(&signature) {
+        let signatures = signatures(&servers[index]);
+        let first = signatures.iter().find_map(|one| standing.get(one));
+        match first {
             Some(first) if is_automatic(&servers[index]) => {
                 let to = servers[*first].shadow();
                 let reason = format!("duplicate of `{}`", servers[*first].raw.name);
@@ -77,11 +77,22 @@ pub(super) fn shadow(basis: &Basis, servers: &mut [Candidate]) {
                 servers[*first].shadows.push(shadow);
             }
             None if stands(basis, &servers[index]) => {
-                standing.insert(signature, index);
+                standing.extend(signatures.into_iter().map(|signature| (signature, index)));
             }
             _ => {}
         }
     }
+}
+
+/// What a server may be a duplicate by. A connector is reached through a proxy, so it is also the
+/// server that its directory says it stands for; nobody else's entry can claim that.
+fn signatures(candidate: &Candidate) -> Vec<String> {
+    let definition = &candidate.raw.definition;
+    let mut signatures: Vec<String> = signature(definition).into_iter().collect();
+    if let Some(url) = stands_for(candidate.scope, definition) {
+        signatures.push(format!("url {}", normalized(url.as_str())));
+    }
+    signatures
 }
 
 /// Whether a server is there to stand for another: one that is broken, switched off or not

@@ -226,10 +226,10 @@ impl Rule {
                 subject.shown_as.is_some_and(|name| glob.matches(name))
             }
             (Identity::Exposed(_) | Identity::Given { .. }, Target::Builtin(_)) => false,
-            (Identity::Exposed(name), Target::Tool(key)) => *name == key.exposed(),
+            (Identity::Exposed(name), Target::Tool(key)) => *name == subject.exposed(key),
             // The exposed name of a server with a long name is cut before the border.
             (Identity::Given { tool: None, .. }, Target::Tool(key))
-                if could_be_cut(&self.name) && self.name == key.exposed() =>
+                if could_be_cut(&self.name) && self.name == subject.exposed(key) =>
             {
                 true
             }

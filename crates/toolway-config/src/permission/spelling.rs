@@ -9,31 +9,59 @@ use toolway_types::{ToolKey, name};
 
 use super::{Subject, Target};
 
-/// The spellings of one tool, folded (NFC, lower case).
+/// The spellings of one tool, folded (NFC, lower case). Making them costs more than judging by
+/// them, so whoever judges many calls of one tool keeps them.
 #[derive(Debug)]
-pub(super) struct Spellings {
+pub struct Spellings {
     /// Whole names: `mcp__<server>__<tool>` in all forms, the exposed name, bare names.
     pub(super) whole: Vec<String>,
     /// Names of the server alone, without `mcp__`.
     pub(super) server: Vec<String>,
+    /// Whose they are: the tool with its exposed name, and the name it is shown as. None: one of
+    /// the host's own.
+    tool: Option<(ToolKey, String)>,
+    shown_as: Option<String>,
 }
 
 impl Spellings {
+    /// Of a server's tool that the catalogue shows under this name.
+    pub fn of_tool(key: &ToolKey, shown_as: &str) -> Self {
+        Self::of(&Subject::tool(key).shown_as(shown_as))
+    }
+
     pub(super) fn of(subject: &Subject<'_>) -> Self {
         let mut spellings = match subject.target {
             Target::Builtin(name) => Self {
                 whole: vec![fold(name)],
                 server: Vec::new(),
+                tool: None,
+                shown_as: None,
             },
-            Target::Tool(key) => Self::of_tool(key),
+            Target::Tool(key) => Self::of_key(key),
         };
         if let Some(shown) = subject.shown_as {
             add(&mut spellings.whole, fold(shown));
+            spellings.shown_as = Some(shown.to_owned());
         }
         spellings
     }
 
-    fn of_tool(key: &ToolKey) -> Self {
+    /// Whether they are this tool's, shown under this name. A rule must not be judged by the
+    /// names of another.
+    pub(super) fn belong_to(&self, target: Target<'_>, shown_as: Option<&str>) -> bool {
+        let same = match (target, &self.tool) {
+            (Target::Tool(key), Some((of, _))) => key == of,
+            (Target::Tool(_), None) | (Target::Builtin(_), _) => false,
+        };
+        same && self.shown_as.as_deref() == shown_as
+    }
+
+    /// The exposed name, of a server's tool.
+    pub(super) fn exposed(&self) -> Option<&str> {
+        self.tool.as_ref().map(|(_, exposed)| exposed.as_str())
+    }
+
+    fn of_key(key: &ToolKey) -> Self {
         let mut server = Vec::new();
         for form in forms(key.server.as_str()) {
             add(&mut server, fold(&form));
@@ -50,8 +78,14 @@ impl Spellings {
             // A server without prefix shows the bare name, so a rule may say just that.
             add(&mut whole, tool);
         }
-        add(&mut whole, fold(&key.exposed()));
-        Self { whole, server }
+        let exposed = key.exposed();
+        add(&mut whole, fold(&exposed));
+        Self {
+            whole,
+            server,
+            tool: Some((key.clone(), exposed)),
+            shown_as: None,
+        }
     }
 }
 

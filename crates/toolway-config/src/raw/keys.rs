@@ -85,7 +85,7 @@ pub(crate) const OAUTH: [(&str, Shape); 5] = [
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
-pub(crate) const SETTINGS: [&str; 15] = [
+pub(crate) const SETTINGS: [&str; 17] = [
     "enabledMcpjsonServers",
     "disabledMcpjsonServers",
     "enableAllProjectMcpServers",
@@ -101,6 +101,8 @@ pub(crate) const SETTINGS: [&str; 15] = [
     "allowedMcpInstructions",
     "deniedMcpInstructions",
     "env",
+    "account",
+    "connectors",
 ];
 
 /// The organisation's lists of rules.

@@ -3,12 +3,15 @@
 //! Owns: their shapes, and the rule that a file only counts for the keys its author may decide
 //! (SEC-03). Does not own: what they lead to (`approval`, `policy`, `permission`).
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin};
 
 use super::json::{Spot, kind_of};
 use super::keys::POLICY_LISTS;
 use super::{FileKind, Source};
+use crate::account::{self, Provider};
 use crate::policy::rule::{Rule, RuleList};
 
 /// What one file says beside its servers.
@@ -30,6 +33,9 @@ pub(crate) struct Settings {
     pub(crate) instructions_allowed: Option<RuleList>,
     pub(crate) instructions_denied: Option<RuleList>,
     pub(crate) env: Vec<(Named, Value)>,
+    pub(crate) account: Option<Account>,
+    /// Where connectors are switched off.
+    pub(crate) connectors_off: Option<Origin>,
     /// A policy list that cannot be understood: nothing may connect.
     pub(crate) policy_fault: Option<Diagnosis>,
     /// The keys that widen what may happen, as written; what `localSettings` vouches for.
@@ -47,6 +53,15 @@ pub(crate) enum Trust {
     Full,
     /// Only where it narrows what may happen.
     Narrowing,
+}
+
+/// What a file says about the account.
+#[derive(Debug, Clone)]
+pub(crate) enum Account {
+    /// It cannot be used, and no file of lower precedence takes its place.
+    Faulty,
+    /// Its provider.
+    At(Arc<Provider>),
 }
 
 /// A name and where it stands.
@@ -75,6 +90,8 @@ fn counts(key: &str, kind: FileKind) -> bool {
         // A repository must not have what runs beside it connected.
         "autoConnectIde" => matches!(kind, FileKind::User | FileKind::Managed),
         "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
+        // A repository must not say where a person logs in, or where the token goes.
+        "account" => matches!(kind, FileKind::User | FileKind::Managed),
         _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
     }
 }
@@ -143,6 +160,19 @@ impl Settings {
             },
             "enabledPlugins" => self.plugins_off = reader.switched_off(&value),
             "env" => self.env = reader.variables(&value),
+            "account" => {
+                let found = account::provider(source, line, &value, spot, reader.diagnoses);
+                self.account =
+                    Some(found.map_or(Account::Faulty, |found| Account::At(Arc::new(found))));
+            }
+            "connectors" => match value {
+                Value::Bool(false) => self.connectors_off = Some(origin),
+                Value::Bool(true) => {}
+                ref other => {
+                    reader.wrong("`true` or `false`", other);
+                    reader.hint("how connectors are reached is said in `account.connectors`");
+                }
+            },
             "permissions" => {
                 self.permissions = Some(Placed {
                     value: value.clone(),
@@ -220,6 +250,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Says how to mend what was last found.
+    fn hint(&mut self, hint: &str) {
+        if let Some(last) = self.diagnoses.last_mut() {
+            last.hint = Some(hint.to_owned());
+        }
+    }
+
     fn wrong(&mut self, expected: &str, found: &Value) {
         let message = format!("`{}` must be {expected}, not {}", self.key, kind_of(found));
         self.diagnoses

@@ -4,9 +4,10 @@
 //! the token in a file. No message repeats an expanded value: it may be a secret.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
-use toolway_types::{HeadersHelper, OauthSpec, RemoteSpec, Secret, TransportKind};
+use toolway_types::{HeadersHelper, OauthSpec, RemoteSpec, Secret, StdioSpec, TransportKind};
 use url::Url;
 
 use super::Work;
@@ -16,6 +17,7 @@ use crate::error::ReadError;
 use crate::ide::TOKEN_HEADER;
 use crate::load::beneath::open_beneath;
 use crate::load::read::{open, read_opened};
+use crate::load::split_command;
 use crate::raw::remote::{header_value, parse_url, schemes};
 
 /// More than any server takes as a header.
@@ -30,15 +32,57 @@ impl Work<'_> {
             _ => self.url("url", schemes(kind)),
         };
         self.session_token(&mut headers);
-        let headers_helper = self
-            .text("headersHelper")
-            .map(|command| HeadersHelper { command });
+        let headers_helper = self.headers_helper();
         let oauth = self.oauth();
         Some(RemoteSpec {
             url: url?,
             headers,
             headers_helper,
             oauth,
+        })
+    }
+
+    /// The program that prints headers. Its words are told apart before variables are expanded,
+    /// so that no value becomes two of them. A path is one beside the file that names it, wherever
+    /// the host runs.
+    fn headers_helper(&mut self) -> Option<HeadersHelper> {
+        const KEY: &str = "headersHelper";
+        let command = self.builder.definition.get(KEY).and_then(Value::as_str)?;
+        let words = match split_command(command) {
+            Ok(words) => words,
+            Err(error) => {
+                self.fault(KEY, format!("`{KEY}` cannot be read: {error}"));
+                return None;
+            }
+        };
+        let mut expanded = Vec::new();
+        for word in &words {
+            let word = self.expand(word);
+            self.without_nul(KEY, &word);
+            expanded.push(word);
+        }
+        let mut expanded = expanded.into_iter();
+        let directory = &self.builder.place.directory;
+        let mut program = expanded.next().unwrap_or_default();
+        if program.is_empty() {
+            if self.missing.is_empty() {
+                self.fault(KEY, format!("`{KEY}` names no program"));
+            }
+            return None;
+        }
+        if program.contains('/') {
+            program = directory.join(program).display().to_string();
+        }
+        Some(HeadersHelper {
+            command: command.to_owned(),
+            process: StdioSpec {
+                command: program,
+                args: expanded.collect(),
+                inherited: Arc::clone(self.builder.inherited),
+                env: self.declared(),
+                cwd: Some(directory.clone()).filter(|path| !path.as_os_str().is_empty()),
+                shield: self.shield(),
+            },
         })
     }
 

@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
 use toolway_types::ServerSpec;
 
+mod account;
 mod approval;
 mod expansion;
 mod flags;

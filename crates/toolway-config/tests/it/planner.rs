@@ -114,6 +114,7 @@ fn every_file_that_counts_is_watched_whether_it_exists_or_not() {
             "home/.config/toolway/plugins/p/.toolway-plugin/plugin.json",
             "home/.config/toolway/plugins/p/plugin.json",
             "home/.config/toolway/settings.json",
+            "home/.local/state/toolway/connectors.json",
             "home/.mcp.json",
             "home/repo/.mcp.json",
             "home/repo/.toolway/settings.json",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use toolway_testkit::Canary;
 use toolway_transport::OpenError;
 use toolway_transport::program::{Finished, Invocation, Program, ProgramError, ProgramLimits, run};
-use toolway_types::Secret;
+use toolway_types::{Secret, ShieldMode};
 
 use crate::peer::within_patience;
 use crate::process::{Way, until_none};
@@ -26,6 +26,7 @@ fn line(line: &str, canary: &Canary) -> Program {
         inherited: Arc::new(BTreeMap::from(inherited)),
         env: [(canary.name().to_owned(), Secret::new(canary.value()))].into(),
         cwd: None,
+        shield: ShieldMode::Off,
         limits: ProgramLimits {
             time: Duration::from_secs(30),
             stdout: 64 * 1024,

@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 use super::{ViewError, lenient, object, optional};
 use crate::members::Members;
 
+mod plain;
+
 /// One block of content.
 #[derive(Debug, Clone)]
 pub enum Content {
@@ -117,6 +119,20 @@ pub struct ToolResult {
 /// Views a `tools/call` result. Missing `content` is an empty list: servers with structured
 /// content alone leave it out.
 pub fn tool_result(result: &RawValue) -> Result<ToolResult, ViewError> {
+    match plain::read(result.get()) {
+        Some(plain) => Ok(ToolResult {
+            content: plain.content,
+            structured: None,
+            is_error: plain.is_error,
+            meta: None,
+            result_type: ResultType::Complete,
+        }),
+        None => in_full(result),
+    }
+}
+
+/// Views any result, whatever is in it.
+fn in_full(result: &RawValue) -> Result<ToolResult, ViewError> {
     let members = object(result)?;
     let content = match members.value("content") {
         None => Vec::new(),

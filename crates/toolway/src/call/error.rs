@@ -70,10 +70,12 @@ pub enum CallError {
         state: ConnectionState,
     },
     /// The server wants a login first.
-    #[error("server `{server}` needs a login")]
+    #[error("server `{server}` needs a login{}", WithScopes(.scopes))]
     NeedsAuth {
         /// The server.
         server: ServerName,
+        /// What the login has to reach, where the server says so: a wider one than there is.
+        scopes: Vec<String>,
     },
     /// No answer in time; the server was told to stop.
     #[error("`{}` of server `{server}` {}", brief(.tool), Waited(.limit, .after))]
@@ -184,7 +186,7 @@ impl CallError {
             | CallError::Invalid { server, .. }
             | CallError::Refused { server, .. }
             | CallError::Unavailable { server, .. }
-            | CallError::NeedsAuth { server }
+            | CallError::NeedsAuth { server, .. }
             | CallError::TimedOut { server, .. }
             | CallError::Cancelled { server, .. }
             | CallError::CancelledByServer { server, .. }
@@ -251,6 +253,15 @@ pub enum RefusedBy {
         /// Why, in its own words, or what went wrong with it; clean, on one line.
         reason: Box<str>,
     },
+    /// A hook wants a person asked, and there is none.
+    NobodyForHook {
+        /// Where it stands.
+        origin: Origin,
+        /// What to call it: the program, the tool or the function.
+        title: Box<str>,
+        /// Why, in its own words; clean, on one line.
+        reason: Option<Box<str>>,
+    },
     /// The person who was asked.
     Person {
         /// Why, where they said; clean, on one line.
@@ -284,6 +295,21 @@ impl fmt::Display for RefusedBy {
                 title,
                 reason,
             } => write!(formatter, "by the hook `{title}` in {origin}: {reason}"),
+            RefusedBy::NobodyForHook {
+                origin,
+                title,
+                reason,
+            } => {
+                let hook = format_args!("the hook `{title}` in {origin}");
+                write!(
+                    formatter,
+                    "because {hook} wants a person asked and there is none"
+                )?;
+                match reason {
+                    Some(reason) => write!(formatter, ": {reason}"),
+                    None => Ok(()),
+                }
+            }
             RefusedBy::Person { reason: None } => formatter.write_str("by the person asked"),
             RefusedBy::Person {
                 reason: Some(reason),
@@ -342,6 +368,22 @@ impl fmt::Display for State<'_> {
             | ConnectionState::Connected(_)
             | ConnectionState::NeedsAuth { .. } => formatter.write_str(word),
         }
+    }
+}
+
+struct WithScopes<'a>(&'a [String]);
+
+impl fmt::Display for WithScopes<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let scopes = self.0.join(" ");
+        write!(
+            formatter,
+            " that reaches `{}`",
+            text::cut(&scopes, MAX_BRIEF)
+        )
     }
 }
 

@@ -12,8 +12,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolway_transport::SendFailure;
 use toolway_transport::stdio::stderr::ServerLog;
+use toolway_transport::{OpenOptions, SendFailure};
 use toolway_types::Untrusted;
 use tracing::{debug, error};
 
@@ -26,6 +26,7 @@ use crate::journal::JournalWriter;
 use crate::respondent::Counterpart;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
+use crate::{account, auth};
 
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);
@@ -136,6 +137,12 @@ impl Connection {
         step: &mut Step,
         limit: Duration,
     ) -> Result<Connected, ConnectError> {
+        if let Some(auth) = &self.context.auth {
+            auth.meets(&self.server, &self.source);
+            if auth.remembers(&self.server, &self.source).await {
+                return Err(ConnectError::NeedsAuth { challenge: None });
+            }
+        }
         let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
@@ -145,8 +152,9 @@ impl Connection {
             again: false,
             timeout: limit,
         };
+        let open = self.open_options();
         let session = loop {
-            let error = match self.greet(live, step, &greeting).await {
+            let error = match self.greet(live, step, &greeting, &open).await {
                 Ok(session) => break session,
                 Err(error) => error,
             };
@@ -165,6 +173,19 @@ impl Connection {
         Ok(Connected { standing, lists })
     }
 
+    /// What this attempt opens its channels with. Credentials last as long as the connection.
+    fn open_options(&self) -> OpenOptions {
+        let open = self.context.open.clone();
+        let journal = self.journal.as_ref();
+        let (auth, connectors) = (self.context.auth.as_ref(), self.context.connectors.as_ref());
+        let credentials = account::credentials(&self.source, connectors, journal)
+            .or_else(|| auth::credentials(&self.server, &self.source, &open, journal, auth));
+        OpenOptions {
+            credentials,
+            ..open
+        }
+    }
+
     fn tap(&self) -> Option<Arc<dyn Tap>> {
         let journal = self.journal.clone()?;
         Some(Arc::new(Trace(journal)))
@@ -175,6 +196,7 @@ impl Connection {
         live: &mut Option<Live>,
         step: &mut Step,
         greeting: &Greeting,
+        open: &OpenOptions,
     ) -> Result<Session, ConnectError> {
         // It stays in its place until it has ended: a caller that stops waiting ends it then.
         if let Some(old) = live {
@@ -182,7 +204,7 @@ impl Connection {
         }
         *live = None;
         *step = Step::Opening;
-        let opened = self.source.open(&self.context.open).await?;
+        let opened = self.source.open(open).await?;
         let log = opened.channel.log.clone();
         let counterpart = Counterpart {
             server: self.server.clone(),

@@ -77,15 +77,23 @@ impl Verdict {
 
     /// As a refusal.
     pub(super) fn refusal(&self) -> RefusedBy {
-        self.refusal_because(self.reason.as_deref().unwrap_or("it gives no reason"))
-    }
-
-    /// As a refusal, for another reason than its own.
-    pub(super) fn refusal_because(&self, reason: &str) -> RefusedBy {
         RefusedBy::Hook {
             title: self.hook.title.as_str().into(),
             origin: self.hook.origin.clone(),
-            reason: reason.into(),
+            reason: self
+                .reason
+                .as_deref()
+                .unwrap_or("it gives no reason")
+                .into(),
+        }
+    }
+
+    /// As a refusal, where it wants a person asked and there is none.
+    pub(super) fn refusal_without_person(&self) -> RefusedBy {
+        RefusedBy::NobodyForHook {
+            title: self.hook.title.as_str().into(),
+            origin: self.hook.origin.clone(),
+            reason: self.reason.as_deref().map(Into::into),
         }
     }
 }
@@ -135,20 +143,10 @@ pub async fn run(call: ValidCall, dispatch: &Dispatch<'_>) -> HookedCall {
         context: Vec::new(),
         verdict: None,
     };
-    if !any(dispatch.hooks, dispatch.runner) {
-        return hooked;
+    if any(dispatch.hooks, dispatch.runner) {
+        // Boxed: a call without hooks must not carry the room for them along.
+        Box::pin(hooked.ask(dispatch)).await;
     }
-    let event = HookEvent::PreToolUse;
-    let tool = hooked.call.tool();
-    let names = names_of_tool(&tool.key, &tool.name);
-    let concerned = dispatch.runner.concerned(dispatch.hooks, event, &names);
-    if concerned.is_empty() {
-        return hooked;
-    }
-    let input = HookInput::call(event, tool, hooked.call.arguments().clone());
-    let means = dispatch.means();
-    let heard = dispatch.runner.run(concerned, event, input, means).await;
-    hooked.take(heard);
     hooked
 }
 
@@ -158,6 +156,21 @@ fn any(hooks: &Hooks, runner: &Runner) -> bool {
 }
 
 impl HookedCall {
+    /// Runs the hooks that are concerned.
+    async fn ask(&mut self, dispatch: &Dispatch<'_>) {
+        let event = HookEvent::PreToolUse;
+        let tool = self.call.tool();
+        let names = names_of_tool(&tool.key, &tool.name);
+        let concerned = dispatch.runner.concerned(dispatch.hooks, event, &names);
+        if concerned.is_empty() {
+            return;
+        }
+        let input = HookInput::call(event, tool, self.call.arguments().clone());
+        let means = dispatch.means();
+        let heard = dispatch.runner.run(concerned, event, input, means).await;
+        self.take(heard);
+    }
+
     fn take(&mut self, heard: Vec<Heard>) {
         let mut rewritten: Option<(HookName, Map<String, Value>)> = None;
         for Heard { hook, said } in heard {

@@ -18,7 +18,7 @@ use toolway_wire::{RpcError, view};
 use super::permission::PermittedCall;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
 use crate::catalog::CatalogTool;
-use crate::error::{about_certificate, closed_for_login, wants_login};
+use crate::error::{about_certificate, closed_for_login, scopes_in, wants_login};
 use crate::pool::ToolPool;
 
 /// An open way to one server: a session, as far as a call is concerned.
@@ -288,9 +288,10 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             rounds,
         },
         SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
-        SendError::Unavailable(ConnectionState::NeedsAuth { .. }) => {
-            CallError::NeedsAuth { server }
-        }
+        SendError::Unavailable(ConnectionState::NeedsAuth { detail }) => CallError::NeedsAuth {
+            server,
+            scopes: scopes_in(&detail),
+        },
         SendError::Unavailable(state) => CallError::Unavailable { server, state },
         SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
         SendError::Closed(CloseReason::Exited { status, .. }) => {
@@ -299,7 +300,16 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         SendError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(reason) if closed_for_login(&reason) => CallError::NeedsAuth { server },
+        SendError::Closed(reason) if closed_for_login(&reason) => CallError::NeedsAuth {
+            server,
+            scopes: match reason {
+                CloseReason::Refused {
+                    www_authenticate: Some(challenge),
+                    ..
+                } => scopes_in(&Untrusted::new(challenge)),
+                _ => Vec::new(),
+            },
+        },
         SendError::Closed(
             CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
         )
@@ -332,7 +342,16 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             what: Oversize::Answer,
             limit,
         },
-        SendError::Send(failure) if wants_login(&failure) => CallError::NeedsAuth { server },
+        SendError::Send(failure) if wants_login(&failure) => CallError::NeedsAuth {
+            server,
+            scopes: match failure {
+                SendFailure::Status {
+                    www_authenticate: Some(challenge),
+                    ..
+                } => scopes_in(&Untrusted::new(challenge)),
+                _ => Vec::new(),
+            },
+        },
         SendError::Closed(CloseReason::Refused { status, .. })
         | SendError::Send(SendFailure::Status { status, .. }) => {
             lost(format!("HTTP status {status}"))

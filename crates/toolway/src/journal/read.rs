@@ -1,9 +1,8 @@
 //! Reading journals, for whoever shows them.
 //!
-//! Owns finding a server's files, the last lines of them, and following what is appended. How the
-//! files are read, across rotations, is `journal/tail.rs`; what is read is cleaned again.
+//! Owns finding a server's files. How their lines are chosen and followed is `journal/lines.rs`;
+//! what is read is cleaned again.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use toolway_types::ServerName;
 
 use super::file::{file_name, server_of};
 use super::line::{Kind, Line};
-use super::tail::Tail;
+use super::lines::{Follower, last};
 
 /// Every server that has a journal here.
 pub fn logged_servers(directory: &Path) -> Vec<ServerName> {
@@ -31,33 +30,8 @@ pub fn read_last(
     server: &ServerName,
     count: usize,
     wanted: impl Fn(Kind) -> bool,
-) -> io::Result<Option<(Vec<Line>, Follower)>> {
-    let mut kept = VecDeque::new();
-    let tail = Tail::open(directory, &file_name(server), &mut |text| {
-        if let Some(line) = Line::parse(text)
-            && wanted(line.kind)
-        {
-            kept.push_back(line);
-            if kept.len() > count {
-                kept.pop_front();
-            }
-        }
-    })?;
-    Ok(tail.map(|tail| (kept.into(), Follower(tail))))
-}
-
-/// Reads what is appended to a journal.
-#[derive(Debug)]
-pub struct Follower(Tail);
-
-impl Follower {
-    /// Gives every whole line that came since the last time. A file that was rotated meanwhile
-    /// is read to its end before the new one is begun.
-    pub fn poll(&mut self, mut show: impl FnMut(Line)) -> io::Result<()> {
-        self.0.poll(&mut |text| {
-            if let Some(line) = Line::parse(text) {
-                show(line);
-            }
-        })
-    }
+) -> io::Result<Option<(Vec<Line>, Follower<Line>)>> {
+    last(directory, &file_name(server), count, Line::parse, |line| {
+        wanted(line.kind)
+    })
 }

@@ -83,6 +83,9 @@ fn of_process(spec: &StdioSpec, found: &mut Vec<String>) {
 fn of_remote(spec: &RemoteSpec, found: &mut Vec<String>) {
     of_url(&spec.url, found);
     collect_headers(&spec.headers, found);
+    if let Some(helper) = &spec.headers_helper {
+        of_process(&helper.process, found);
+    }
 }
 
 /// The values of headers that a journal must not show.

@@ -169,6 +169,29 @@ proptest! {
         prop_assert_eq!(allowed, naive_allow(&rule, &tool));
     }
 
+    /// Spellings that were made before decide as those made for the call, and spellings of
+    /// another tool, or of the same under another name, decide nothing.
+    #[test]
+    fn kept_spellings_change_no_decision(
+        settings in settings(), tool in tool_key(), shown in part(),
+        other in tool_key(), as_other in part(),
+    ) {
+        let (value, scope) = settings;
+        let (permissions, _) = Permissions::parse(&value, &here(), scope);
+        let subject = Subject::tool(&tool).shown_as(&shown);
+        let expected = permissions.decide(subject);
+        for kept in [
+            Spellings::of_tool(&tool, &shown),
+            Spellings::of_tool(&tool, &as_other),
+            Spellings::of_tool(&other, &shown),
+        ] {
+            prop_assert_eq!(&permissions.decide(subject.with_spellings(&kept)), &expected);
+        }
+        let kept = Spellings::of_tool(&tool, &as_other);
+        let renamed = Subject::tool(&tool).shown_as(&as_other).with_spellings(&kept);
+        prop_assert_eq!(permissions.decide(renamed.shown_as(&shown)), expected);
+    }
+
     #[test]
     fn an_allow_without_wildcard_names_at_most_one_tool(
         server in part(), own in part(), one in tool_key(), other in tool_key(),

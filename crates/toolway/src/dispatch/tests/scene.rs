@@ -94,7 +94,10 @@ impl Lines for OneLine {
         let server = server.clone();
         match server.as_str() {
             "s" => Ok(self.0.clone()),
-            "locked" => Err(CallError::NeedsAuth { server }),
+            "locked" => Err(CallError::NeedsAuth {
+                server,
+                scopes: Vec::new(),
+            }),
             _ => {
                 let state = ConnectionState::Pending { attempt: 1 };
                 Err(CallError::Unavailable { server, state })

@@ -1,0 +1,358 @@
+//! Logins: what was granted, to whom and for which server, kept in the vault.
+//!
+//! Owns [`Login`], how it is written into the vault, which one belongs to a server, and the
+//! registered clients, which outlive logins. Renewing tokens is `refresh.rs`; getting them is
+//! `login.rs`.
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use toolway_types::Secret;
+use tracing::warn;
+use url::Url;
+
+use crate::registration::Registered;
+use crate::token::{DpopKey, Tokens};
+use crate::vault::{Key, Kind, Vault, VaultError};
+
+/// The account of a person who names none.
+pub const DEFAULT_ACCOUNT: &str = "default";
+
+/// Stands in place of a server's name in the login at a provider of connectors. A server that is
+/// called so has another definition.
+pub const ACCOUNT_SERVER: &str = "(account)";
+
+/// How a login came about, which is how it could be done again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// In a browser, with a code.
+    Code,
+    /// On another device.
+    Device,
+    /// By who the client is.
+    ClientCredentials,
+    /// With an assertion of the identity provider.
+    CrossApp,
+    /// With a token of the workload that this process is.
+    Workload,
+}
+
+impl How {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Device => "device",
+            Self::ClientCredentials => "client-credentials",
+            Self::CrossApp => "cross-app",
+            Self::Workload => "workload",
+        }
+    }
+}
+
+/// A login. Serialises with its secrets: into the vault only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Login {
+    /// The server's name.
+    pub server: String,
+    /// The digest of its definition.
+    pub definition: String,
+    /// The person's word for the account.
+    pub account: String,
+    /// The authorization server, byte for byte as its metadata names it.
+    pub issuer: String,
+    /// What the tokens are for.
+    pub resource: String,
+    /// Who we are to the authorization server.
+    pub client: Registered,
+    /// What was granted.
+    pub tokens: Tokens,
+    /// The scopes that were asked for.
+    pub requested: Vec<String>,
+    /// Where tokens are renewed.
+    pub token_endpoint: Url,
+    /// Where they are given back.
+    #[serde(default)]
+    pub revocation_endpoint: Option<Url>,
+    /// How it came about.
+    pub how: How,
+    /// The key that the tokens are bound to.
+    #[serde(default, with = "kept_key")]
+    pub dpop: Option<DpopKey>,
+    /// When the person logged in, in seconds since 1970.
+    #[serde(default)]
+    pub logged_in_at: u64,
+}
+
+impl Login {
+    /// What it is found by.
+    pub fn key(&self) -> Key {
+        let kind = match self.server.as_str() {
+            ACCOUNT_SERVER => Kind::Account,
+            _ => Kind::Login,
+        };
+        Key {
+            kind,
+            server: self.server.clone(),
+            definition: self.definition.clone(),
+            issuer: self.issuer.clone(),
+            resource: self.resource.clone(),
+            account: self.account.clone(),
+        }
+    }
+}
+
+/// Why logins could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginsError {
+    /// The vault could not.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// What is in the vault is no login of this version.
+    #[error("{what} is not of a kind that this version understands; log in again")]
+    Unreadable {
+        /// What it was about.
+        what: String,
+    },
+}
+
+/// The logins of a person. Cheap to clone.
+#[derive(Clone)]
+pub struct Logins {
+    pub(crate) vault: Vault,
+    pub(crate) held: Arc<Held>,
+}
+
+/// What this process knows beyond the vault.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// Renewed and not saved, because nothing could be: the vault has an older one.
+    pub(crate) unsaved: Mutex<HashMap<Key, Login>>,
+    /// The keys in use, with the nonces they have learned.
+    keys: Mutex<Vec<DpopKey>>,
+}
+
+impl fmt::Debug for Logins {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Logins").field(&self.vault).finish()
+    }
+}
+
+impl Logins {
+    /// The logins in a vault.
+    pub fn new(vault: Vault) -> Self {
+        Self {
+            vault,
+            held: Arc::default(),
+        }
+    }
+
+    /// The vault that they are in.
+    pub fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    /// The keys of a server's logins: of this definition, and of one account or of all.
+    pub async fn keys(
+        &self,
+        server: &str,
+        definition: &str,
+        account: Option<&str>,
+    ) -> Result<Vec<Key>, LoginsError> {
+        let listed = self.vault.list().await?.into_iter();
+        let is_wanted = |key: &Key| {
+            key.kind == Kind::Login
+                && key.server == server
+                && key.definition == definition
+                && account.is_none_or(|account| key.account == account)
+        };
+        Ok(listed.map(|listed| listed.key).filter(is_wanted).collect())
+    }
+
+    /// A server's login. Without an account it is the one called `default`, else the one that the
+    /// person logged in to last.
+    pub async fn find(
+        &self,
+        server: &str,
+        definition: &str,
+        account: Option<&str>,
+    ) -> Result<Option<Login>, LoginsError> {
+        let mut found: Option<Login> = None;
+        for key in self.keys(server, definition, account).await? {
+            let Some(login) = self.read(&key).await? else {
+                continue;
+            };
+            let rank = |login: &Login| (login.account == DEFAULT_ACCOUNT, login.logged_in_at);
+            if found.as_ref().is_none_or(|best| rank(best) < rank(&login)) {
+                found = Some(login);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads one login.
+    pub async fn read(&self, key: &Key) -> Result<Option<Login>, LoginsError> {
+        let kept = match self.vault.read(key).await? {
+            Some(text) => Some(self.parse(key, &text)?),
+            None => None,
+        };
+        let unsaved = self.unsaved().get(key).cloned();
+        match (kept, unsaved) {
+            // Somebody logged in or renewed after us; ours is worth nothing now.
+            (Some(kept), Some(unsaved)) if kept.tokens.received_at > unsaved.tokens.received_at => {
+                self.unsaved().remove(key);
+                Ok(Some(kept))
+            }
+            (_, Some(unsaved)) => {
+                if self.write(&unsaved).await.is_ok() {
+                    self.unsaved().remove(key);
+                }
+                Ok(Some(unsaved))
+            }
+            (kept, None) => Ok(kept),
+        }
+    }
+
+    /// Keeps a new login, in place of the one that this account had at this server. Takes its
+    /// turn, so that a renewal under way does not write the old one over it.
+    pub async fn save(&self, login: &Login) -> Result<(), LoginsError> {
+        let key = login.key();
+        let guard = self.vault.lock(&key).await?;
+        self.write(login).await?;
+        self.unsaved().remove(&key);
+        drop(guard);
+        let account = Some(login.account.as_str());
+        for other in self.keys(&login.server, &login.definition, account).await? {
+            if other != key {
+                self.remove(&other).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a login; gives what it was, to be given back to the authorization server.
+    pub async fn remove(&self, key: &Key) -> Result<Option<Login>, LoginsError> {
+        let _guard = self.vault.lock(key).await?;
+        let login = match self.read(key).await {
+            Ok(login) => login,
+            // What cannot be read can still be removed.
+            Err(LoginsError::Unreadable { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        self.unsaved().remove(key);
+        self.vault.remove(key).await?;
+        Ok(login)
+    }
+
+    /// The client that was registered at an authorization server (SEC-19: only there).
+    pub async fn client(&self, issuer: &str) -> Result<Option<Registered>, LoginsError> {
+        let key = client_key(issuer);
+        let Some(text) = self.vault.read(&key).await? else {
+            return Ok(None);
+        };
+        let client = serde_json::from_str(text.expose());
+        Ok(client
+            .inspect_err(|_| warn!(%key, "it is not understood and registered anew"))
+            .ok())
+    }
+
+    /// Keeps a client.
+    pub async fn save_client(&self, issuer: &str, client: &Registered) -> Result<(), LoginsError> {
+        let key = client_key(issuer);
+        let text = written(&key, client)?;
+        Ok(self.vault.write(&key, &text).await?)
+    }
+
+    /// Forgets a client, if it is still this one.
+    pub async fn remove_client(&self, issuer: &str, client_id: &str) -> Result<(), LoginsError> {
+        let kept = self.client(issuer).await?;
+        if kept.is_some_and(|kept| kept.client_id == client_id) {
+            self.vault.remove(&client_key(issuer)).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn write(&self, login: &Login) -> Result<(), LoginsError> {
+        let key = login.key();
+        let text = written(&key, login)?;
+        Ok(self.vault.write(&key, &text).await?)
+    }
+
+    pub(crate) fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Login>> {
+        let unsaved = self.held.unsaved.lock();
+        unsaved.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn parse(&self, key: &Key, text: &Secret) -> Result<Login, LoginsError> {
+        let login: Result<Login, _> = serde_json::from_str(text.expose());
+        let mut login = login
+            .ok()
+            .filter(|login| login.key() == *key)
+            .ok_or_else(|| unreadable(key))?;
+        if let Some(read) = &mut login.dpop {
+            let mut keys = self
+                .held
+                .keys
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            match keys.iter().find(|known| *known == read) {
+                Some(known) => *read = known.clone(),
+                None => keys.push(read.clone()),
+            }
+        }
+        Ok(login)
+    }
+}
+
+fn client_key(issuer: &str) -> Key {
+    Key {
+        kind: Kind::Client,
+        server: String::new(),
+        definition: String::new(),
+        issuer: issuer.to_owned(),
+        resource: String::new(),
+        account: String::new(),
+    }
+}
+
+fn written(key: &Key, value: &impl Serialize) -> Result<Secret, LoginsError> {
+    let text = serde_json::to_string(value).map_err(|_| unreadable(key))?;
+    Ok(Secret::new(text))
+}
+
+fn unreadable(key: &Key) -> LoginsError {
+    LoginsError::Unreadable {
+        what: key.to_string(),
+    }
+}
+
+/// The key of a login on its way into the vault and out of it.
+mod kept_key {
+    use serde::de::Error as _;
+    use serde::{Deserializer, Serializer};
+
+    use crate::token::DpopKey;
+
+    #[expect(clippy::ref_option, reason = "serde hands the field over like this")]
+    pub(super) fn serialize<S: Serializer>(
+        key: &Option<DpopKey>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let kept = key.as_ref().map(|key| key.kept().clone());
+        crate::secret::option::serialize(&kept, serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<DpopKey>, D::Error> {
+        let kept = crate::secret::option::deserialize(deserializer)?;
+        let key = kept.as_ref().map(DpopKey::restore).transpose();
+        key.map_err(D::Error::custom)
+    }
+}

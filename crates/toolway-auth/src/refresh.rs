@@ -1,0 +1,365 @@
+//! Renewing a login's tokens, once for all processes of a person (REL-14, REL-15).
+//!
+//! Owns the order of things: take a turn, read again, use what somebody else renewed meanwhile,
+//! note what is about to be sent, send, save to the disk, let the next one in. And what a failure
+//! means: only a refusal of the grant itself ends a login, and only after looking once more
+//! whether it is still the one that was sent.
+//! Does not own: the request (`token/request.rs`) or the turns (`vault/lock.rs`).
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sha2::{Digest as _, Sha256};
+use toolway_transport::private_file::open_directory;
+use toolway_transport::state_file;
+use toolway_types::Secret;
+use tracing::{debug, warn};
+
+use crate::assertion::ClientKey;
+use crate::logins::{How, Login, Logins, LoginsError};
+use crate::registration::{AuthMethod, ClientSource};
+use crate::token::{Client, Grant, Proof, TokenError, TokenRequest, Tokens, unix_now};
+use crate::vault::{Key, VaultError};
+use crate::web::{Web, WebError};
+
+/// What a renewal is done with.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// Where the request goes through.
+    pub web: &'a Web,
+    /// The key of a client that signs.
+    pub client_key: Option<&'a Arc<ClientKey>>,
+    /// Gets tokens without a person where there is no refresh token: the identity provider's
+    /// assertion, a workload's token.
+    pub again: Option<&'a dyn Again>,
+}
+
+/// Getting tokens once more, without a person.
+pub trait Again: Send + Sync {
+    /// Gets them.
+    fn again<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
+}
+
+/// Why there is no token that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RefreshError {
+    /// A person must log in.
+    #[error("`{server}` needs a login: {why}; run `toolway login {server}`")]
+    NeedsLogin {
+        /// The server.
+        server: String,
+        /// What ended it.
+        why: Ended,
+    },
+    /// It may work again later, and the login is kept.
+    #[error("the login of `{server}` cannot be renewed now: {source}")]
+    Unavailable {
+        /// The server.
+        server: String,
+        /// Why not.
+        source: TokenError,
+    },
+    /// The login cannot be read.
+    #[error(transparent)]
+    Logins(#[from] LoginsError),
+}
+
+/// What ended a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// There is none.
+    #[error("nobody is logged in")]
+    NotLoggedIn,
+    /// The token has expired and cannot be renewed.
+    #[error("the login has expired, and there is no refresh token")]
+    Expired,
+    /// The server does not take the token although it has not expired, and it cannot be renewed.
+    #[error("the server no longer takes the token, and there is no refresh token")]
+    Refused,
+    /// The authorization server does not take the refresh token.
+    #[error("the authorization server has ended the login")]
+    Revoked,
+    /// Answers were lost, and the authorization server has moved on without us.
+    #[error("the authorization server's answer to the last renewal was lost")]
+    Lost,
+    /// The authorization server does not know us any more.
+    #[error("the authorization server no longer knows this client")]
+    ClientGone,
+}
+
+impl From<VaultError> for RefreshError {
+    fn from(error: VaultError) -> Self {
+        Self::Logins(error.into())
+    }
+}
+
+impl Logins {
+    /// A login whose token can be used. `refused` is a token that the server did not take: that
+    /// one is not given again. Whoever calls this in any process while a renewal is under way
+    /// gets its outcome.
+    pub async fn fresh(
+        &self,
+        key: &Key,
+        refused: Option<&Secret>,
+        means: &Means<'_>,
+    ) -> Result<Login, RefreshError> {
+        let login = self.present(key).await?;
+        if is_usable(&login, refused) {
+            return Ok(login);
+        }
+        let _turn = self.vault.lock(key).await?;
+        // Whoever held the lock before has most likely renewed it.
+        let login = self.present(key).await?;
+        if is_usable(&login, refused) {
+            return Ok(login);
+        }
+        self.renew(login, refused, means).await
+    }
+
+    async fn present(&self, key: &Key) -> Result<Login, RefreshError> {
+        self.read(key)
+            .await?
+            .ok_or_else(|| needs_login(&key.server, Ended::NotLoggedIn))
+    }
+
+    /// Renews. The key is locked.
+    async fn renew(
+        &self,
+        login: Login,
+        refused: Option<&Secret>,
+        means: &Means<'_>,
+    ) -> Result<Login, RefreshError> {
+        // It may be good for some more seconds, whatever comes of this.
+        let still_good = still_good(&login, refused);
+        let end = |why| needs_login(&login.server, why);
+        let intent = Intent::of(self, &login);
+        let sent = match (&login.tokens.refresh, login.how, means.again) {
+            (Some(token), _, _) => self.refresh(&login, token, &intent, means).await,
+            (None, How::ClientCredentials, _) => {
+                let client = client(&login, means);
+                let request = request(&login, &client, &login.requested);
+                request.send(means.web, Grant::ClientCredentials).await
+            }
+            (None, _, Some(again)) => again.again(&login).await,
+            (None, _, None) if still_good => return Ok(login),
+            (None, _, None) if refused == Some(&login.tokens.access) => {
+                return Err(end(Ended::Refused));
+            }
+            (None, _, None) => return Err(end(Ended::Expired)),
+        };
+        let error = match sent {
+            Ok(tokens) => return Ok(self.keep(login, tokens, &intent).await),
+            Err(error) => error,
+        };
+        let key = login.key();
+        let is_again = intent.is_repeated();
+        match &error {
+            TokenError::Refused { code, .. } if code == "invalid_grant" => {
+                // Somebody may have logged in without waiting for us, or with another program.
+                let now = self.read(&key).await?;
+                if let Some(other) = now.filter(|now| now.tokens != login.tokens) {
+                    intent.clear();
+                    return Ok(other);
+                }
+                warn!(server = login.server, %error, "the login has ended");
+                self.unsaved().remove(&key);
+                self.vault.remove(&key).await?;
+                intent.clear();
+                Err(end(if is_again {
+                    Ended::Lost
+                } else {
+                    Ended::Revoked
+                }))
+            }
+            TokenError::Refused { code, .. } if is_about_client(code) => {
+                if login.client.source == ClientSource::Dynamic {
+                    let (issuer, id) = (&login.issuer, &login.client.client_id);
+                    self.remove_client(issuer, id).await?;
+                }
+                Err(end(Ended::ClientGone))
+            }
+            _ if still_good => {
+                debug!(server = login.server, %error, "not renewed, but still good for a while");
+                Ok(login)
+            }
+            // The token may be spent by now; the next attempt will show it.
+            TokenError::Lost => Err(end(Ended::Lost)),
+            _ => Err(RefreshError::Unavailable {
+                server: login.server,
+                source: error,
+            }),
+        }
+    }
+
+    /// Sends a refresh token; a second time when the answer was lost, because most authorization
+    /// servers answer it again within a few seconds.
+    async fn refresh(
+        &self,
+        login: &Login,
+        token: &Secret,
+        intent: &Intent,
+        means: &Means<'_>,
+    ) -> Result<Tokens, TokenError> {
+        // When a process died over this very token, this is the second time already.
+        let mut may_repeat = !intent.is_noted();
+        intent.note();
+        let client = client(login, means);
+        let request = request(login, &client, &login.tokens.scopes);
+        loop {
+            let sent = request.send(means.web, Grant::Refresh(token)).await;
+            match sent {
+                Err(TokenError::Lost) if may_repeat => {
+                    may_repeat = false;
+                    intent.repeat();
+                }
+                Err(
+                    TokenError::Web(WebError::Unreachable { .. } | WebError::Forbidden { .. })
+                    | TokenError::Busy { .. },
+                ) => {
+                    // Nothing was done with it.
+                    intent.clear();
+                    return sent;
+                }
+                _ => return sent,
+            }
+        }
+    }
+
+    /// Saves what was renewed. When that is not possible this process goes on with it, and tries
+    /// to save it whenever it is read: the old one is spent.
+    async fn keep(&self, login: Login, tokens: Tokens, intent: &Intent) -> Login {
+        let renewed = Login {
+            tokens: tokens.succeeding(&login.tokens),
+            ..login
+        };
+        match self.write(&renewed).await {
+            Ok(()) => {
+                self.unsaved().remove(&renewed.key());
+                intent.clear();
+            }
+            Err(error) => {
+                let server = &renewed.server;
+                warn!(server, %error, "a renewed login could not be saved; only this process has it");
+                self.unsaved().insert(renewed.key(), renewed.clone());
+            }
+        }
+        renewed
+    }
+}
+
+fn needs_login(server: &str, why: Ended) -> RefreshError {
+    RefreshError::NeedsLogin {
+        server: server.to_owned(),
+        why,
+    }
+}
+
+/// Whether a token can be sent as it is.
+fn is_usable(login: &Login, refused: Option<&Secret>) -> bool {
+    refused != Some(&login.tokens.access) && !login.tokens.is_due(unix_now())
+}
+
+/// Whether a token that is due would still be taken.
+fn still_good(login: &Login, refused: Option<&Secret>) -> bool {
+    let has_time = login.tokens.expires_at.is_none_or(|end| unix_now() < end);
+    refused != Some(&login.tokens.access) && has_time
+}
+
+/// Refusals that speak of the client and not of what it asks for.
+fn is_about_client(code: &str) -> bool {
+    matches!(code, "invalid_client" | "unauthorized_client")
+}
+
+fn client(login: &Login, means: &Means<'_>) -> Client {
+    let secret = login.client.client_secret.clone();
+    let proof = match (login.client.auth_method, secret, means.client_key) {
+        (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(Arc::clone(key)),
+        (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret),
+        (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret),
+        _ => Proof::Nothing,
+    };
+    Client {
+        id: login.client.client_id.clone(),
+        proof,
+    }
+}
+
+fn request<'a>(login: &'a Login, client: &'a Client, scopes: &'a [String]) -> TokenRequest<'a> {
+    TokenRequest {
+        endpoint: &login.token_endpoint,
+        issuer: &login.issuer,
+        client,
+        resource: Some(&login.resource),
+        scopes,
+        dpop: login.dpop.as_ref(),
+    }
+}
+
+/// A note on the disk that a refresh token is about to be sent, so that a process that finds it
+/// later knows that the token may be spent. Holds a digest only. Best effort: without it a login
+/// works all the same, and its end is explained less well.
+struct Intent {
+    path: PathBuf,
+    digest: String,
+}
+
+/// A word behind the digest: it was sent a second time.
+const REPEATED: &str = " again";
+
+impl Intent {
+    fn of(logins: &Logins, login: &Login) -> Self {
+        let folder = logins.vault.folder().join("intents");
+        let token = login.tokens.refresh.as_ref().map_or("", Secret::expose);
+        let digest = Sha256::digest(["intent ", token].concat());
+        Self {
+            path: folder.join(login.key().id()),
+            digest: hex::encode(&digest[..16]),
+        }
+    }
+
+    fn read(&self) -> String {
+        state_file::read(&self.path, 256).unwrap_or_default()
+    }
+
+    fn is_noted(&self) -> bool {
+        self.read().starts_with(&self.digest)
+    }
+
+    fn is_repeated(&self) -> bool {
+        let text = self.read();
+        text.strip_prefix(&self.digest) == Some(REPEATED)
+    }
+
+    fn note(&self) {
+        let text = if self.is_noted() {
+            format!("{}{REPEATED}", self.digest)
+        } else {
+            self.digest.clone()
+        };
+        self.write(text);
+    }
+
+    fn repeat(&self) {
+        self.write(format!("{}{REPEATED}", self.digest));
+    }
+
+    fn write(&self, text: String) {
+        let folder = self.path.parent().map(open_directory);
+        let written = folder.transpose().and_then(|_| {
+            state_file::replace_within(&self.path, Duration::from_secs(2), || Ok(Some(text)))
+        });
+        if let Err(error) = written {
+            debug!(%error, "no note of the renewal was left");
+        }
+    }
+
+    fn clear(&self) {
+        // One that is not there is fine, and one that stays is about a token that is spent.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,248 @@
+//! A race for refresh tokens: many processes, several servers, tokens that live for two seconds.
+//!
+//! Owns the servers, the vault they are logged in from, what a racing process does and what came
+//! of it. Who starts the processes is `rel_14.rs` for a short race and the example `refresh_race`
+//! for a long one.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderValue};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use toolway_auth::logins::{How, Login, Logins};
+use toolway_auth::refresh::{Means, RefreshError};
+use toolway_auth::registration::{AuthMethod, ClientSource, Registered};
+use toolway_auth::token::{TokenKind, Tokens, unix_now};
+use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
+use toolway_auth::web::Web;
+use toolway_testkit::authority::{Authority, KnownClient, Settings};
+use toolway_types::Secret;
+use url::Url;
+
+/// How long a token is good, in milliseconds.
+const LIFE: u64 = 2000;
+
+/// How often a process uses each server.
+const PACE: Duration = Duration::from_millis(900);
+
+/// What came of a race.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Families of tokens that a server revoked because one of them was used twice.
+    pub(crate) families_revoked: u64,
+    /// Renewals that the servers granted, server by server.
+    pub(crate) renewals: Vec<u64>,
+    /// What each process said at its end.
+    pub(crate) processes: Vec<Said>,
+}
+
+/// What one process saw.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Requests that a server answered.
+    pub(crate) answered: u64,
+    /// Requests that it refused because their token had just expired.
+    pub(crate) refused: u64,
+    /// Times that a person would have had to log in.
+    pub(crate) logged_out: u64,
+    /// Anything else that went wrong.
+    pub(crate) failed: u64,
+}
+
+/// The servers, and a vault with a login at each.
+pub(crate) struct Race {
+    authorities: Vec<Authority>,
+    folder: TempDir,
+}
+
+impl Race {
+    pub(crate) async fn prepare(servers: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let logins = logins(folder.path());
+        let mut authorities = Vec::new();
+        for server in 0..servers {
+            let authority = Authority::start(Settings {
+                access_ms: LIFE,
+                clients: vec![KnownClient {
+                    id: "client".to_owned(),
+                    ..KnownClient::default()
+                }],
+                ..Settings::default()
+            });
+            let login = login(&authority, server);
+            logins.save(&login).await.expect("a login is saved");
+            authorities.push(authority);
+        }
+        Self {
+            authorities,
+            folder,
+        }
+    }
+
+    /// Lets processes race: `start` makes the command of one, which is to call [`run`] with the
+    /// folder, and to print what it returns.
+    pub(crate) fn run(self, processes: usize, start: impl Fn(&Path) -> Command) -> Outcome {
+        let started: Vec<Child> = (0..processes)
+            .map(|_| {
+                let mut command = start(self.folder.path());
+                command.stdin(Stdio::null()).stdout(Stdio::piped());
+                command.spawn().expect("a process starts")
+            })
+            .collect();
+        let ended = started.into_iter().map(|child| {
+            let output = child.wait_with_output().expect("a process ends");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            Said::read(&text).unwrap_or_else(|| panic!("{}: {text}", output.status))
+        });
+        let processes = ended.collect();
+        let reports: Vec<_> = self.authorities.iter().map(Authority::report).collect();
+        Outcome {
+            families_revoked: reports.iter().map(|report| report.families_revoked).sum(),
+            renewals: reports
+                .iter()
+                .map(|report| report.token_requests("refresh_token"))
+                .collect(),
+            processes,
+        }
+    }
+}
+
+impl Said {
+    /// One line, to be found among whatever else is printed.
+    pub(crate) fn line(&self) -> String {
+        let Self {
+            answered,
+            refused,
+            logged_out,
+            failed,
+        } = self;
+        format!("RACED {answered} {refused} {logged_out} {failed}")
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (_, said) = text.split_once("RACED ")?;
+        let mut numbers = said.split_whitespace().map_while(|word| word.parse().ok());
+        Some(Self {
+            answered: numbers.next()?,
+            refused: numbers.next()?,
+            logged_out: numbers.next()?,
+            failed: numbers.next()?,
+        })
+    }
+}
+
+/// What one process does: uses every server in its own pace until the time is over.
+pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
+    let end = Instant::now() + time;
+    let logins = logins(folder);
+    let listed = logins.vault().list().await.expect("the vault is read");
+    let mut tasks = JoinSet::new();
+    for key in listed.into_iter().map(|listed| listed.key) {
+        if key.kind == Kind::Login {
+            let logins = logins.clone();
+            tasks.spawn(async move { use_server(&logins, &key, end).await });
+        }
+    }
+    let mut sum = Said::default();
+    for said in tasks.join_all().await {
+        sum.answered += said.answered;
+        sum.refused += said.refused;
+        sum.logged_out += said.logged_out;
+        sum.failed += said.failed;
+    }
+    sum
+}
+
+async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
+    let web = Web::trusted(toolway_transport::client::Client::default());
+    let means = Means {
+        web: &web,
+        client_key: None,
+        again: None,
+    };
+    let server = Url::parse(&key.resource).expect("a resource has an address");
+    let mut said = Said::default();
+    let mut refused: Option<Secret> = None;
+    while Instant::now() < end {
+        let login = match logins.fresh(key, refused.as_ref(), &means).await {
+            Ok(login) => login,
+            Err(RefreshError::NeedsLogin { .. }) => {
+                said.logged_out += 1;
+                return said;
+            }
+            Err(_) => {
+                said.failed += 1;
+                continue;
+            }
+        };
+        let access = login.tokens.access;
+        match ask(&web, &server, &access).await {
+            Some(401) => {
+                said.refused += 1;
+                refused = Some(access);
+                continue;
+            }
+            Some(200..300) => said.answered += 1,
+            _ => said.failed += 1,
+        }
+        refused = None;
+        tokio::time::sleep(PACE).await;
+    }
+    said
+}
+
+async fn ask(web: &Web, server: &Url, access: &Secret) -> Option<u16> {
+    let mut headers = HeaderMap::new();
+    let value = HeaderValue::try_from(format!("Bearer {}", access.expose())).ok()?;
+    headers.insert(http::header::AUTHORIZATION, value);
+    let accept = HeaderValue::from_static("application/json, text/event-stream");
+    headers.insert(http::header::ACCEPT, accept);
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let reply = web.post_json(server, &body, headers).await.ok()?;
+    Some(reply.status)
+}
+
+fn logins(folder: &Path) -> Logins {
+    Logins::new(Vault::open(VaultOptions {
+        storage: Storage::File,
+        ..VaultOptions::new(folder)
+    }))
+}
+
+fn login(authority: &Authority, server: usize) -> Login {
+    let tokens = authority.issue("client", "read offline_access");
+    let endpoint = format!("{}/token", authority.issuer());
+    Login {
+        server: format!("server-{server}"),
+        definition: "d".to_owned(),
+        account: "default".to_owned(),
+        issuer: authority.issuer().to_owned(),
+        resource: authority.resource().to_owned(),
+        client: Registered {
+            client_id: "client".to_owned(),
+            client_secret: None,
+            auth_method: AuthMethod::None,
+            source: ClientSource::Configured,
+            secret_expires_at: None,
+            redirect_uri: None,
+        },
+        tokens: Tokens {
+            access: Secret::new(tokens.access),
+            kind: TokenKind::Bearer,
+            refresh: tokens.refresh.map(Secret::new),
+            id_token: None,
+            expires_at: Some(unix_now() + LIFE / 1000),
+            received_at: unix_now(),
+            scopes: vec!["read".to_owned()],
+        },
+        requested: vec!["read".to_owned()],
+        token_endpoint: Url::parse(&endpoint).expect("an endpoint has an address"),
+        revocation_endpoint: None,
+        how: How::Code,
+        dpop: None,
+        logged_in_at: unix_now(),
+    }
+}

@@ -1,0 +1,315 @@
+//! What `toolway doctor` looks at beside the configuration: the machine that logins depend on.
+//!
+//! Owns the checks and what each says; one line each, with how to mend it. None waits for a
+//! person, and only the clock needs the network, when that is asked for.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use toolway_auth::web::Web;
+use toolway_config::Plan;
+use toolway_transport::client::Client;
+use toolway_types::{RemoteSpec, TransportSpec};
+use url::Url;
+
+use crate::connect;
+use crate::context::Context;
+
+/// Tokens are renewed this long before they expire; a clock that is further off breaks them.
+const OFF: Duration = Duration::from_mins(1);
+/// No server accepts what was signed this far in the past or the future.
+const FAR_OFF: Duration = Duration::from_mins(5);
+
+/// How something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Health {
+    fn as_str(self) -> &'static str {
+        match self {
+            Health::Ok => "ok",
+            Health::Warn => "warn",
+            Health::Fail => "fail",
+        }
+    }
+}
+
+/// One line.
+#[derive(Debug)]
+pub(super) struct Check {
+    name: &'static str,
+    pub(super) health: Health,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Check {
+    fn new(name: &'static str, health: Health, message: impl Into<String>) -> Self {
+        Self {
+            name,
+            health,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn line(&self) -> String {
+        let mut line = format!(
+            "{:<14}{}: {}\n",
+            self.name,
+            self.health.as_str(),
+            self.message
+        );
+        if let Some(hint) = &self.hint {
+            line.push_str(&format!("{:<14}hint: {hint}\n", ""));
+        }
+        line
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "state": self.health.as_str(),
+            "message": self.message,
+            "hint": self.hint,
+        })
+    }
+}
+
+/// All of them, in order.
+pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
+    let client = Client::new(connect::client_options(context));
+    let mut checks = Vec::new();
+    checks.push(clock(plan, &client, network));
+    checks.extend(callback(plan));
+    checks.push(proxy(context));
+    checks.push(certificates(context, &client));
+    checks
+}
+
+fn remotes(plan: &Plan) -> impl Iterator<Item = (&str, &RemoteSpec)> {
+    plan.admitted().filter_map(|(server, spec)| {
+        let remote = match &spec.transport {
+            TransportSpec::Http(remote)
+            | TransportSpec::Sse(remote)
+            | TransportSpec::Ws(remote)
+            | TransportSpec::Connector(remote) => remote,
+            TransportSpec::Stdio(_)
+            | TransportSpec::Sdk
+            | TransportSpec::SseIde(_)
+            | TransportSpec::WsIde(_) => return None,
+        };
+        Some((server.name.as_str(), remote))
+    })
+}
+
+/// Whether this machine knows the time, by the word of the first server that says one.
+fn clock(plan: &Plan, client: &Client, network: bool) -> Check {
+    const NAME: &str = "clock";
+    if !network {
+        let message = "not compared with a server's: nothing is asked without `--network`";
+        return Check::new(NAME, Health::Ok, message);
+    }
+    let web = Web::trusted(client.clone());
+    let mut asked = false;
+    for (server, remote) in remotes(plan) {
+        let Some(url) = root(&remote.url) else {
+            continue;
+        };
+        asked = true;
+        let asking = async { Ok(web.get(&url).await) };
+        let reply = connect::block_on(asking).ok().and_then(Result::ok);
+        if let Some(date) = reply.and_then(|reply| reply.date()) {
+            return compared(server, date, SystemTime::now());
+        }
+    }
+    let message = if asked {
+        "no configured server says what time it is"
+    } else {
+        "no server is configured that could say what time it is"
+    };
+    Check::new(NAME, Health::Ok, message)
+}
+
+/// The root of a server's origin: its endpoint may keep a request open for ever.
+fn root(url: &Url) -> Option<Url> {
+    let text = match url.scheme() {
+        "ws" => url.as_str().replacen("ws:", "http:", 1),
+        "wss" => url.as_str().replacen("wss:", "https:", 1),
+        _ => url.as_str().to_owned(),
+    };
+    let mut url = text.parse::<Url>().ok()?.join("/").ok()?;
+    // What is asked here needs no credentials.
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    Some(url)
+}
+
+fn compared(server: &str, theirs: SystemTime, ours: SystemTime) -> Check {
+    let (off, word) = match ours.duration_since(theirs) {
+        Ok(off) => (off, "ahead of"),
+        Err(error) => (error.duration(), "behind"),
+    };
+    let health = match off {
+        off if off < OFF => Health::Ok,
+        off if off < FAR_OFF => Health::Warn,
+        _ => Health::Fail,
+    };
+    let check = if health == Health::Ok {
+        Check::new("clock", health, format!("as the one of server `{server}`"))
+    } else {
+        let message = format!("{} s {word} the one of server `{server}`", off.as_secs());
+        Check::new("clock", health, message)
+    };
+    match health {
+        Health::Ok => check,
+        Health::Warn | Health::Fail => {
+            check.hint("set this machine's clock, best from the network: logins depend on it")
+        }
+    }
+}
+
+/// Whether a browser can come back: on any port, and on those that entries name.
+fn callback(plan: &Plan) -> Vec<Check> {
+    const NAME: &str = "callback";
+    let listens = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    if let Err(error) = listens(0) {
+        let message = format!("nothing can listen on this machine: {error}");
+        let hint = "log in with `--no-browser` or `--device`";
+        return vec![Check::new(NAME, Health::Fail, message).hint(hint)];
+    }
+    let mut checks = Vec::new();
+    for (server, remote) in remotes(plan) {
+        let port = remote.oauth.as_ref().and_then(|oauth| oauth.callback_port);
+        let Some(port) = port else { continue };
+        if let Err(error) = listens(port) {
+            let message = format!("port {port}, which server `{server}` names, is taken: {error}");
+            let hint = "end what uses it before a login, or name another `callbackPort`";
+            checks.push(Check::new(NAME, Health::Warn, message).hint(hint));
+        }
+    }
+    if checks.is_empty() {
+        let message = "a browser can come back to this machine";
+        checks.push(Check::new(NAME, Health::Ok, message));
+    }
+    checks
+}
+
+/// Which proxies are used, without who logs in there.
+fn proxy(context: &Context) -> Check {
+    const NAME: &str = "proxy";
+    let mut used = Vec::new();
+    for names in [["HTTPS_PROXY", "https_proxy"], ["HTTP_PROXY", "http_proxy"]] {
+        let variable = names.iter().find_map(|name| {
+            let value = context.environment.var(name)?;
+            (!value.is_empty()).then_some((*name, value))
+        });
+        let Some((name, value)) = variable else {
+            continue;
+        };
+        // `host:port` is as good as a URL.
+        let full = if value.contains("://") {
+            value.to_owned()
+        } else {
+            format!("http://{value}")
+        };
+        let place = full.parse::<Url>().ok().and_then(|url| {
+            let host = url.host_str()?.to_owned();
+            Some(match url.port() {
+                Some(port) => format!("{host}:{port}"),
+                None => host,
+            })
+        });
+        match place {
+            Some(place) => used.push(format!("{place} (`{name}`)")),
+            None => {
+                return Check::new(NAME, Health::Fail, format!("`{name}` is not a URL"))
+                    .hint(format!("write it as `http://host:port`, or unset `{name}`"));
+            }
+        }
+    }
+    if used.is_empty() {
+        return Check::new(NAME, Health::Ok, "none");
+    }
+    Check::new(NAME, Health::Ok, used.join(", "))
+}
+
+/// Whether the certificates that are to be trusted, and our own, can be read.
+fn certificates(context: &Context, client: &Client) -> Check {
+    const NAME: &str = "certificates";
+    let named: Vec<&str> = [
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_FILE",
+        "TOOLWAY_CLIENT_CERT",
+        "CLAUDE_CODE_CLIENT_CERT",
+    ]
+    .into_iter()
+    .filter(|name| {
+        context
+            .environment
+            .var(name)
+            .is_some_and(|it| !it.is_empty())
+    })
+    .collect();
+    // Any address over TLS: nothing is asked.
+    let loaded = Url::parse("https://localhost/").map(|url| client.for_url(&url));
+    if let Ok(Err(error)) = loaded {
+        let hint = match named.as_slice() {
+            [] => "install the certificates of your system (often the package `ca-certificates`)"
+                .to_owned(),
+            names => format!("mend the file, or unset `{}`", names.join("`, `")),
+        };
+        return Check::new(NAME, Health::Fail, error.to_string()).hint(hint);
+    }
+    let message = match named.as_slice() {
+        [] => "the system's".to_owned(),
+        names => format!("the system's and those of `{}`", names.join("`, `")),
+    };
+    Check::new(NAME, Health::Ok, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rel_16_a_clock_that_is_off_is_told_with_how_far() {
+        let theirs = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        for (seconds, health, words) in [
+            (0, Health::Ok, "as the one of server `s`"),
+            (-59, Health::Ok, "as the one of server `s`"),
+            (61, Health::Warn, "61 s ahead of the one of server `s`"),
+            (-3600, Health::Fail, "3600 s behind the one of server `s`"),
+        ] {
+            let by = Duration::from_secs(i64::unsigned_abs(seconds));
+            let ours = if seconds < 0 {
+                theirs - by
+            } else {
+                theirs + by
+            };
+            let check = compared("s", theirs, ours);
+            assert_eq!((check.health, check.message.as_str()), (health, words));
+            assert_eq!(check.hint.is_some(), health != Health::Ok);
+        }
+    }
+
+    #[test]
+    fn the_time_is_asked_of_the_root_without_a_password() {
+        let root = |url: &str| root(&url.parse().unwrap()).unwrap().to_string();
+        assert_eq!(
+            root("https://u:p@a.example:8443/mcp?k=v"),
+            "https://a.example:8443/"
+        );
+        assert_eq!(root("ws://a.example/socket"), "http://a.example/");
+    }
+}

@@ -1,0 +1,44 @@
+//! `-f`: showing what is appended to a file of lines, until somebody says that it is enough.
+//!
+//! Owns how often the file is looked at and when following ends. Which lines are shown, and how,
+//! is the command's.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use toolway::journal::Follower;
+
+use crate::connect;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+use crate::signals::{Signals, stdout_closed};
+
+/// How often the file is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Shows every line that comes until Ctrl-C, or until nobody reads any more.
+pub(crate) fn follow<L>(
+    mut follower: Follower<L>,
+    show: impl Fn(&L) -> Result<(), Report>,
+) -> Outcome {
+    connect::block_on(async {
+        let mut signals = Signals::listen();
+        let mut closed = pin!(stdout_closed());
+        let mut pauses = tokio::time::interval(PAUSE);
+        loop {
+            tokio::select! {
+                _ = pauses.tick() => {}
+                // To be told to end is how following succeeds.
+                _ = signals.next() => return Ok(Exit::Success),
+                () = &mut closed => return Ok(Exit::Success),
+            }
+            let mut shown = Ok(());
+            follower.poll(|line| {
+                if shown.is_ok() {
+                    shown = show(&line);
+                }
+            })?;
+            shown?;
+        }
+    })
+}

@@ -1,0 +1,120 @@
+//! The account: whose connectors there are, and how their provider is reached.
+//!
+//! Owns the provider's shape: where one logs in, where the directory of connectors lies, how the
+//! proxy's address is made of a connector's id, and what every request carries. It comes from the
+//! person's or the organisation's settings alone (SEC-03); how those are written is in `read`, what
+//! the directory may say in [`directory`].
+//! Does not own: the login and its tokens (`toolway-auth`), or asking anybody (the host).
+
+pub mod directory;
+mod proxy;
+mod read;
+
+use sha2::{Digest, Sha256};
+use toolway_types::{Origin, Secret};
+use url::{Host, Url};
+
+pub use self::directory::{Connector, Directory, DirectoryError};
+pub use self::proxy::ProxyUrl;
+pub(crate) use self::read::{KEYS, provider};
+
+/// The name of the shape that is used where settings say nothing else.
+pub const PRESET: &str = "standard";
+
+/// An account's provider, as configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// Where it stands.
+    pub origin: Origin,
+    /// The authorization server's name, byte for byte as written.
+    pub issuer: String,
+    /// Where its metadata lies, when the standard places are wrong.
+    pub metadata_url: Option<Url>,
+    /// A client id registered beforehand.
+    pub client_id: Option<String>,
+    /// The scopes to ask for.
+    pub scopes: Option<Vec<String>>,
+    /// The fixed port of the login callback.
+    pub callback_port: Option<u16>,
+    /// Where the directory of connectors lies.
+    pub directory_url: Url,
+    /// How each connector is reached.
+    pub proxy: ProxyUrl,
+    /// The members of the directory.
+    pub fields: Fields,
+    /// What every request to directory and proxy carries besides the token.
+    pub headers: Vec<(String, Secret)>,
+    /// The header of the account's token.
+    pub token_header: String,
+    /// What stands before the token in it; nothing when empty.
+    pub token_prefix: String,
+}
+
+/// The members of a directory document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fields {
+    /// The array of connectors; dots lead into objects.
+    pub list: String,
+    /// What identifies a connector at the proxy.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// The server it stands for, by which duplicates are found.
+    pub url: String,
+}
+
+impl Provider {
+    /// The provider by its host, for people.
+    pub fn host(&self) -> &str {
+        self.directory_url.host_str().unwrap_or_default()
+    }
+
+    /// What a kept directory and a kept login belong to: the same provider asked in the same way.
+    pub fn digest(&self) -> String {
+        let fields = &self.fields;
+        let mut digest = Sha256::new();
+        for part in [
+            self.issuer.as_str(),
+            self.directory_url.as_str(),
+            &self.proxy.to_string(),
+            &fields.list,
+            &fields.id,
+            &fields.name,
+            &fields.url,
+        ] {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        hex::encode(digest.finalize())
+    }
+}
+
+/// Reads an address that an account's token may be sent to: nobody on the way may read it.
+fn safe_url(text: &str) -> Result<Url, String> {
+    if text.contains("${") {
+        return Err("has a variable, which is not expanded here".to_owned());
+    }
+    let url = crate::raw::remote::parse_url(text, &["https", "http"])?;
+    if url.scheme() == "http" && !is_loopback(&url) {
+        return Err("must begin with `https://`; `http://` only leads to this machine".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password".to_owned());
+    }
+    if url.fragment().is_some() {
+        return Err("must not have a `#` part".to_owned());
+    }
+    Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

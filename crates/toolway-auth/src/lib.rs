@@ -10,12 +10,13 @@
 pub mod account;
 pub mod assertion;
 pub mod authorize;
+pub mod badge;
 pub mod callback;
 pub mod challenge;
 pub mod device;
 pub mod discovery;
-pub mod idp;
 pub mod helper;
+pub mod idp;
 pub mod jwt;
 pub mod login;
 pub mod logins;

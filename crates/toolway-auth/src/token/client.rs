@@ -14,7 +14,6 @@ use toolway_types::Secret;
 use url::form_urlencoded;
 
 use crate::assertion::{AssertionError, ClientKey, JWT_BEARER};
-use crate::registration::{AuthMethod, Registered};
 
 /// Who we are to an authorization server.
 #[derive(Debug, Clone)]
@@ -39,17 +38,6 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// The way that a method names, with what it takes. A client without that has nothing to
-    /// prove itself by.
-    pub fn of(method: AuthMethod, secret: Option<&Secret>, key: Option<&Arc<ClientKey>>) -> Self {
-        match (method, secret, key) {
-            (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret.clone()),
-            (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret.clone()),
-            (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(Arc::clone(key)),
-            _ => Proof::Nothing,
-        }
-    }
-
     /// The word in metadata and registrations.
     pub fn method(&self) -> &'static str {
         match self {
@@ -76,15 +64,6 @@ impl Client {
         Self {
             id: id.into(),
             proof: Proof::Nothing,
-        }
-    }
-
-    /// A client as it is registered; `key` is what it signs with, if it does.
-    pub fn of(registered: &Registered, key: Option<&Arc<ClientKey>>) -> Self {
-        let secret = registered.client_secret.as_ref();
-        Self {
-            id: registered.client_id.clone(),
-            proof: Proof::of(registered.auth_method, secret, key),
         }
     }
 

@@ -18,7 +18,6 @@ use super::{Client, DpopKey, Exchange, Grant, Proof, TokenError, TokenKind, Toke
 use crate::assertion::ClientKey;
 use crate::authorize::Code;
 use crate::jwt::{SigningKey, peek};
-use crate::registration::AuthMethod;
 use crate::web::{Reach, Web, WebError};
 
 /// What an endpoint answers.
@@ -286,23 +285,6 @@ async fn a_client_proves_itself_in_the_way_it_has() {
         seen[2].form["client_assertion_type"],
         "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
     );
-}
-
-#[test]
-fn a_client_uses_the_method_it_is_registered_with() {
-    let secret = Secret::new("s");
-    let (key, _) = SigningKey::generate().expect("made");
-    let key = Arc::new(ClientKey { key, id: None });
-    for method in [
-        AuthMethod::None,
-        AuthMethod::ClientSecretBasic,
-        AuthMethod::ClientSecretPost,
-        AuthMethod::PrivateKeyJwt,
-    ] {
-        let proof = Proof::of(method, Some(&secret), Some(&key));
-        assert_eq!(proof.method(), method.as_str());
-        assert_eq!(Proof::of(method, None, None).method(), "none");
-    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use futures_util::future::{BoxFuture, join_all};
 use serde_json::json;
+use toolway_auth::badge::{Badge, BadgeFault, Renewal, enter};
 use toolway_auth::device::DeviceLogin;
 use toolway_auth::discovery::{Discovered, DiscoveryOptions, discover};
 use toolway_auth::idp::{
@@ -14,6 +15,9 @@ use toolway_auth::idp::{
     Window,
 };
 use toolway_auth::jwt::SigningKey;
+use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay};
+use toolway_auth::logins::{How, Logins};
+use toolway_auth::refresh::Means;
 use toolway_auth::token::{Client, Proof, Tokens, unix_now};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::{Reach, Web};
@@ -22,7 +26,7 @@ use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, Switch, browse, holds_secret,
 };
 use toolway_transport::client::Client as Http;
-use toolway_types::Secret;
+use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
 use crate::site::Site;
@@ -559,4 +563,88 @@ fn a_login_can_run_on_any_thread() {
         moves(&obtain(provider, way, web, target, Rule::Only));
     }
     let _ = check;
+}
+
+/// Everything together: found, logged in, kept, and renewed by the way it came about.
+#[tokio::test]
+async fn a_login_by_the_organisation_is_kept_and_renewed() {
+    let idp = idp_with(&[]);
+    let server = Server::trusting(&idp, &[]).await;
+    let (provider, _) = provider(&idp);
+    let person = Person::default();
+    let secret = Secret::new(format!("{CANARY}-server"));
+    let url = Url::parse(server.authority.resource()).unwrap();
+    let spec = OauthSpec {
+        client_id: Some("at-the-server".to_owned()),
+        scopes: Some(vec!["read".to_owned(), "offline_access".to_owned()]),
+        ..OauthSpec::default()
+    };
+    let request = LoginRequest {
+        server: "notes",
+        url: &url,
+        challenge: None,
+        spec: &spec,
+        scopes: None,
+        way: LoginWay::Browser,
+        client_secret: Some(&secret),
+        client_key: None,
+        document: None,
+        known_issuer: None,
+        wants_dpop: false,
+    };
+    let badge = |way| Badge::Organisation {
+        provider: &provider,
+        way,
+        rule: Rule::Only,
+    };
+    let clients = Clients::default();
+    let web = web();
+    let entered = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
+    let login = entered.unwrap().unwrap().login("digest", "");
+    assert_eq!(login.how, How::CrossApp);
+    assert_eq!(login.requested, ["read"]);
+    assert!(server.authority.is_valid(login.tokens.access.expose()));
+    assert_eq!(server.authority.report().authorizations, 0);
+
+    let folder = tempfile::tempdir().unwrap();
+    let vault = Vault::open(VaultOptions {
+        storage: Storage::File,
+        ..VaultOptions::new(folder.path().join("vault"))
+    });
+    let logins = Logins::new(vault);
+    logins.save(&login).await.unwrap();
+    let renewal = Renewal {
+        badge: badge(Way::Kept),
+        web: &web,
+        client_key: None,
+    };
+    let means = Means {
+        web: &web,
+        client_key: None,
+        again: Some(&renewal),
+    };
+    server.authority.expire_access_tokens();
+    let old = login.tokens.access.clone();
+    let fresh = logins
+        .fresh(&login.key(), Some(&old), &means)
+        .await
+        .unwrap();
+    assert_ne!(fresh.tokens.access, old);
+    assert!(server.authority.is_valid(fresh.tokens.access.expose()));
+    assert_eq!(person.windows.load(Ordering::SeqCst), 1);
+
+    // Without the organisation there is no renewal; but the login is not thrown away for that.
+    provider.logout().await.unwrap();
+    let refused = fresh.tokens.access.clone();
+    let error = logins.fresh(&login.key(), Some(&refused), &means).await;
+    let error = error.expect_err("nobody vouches").to_string();
+    assert!(error.contains("toolway idp login"), "{error}");
+    assert!(logins.read(&login.key()).await.unwrap().is_some());
+
+    // A server that moves to another authorization server does not get the secret (SEC-19).
+    server.authority.turn_on(Switch::Migrated);
+    let moved = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
+    let moved = moved.expect_err("not theirs");
+    assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
+    assert!(server.authority.stolen().is_none());
 }

@@ -15,8 +15,9 @@ use toolway_auth::token::{
 };
 use toolway_auth::web::{Reach, Web};
 use toolway_testkit::authority::{
-    Authority, CANARY, Dpop, KnownClient, Party, Settings, Switch, browse, holds_secret,
+    Authority, CANARY, Dpop, KnownClient, Party, Settings, Switch, holds_secret,
 };
+use toolway_testkit::browser::browse;
 use toolway_transport::client::Client as Http;
 use toolway_types::Secret;
 use url::Url;

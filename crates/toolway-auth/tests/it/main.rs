@@ -10,6 +10,7 @@
 
 mod case;
 mod discovery;
+mod grants;
 mod hostile;
 mod login;
 mod person;
@@ -17,3 +18,4 @@ mod race;
 mod registration;
 mod rel_14;
 mod site;
+mod xaa;

@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
@@ -106,6 +107,11 @@ impl Host {
             keeper: options.keeper,
             ..OpenOptions::default()
         };
+        let references = options.secrets.map(|vault| References {
+            vault,
+            inherited: Arc::clone(&plan.inherited_env),
+            cwd: None,
+        });
         let limits = plan.limits;
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
@@ -131,6 +137,7 @@ impl Host {
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
+            references,
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),

@@ -11,6 +11,7 @@
 //! that it names.
 
 pub mod claims;
+pub mod fault;
 pub mod store;
 
 use std::fmt;
@@ -24,18 +25,19 @@ use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::authorize::{Attempt, AttemptError, AttemptOptions};
-use crate::callback::{Callback, CallbackError, Place};
-use crate::device::{DeviceError, DeviceLogin};
-use crate::metadata::{MetadataError, ServerMetadata, shown};
-use crate::random::{self, NoRandom};
+use crate::authorize::{Attempt, AttemptOptions};
+use crate::callback::{Callback, Place};
+use crate::device::DeviceLogin;
+use crate::metadata::{ServerMetadata, shown};
+use crate::random;
 use crate::token::{
     Client, Exchange, Grant, Proof, SKEW, TokenError, TokenRequest, Tokens, unix_now,
 };
-use crate::web::{Web, WebError};
+use crate::web::Web;
 
 pub use claims::ClaimError;
 use claims::{Checker, Expected};
+pub use fault::IdpError;
 pub use store::{IdentityStore, Memory, StoreError, VaultStore};
 
 /// An assertion about a person for another server (identity assertion authorization grant).
@@ -104,95 +106,6 @@ pub trait Window: Send + Sync {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
     /// Shows the code and where to enter it.
     fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()>;
-}
-
-/// Why it is not known who the person is.
-#[derive(Debug, thiserror::Error)]
-pub enum IdpError {
-    /// Nothing is kept, and nobody may be asked.
-    #[error("nobody is logged in at the identity provider {issuer}: run `toolway idp login`")]
-    NeedsLogin {
-        /// Which provider.
-        issuer: String,
-    },
-    /// The provider's metadata is not usable.
-    #[error("the metadata of the identity provider {issuer} is not usable: {fault}")]
-    Metadata {
-        /// Which provider.
-        issuer: String,
-        /// What is wrong.
-        fault: MetadataError,
-    },
-    /// The metadata is somebody else's.
-    #[error(
-        "the metadata of the identity provider {issuer} is that of {named}: mend the issuer in the settings"
-    )]
-    OtherIssuer {
-        /// Which provider.
-        issuer: String,
-        /// Who it says it is.
-        named: String,
-    },
-    /// The provider has no such endpoint.
-    #[error("the identity provider {issuer} has no `{endpoint}`")]
-    NoEndpoint {
-        /// Which provider.
-        issuer: String,
-        /// Which one.
-        endpoint: &'static str,
-    },
-    /// The issuer in the settings is no address.
-    #[error("the identity provider `{issuer}` in the settings is no `https` address")]
-    BadIssuer {
-        /// As written.
-        issuer: String,
-    },
-    /// It gave no id token.
-    #[error(
-        "the identity provider {issuer} gave no id token: its client must be allowed the scope `openid`"
-    )]
-    NoIdToken {
-        /// Which provider.
-        issuer: String,
-    },
-    /// Its id token is not believed.
-    #[error("the id token of the identity provider {issuer} is not taken: {fault}")]
-    Claims {
-        /// Which provider.
-        issuer: String,
-        /// Why.
-        fault: ClaimError,
-    },
-    /// The person was somebody else before.
-    #[error("the identity provider {issuer} answered for another person: run `toolway idp login`")]
-    OtherPerson {
-        /// Which provider.
-        issuer: String,
-    },
-    /// It could not be asked.
-    #[error("the identity provider could not be asked: {0}")]
-    Web(#[from] WebError),
-    /// The login could not begin.
-    #[error(transparent)]
-    Attempt(#[from] AttemptError),
-    /// The login did not come back.
-    #[error(transparent)]
-    Callback(#[from] CallbackError),
-    /// The login on another device failed.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// It gave no token.
-    #[error("the identity provider: {0}")]
-    Token(#[from] TokenError),
-    /// What is kept cannot be read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// No randomness.
-    #[error(transparent)]
-    Random(#[from] NoRandom),
-    /// The login that was waited for, begun for another server, failed.
-    #[error(transparent)]
-    Together(Arc<IdpError>),
 }
 
 /// The provider, for every server that needs it.

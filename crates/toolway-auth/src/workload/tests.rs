@@ -1,3 +1,5 @@
+//! A platform's token from a file, a program or a hand, and to whom it is shown.
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -6,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{Invocation, Program, ProgramLimits};
-use toolway_types::Secret;
+use toolway_types::{Secret, ShieldMode};
 
 use super::{Source, WorkloadError, obtain};
 use crate::jwt::SigningKey;
@@ -97,6 +99,7 @@ async fn a_program_prints_it() {
                 inherited: Arc::default(),
                 env: BTreeMap::new(),
                 cwd: None,
+                shield: ShieldMode::Off,
                 limits: ProgramLimits {
                     time: Duration::from_secs(60),
                     stdout: 64 * 1024,

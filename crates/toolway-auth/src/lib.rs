@@ -23,6 +23,7 @@ pub mod logins;
 pub mod memory;
 pub mod metadata;
 mod random;
+pub mod references;
 pub mod refresh;
 pub mod registration;
 pub mod revoke;

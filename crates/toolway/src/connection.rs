@@ -23,6 +23,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_auth::references::References;
 use toolway_config::Limits;
 use toolway_transport::OpenOptions;
 use toolway_types::{ConnectionState, Failure, ServerName, Untrusted};
@@ -74,6 +75,8 @@ pub(crate) struct Context {
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
     pub open: OpenOptions,
+    /// Where secrets are that entries name.
+    pub references: Option<References>,
     /// Which era each definition spoke last time.
     pub eras: EraMemory,
     /// The longest that opening, greeting and listing may take together, for most servers.

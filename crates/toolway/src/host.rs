@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
@@ -106,6 +107,11 @@ impl Host {
             keeper: options.keeper,
             ..OpenOptions::default()
         };
+        let references = options.secrets.map(|vault| References {
+            vault,
+            inherited: Arc::clone(&plan.inherited_env),
+            cwd: None,
+        });
         let limits = plan.limits;
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
@@ -131,6 +137,7 @@ impl Host {
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
+            references,
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
@@ -268,12 +275,12 @@ impl Host {
     /// lost and is being brought back, is waited for when the call names it, for as long as the
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
-    pub async fn call(
+    pub fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
-    ) -> Result<ToolOutcome, CallError> {
-        self.reach.call(request, options).await
+    ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
+        self.reach.call(request, options)
     }
 
     /// Waits for the server that a call names, if it is on its way.
@@ -282,7 +289,7 @@ impl Host {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        self.reach.await_server(target, options).await
+        self.reach.await_server(target, options).await.map(drop)
     }
 
     /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
@@ -346,7 +353,7 @@ impl Reach {
             Some(audit) => audit.begin(&request, &options),
             None => Entry::none(),
         };
-        let outcome = self.carry(request, options, &mut entry).await;
+        let outcome = self.carry(request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
@@ -354,11 +361,10 @@ impl Reach {
     async fn carry(
         &self,
         request: ToolRequest,
-        options: CallOptions,
+        options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
-        self.await_server(&request.target, &options).await?;
-        let picture = self.snapshot();
+        let picture = self.await_server(&request.target, options).await?;
         let settings = &picture.settings;
         let dispatch = Dispatch {
             catalog: Arc::clone(&picture.catalog),
@@ -376,18 +382,19 @@ impl Reach {
         dispatch.noted(request, options, entry).await
     }
 
-    /// Waits for the server that a call names, if it is on its way.
+    /// Waits for the server that a call names, if it is on its way; gives the picture then.
     async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
-    ) -> Result<(), CallError> {
+    ) -> Result<Arc<HostSnapshot>, CallError> {
         let picture = self.snapshot();
         let Some(server) = picture.absent(target) else {
-            return Ok(());
+            return Ok(picture);
         };
         // Boxed: a call of a server that is there must not carry the room for waiting along.
-        Box::pin(self.await_absent(&picture, server, target, options)).await
+        Box::pin(self.await_absent(&picture, server, target, options)).await?;
+        Ok(self.snapshot())
     }
 
     async fn await_absent(

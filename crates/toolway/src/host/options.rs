@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use toolway_auth::vault::Vault;
 use toolway_transport::Shield;
 use toolway_transport::client::ClientOptions;
 use toolway_transport::stdio::keeper::Keeper;
@@ -51,6 +52,8 @@ pub struct HostOptions {
     pub roots: Vec<Root>,
     /// The private directory for files of results.
     pub output_dir: PathBuf,
+    /// Where secrets are looked up that entries name; entries that name some fail without it.
+    pub secrets: Option<Vault>,
     /// Proxies and certificates.
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
@@ -92,6 +95,7 @@ impl Default for HostOptions {
             respondent: None,
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
+            secrets: None,
             http: ClientOptions::default(),
             shield: Shield::default(),
             keeper: Keeper::none(),

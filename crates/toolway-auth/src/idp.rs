@@ -412,13 +412,12 @@ impl IdentityProvider {
     /// Where and as whom to ask for tokens. The metadata is not needed where the settings say it.
     async fn desk(&self) -> Result<Desk, IdpError> {
         let settings = &self.settings;
-        let (endpoint, offered) = match &settings.token_endpoint {
-            Some(endpoint) => (endpoint.clone(), None),
-            None => {
-                let metadata = self.metadata().await?;
-                let endpoint = self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")?;
-                (endpoint.clone(), metadata.token_auth_methods.clone())
-            }
+        let (endpoint, offered) = if let Some(endpoint) = &settings.token_endpoint {
+            (endpoint.clone(), None)
+        } else {
+            let metadata = self.metadata().await?;
+            let endpoint = self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")?;
+            (endpoint.clone(), metadata.token_auth_methods.clone())
         };
         let registered = Registered {
             client_id: settings.client_id.clone(),

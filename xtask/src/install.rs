@@ -24,20 +24,21 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
     let home = workspace.path("target/peers");
     let _lock = lock(&home)?;
     let manifests = workspace.path("tests/peers");
-    let package = home.join("node_modules/@modelcontextprotocol");
+    let modules = home.join("node_modules");
     Npm {
         what: "the npm peers",
         manifests: &manifests,
         home: &home,
         stamp: home.join("npm.stamp"),
         proof: [
-            "server-everything/dist/index.js",
-            "server-filesystem/dist/index.js",
-            "server-memory/dist/index.js",
-            "server/dist/index.mjs",
-            "node/dist/index.mjs",
+            "@modelcontextprotocol/server-everything/dist/index.js",
+            "@modelcontextprotocol/server-filesystem/dist/index.js",
+            "@modelcontextprotocol/server-memory/dist/index.js",
+            "@modelcontextprotocol/server/dist/index.mjs",
+            "@modelcontextprotocol/node/dist/index.mjs",
+            "oidc-provider/lib/index.js",
         ]
-        .map(|file| package.join(file))
+        .map(|file| modules.join(file))
         .to_vec(),
     }
     .install()?;

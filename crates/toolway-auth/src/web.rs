@@ -309,6 +309,19 @@ impl Web {
         self.in_time(url, following).await
     }
 
+    /// Gets a document that is only given to whom it belongs. Redirects are not followed, because
+    /// what proves that must not leave the address it is meant for.
+    pub async fn get_with(&self, url: &Url, headers: HeaderMap) -> Result<Reply, WebError> {
+        let getting = async {
+            let reply = self.send(Method::GET, url, headers, Bytes::new()).await?;
+            if (300..400).contains(&reply.status) {
+                return Err(WebError::Redirected { url: shown(url) });
+            }
+            Ok(reply)
+        };
+        self.in_time(url, getting).await
+    }
+
     /// Posts a form. Redirects are not followed.
     pub async fn post_form(
         &self,

@@ -35,12 +35,12 @@ use serde_json::{Value, json};
 
 pub use self::answer::Tokens;
 pub use self::control::run;
-pub use self::http::{Page, browse, fetch};
 pub use self::jwt::SigningKey;
 pub use self::process::AuthorityProcess;
 pub use self::record::{Party, Report, Seen};
 pub use self::settings::{Account, Consent, Dpop, KnownClient, Place, ResourcePlace, Settings};
 pub use self::switch::Switch;
+pub use crate::browser::{Page, browse, fetch};
 
 use self::state::{Grant, Places, State};
 
@@ -200,6 +200,17 @@ impl Authority {
         self.state.turn(switch, false);
     }
 
+    /// Requests at a path that ends so wait from now on, after they were counted as seen, until
+    /// what is returned is dropped. `/token` holds every refresh, `/mcp` every call.
+    #[must_use = "dropping it lets the requests go on"]
+    pub fn hold(&self, path: &str) -> Held<'_> {
+        self.state.hold(path);
+        Held {
+            state: &self.state,
+            path: path.to_owned(),
+        }
+    }
+
     /// What happened so far, in numbers.
     pub fn report(&self) -> Report {
         self.state.memory().report.clone()
@@ -290,6 +301,19 @@ impl Authority {
     }
 }
 
+/// Requests wait as long as this lives.
+#[derive(Debug)]
+pub struct Held<'a> {
+    state: &'a State,
+    path: String,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.state.release(&self.path);
+    }
+}
+
 impl Drop for Authority {
     fn drop(&mut self) {
         self.state.end();
@@ -299,4 +323,9 @@ impl Drop for Authority {
             drop(thread.join());
         }
     }
+}
+
+/// Escapes everything that is not unreserved, for a query or a form.
+pub(crate) fn encode(text: &str) -> String {
+    form::encode(text)
 }

@@ -1,6 +1,7 @@
 //! What the tests of every crate lean on: a home that is not the developer's, a server that
-//! misbehaves on command, an authorization server that does, a proxy that spoils what passes, a census of what was left behind, a
-//! ledger of outcomes, and the way to the real peers.
+//! misbehaves on command, an authorization server that does, a bus that falls silent, a proxy that
+//! spoils what passes, a census of what was left behind, a ledger of outcomes, and the way to the
+//! real peers.
 //!
 //! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
 //! is not repeated on the other: the scripted server writes its own JSON-RPC.
@@ -12,6 +13,7 @@
 )]
 
 pub mod authority;
+pub mod browser;
 pub mod chance;
 pub mod chaos;
 pub mod home;
@@ -24,8 +26,11 @@ pub mod peers;
 pub mod proxy;
 pub mod script;
 pub mod scripted;
+#[cfg(unix)]
+pub mod silent_bus;
 
 pub use authority::{Authority, Settings, Switch};
+pub use browser::Browser;
 pub use chance::Chance;
 pub use home::TempHome;
 pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};
@@ -36,3 +41,5 @@ pub use patience::{eventually, eventually_blocking};
 pub use proxy::{Cut, Direction, End, FaultProxy, Hold, Toxics};
 pub use script::{Escape, Exit, Script, SkillFlaw, Skills, Speaks};
 pub use scripted::ScriptedServer;
+#[cfg(unix)]
+pub use silent_bus::{Silence, SilentBus};

@@ -1,8 +1,13 @@
 //! The real MCP servers that `cargo xtask test` installs below `target/peers`.
 //!
-//! Owns the way to them; what is installed, and in which version, is xtask's list.
+//! Owns the way to them; what is installed, and in which version, is xtask's list. Those that want
+//! a login, and the one who gives it, are started by `peers/login.rs`.
+
+mod login;
 
 use std::path::{Path, PathBuf};
+
+pub use self::login::{OidcProvider, Protected, ProtectedPeer};
 
 /// `<workspace>/target/peers`. Panics with the command to run when nothing is installed.
 pub fn dir() -> PathBuf {

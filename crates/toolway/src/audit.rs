@@ -4,10 +4,15 @@
 //! whose caller went away is written down too. What stands in a line is `audit/record.rs`, how
 //! lines are read `audit/read.rs`. Does not own who may call what.
 //!
+//! The caller only hands over what it knows; wording, serialising and writing are the thread's,
+//! which collects for a moment what many calls in a row leave (`DOZE`), because to be woken for
+//! each would cost the caller more than the call.
+//!
 //! Invariants: no call is left out because many are made at once, the caller waits instead. No
 //! argument and no result stands in a line unless the embedding program asked for it. A disk that
 //! is full costs lines, which are counted and said in the file, and never a call.
 
+mod facts;
 mod read;
 mod record;
 #[cfg(test)]
@@ -16,14 +21,16 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::value::to_raw_value;
 use tokio::sync::oneshot;
 use tracing::warn;
 
+use self::facts::Facts;
 use crate::call::{CallError, CallOptions, ToolOutcome, ToolRequest};
 use crate::catalog::CatalogTool;
 use crate::dispatch::permission::Grant;
@@ -47,6 +54,12 @@ const MAX_KEPT: usize = 64 * 1024;
 /// How many lines may wait to be written before callers wait.
 const QUEUE_LINES: usize = 1024;
 
+/// How long the thread lets lines gather before it looks again. A flush and a full queue wake it.
+const DOZE: Duration = Duration::from_millis(2);
+
+/// So many bytes are written at once, and a line more.
+const WRITE_AT_ONCE: usize = 64 * 1024;
+
 /// How long a flush waits for a disk.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -61,13 +74,18 @@ pub struct Audit {
 struct Shared {
     directory: PathBuf,
     /// The way to the thread, started by the first line; absent when it could not be.
-    queue: OnceLock<Option<SyncSender<Order>>>,
+    queue: OnceLock<Option<Queue>>,
     /// Calls whose callers went away while the queue was full.
     lost: Arc<AtomicU64>,
 }
 
+struct Queue {
+    orders: SyncSender<Order>,
+    clerk: Thread,
+}
+
 enum Order {
-    Write(Box<Record>),
+    Write(Box<Facts>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -113,7 +131,8 @@ impl Audit {
         };
         let (done, written) = oneshot::channel();
         let asked = async {
-            put(queue, Order::Flush(done)).await;
+            queue.put(Order::Flush(done)).await;
+            queue.clerk.unpark();
             // An error is a thread that is gone, and then nothing is left to wait for.
             let _ = written.await;
         };
@@ -124,14 +143,14 @@ impl Audit {
 
     /// Begins the line of a call. It is written when the entry is finished or dropped.
     pub(crate) fn begin(&self, request: &ToolRequest, options: &CallOptions) -> Entry {
-        let mut record = Record::of(request, options.caller.as_deref());
-        if self.arguments && record.sent <= MAX_KEPT {
-            record.arguments = to_raw_value(&request.arguments).ok();
+        let mut facts = Facts::of(request, options.caller.clone());
+        if self.arguments && facts.sent <= MAX_KEPT {
+            facts.arguments = to_raw_value(&request.arguments).ok();
         }
         Entry(Some(Open {
             audit: self.clone(),
             begun: Instant::now(),
-            record: Box::new(record),
+            facts: Box::new(facts),
         }))
     }
 }
@@ -154,7 +173,7 @@ pub(crate) struct Entry(Option<Open>);
 struct Open {
     audit: Audit,
     begun: Instant,
-    record: Box<Record>,
+    facts: Box<Facts>,
 }
 
 impl Entry {
@@ -166,21 +185,21 @@ impl Entry {
     /// The tool is known from here on.
     pub(crate) fn resolved(&mut self, tool: &CatalogTool) {
         if let Some(open) = &mut self.0 {
-            open.record.resolved(tool);
+            open.facts.resolved(tool);
         }
     }
 
     /// The tool is not defined any more as it was when it was permitted.
     pub(crate) fn changed(&mut self, difference: &Difference) {
         if let Some(open) = &mut self.0 {
-            open.record.changed = Some(difference.lines.clone());
+            open.facts.changed = Some(difference.lines.clone());
         }
     }
 
     /// The call may run.
     pub(crate) fn granted(&mut self, grant: &Grant) {
         if let Some(open) = &mut self.0 {
-            open.record.granted(grant);
+            open.facts.granted = Some(grant.clone());
         }
     }
 
@@ -189,14 +208,14 @@ impl Entry {
         let Some(mut open) = self.0.take() else {
             return;
         };
-        open.record.ended(outcome, open.begun.elapsed());
+        open.facts.ended(outcome, open.begun.elapsed());
         if let (true, Ok(outcome)) = (open.audit.results, outcome)
             && outcome.raw.get().len() <= MAX_KEPT
         {
-            open.record.result = Some(outcome.raw.clone());
+            open.facts.result = Some(outcome.raw.clone());
         }
         if let Some(queue) = open.audit.shared.queue() {
-            put(queue, Order::Write(open.record)).await;
+            queue.put(Order::Write(open.facts)).await;
         }
     }
 }
@@ -206,44 +225,53 @@ impl Drop for Entry {
         let Some(mut open) = self.0.take() else {
             return;
         };
-        open.record.abandoned(open.begun.elapsed());
+        open.facts.took = open.begun.elapsed();
         let shared = &open.audit.shared;
-        if let Some(queue) = shared.queue()
-            && queue.try_send(Order::Write(open.record)).is_err()
-        {
-            shared.lost.fetch_add(1, Ordering::Relaxed);
+        if let Some(queue) = shared.queue() {
+            if queue.orders.try_send(Order::Write(open.facts)).is_err() {
+                shared.lost.fetch_add(1, Ordering::Relaxed);
+            }
+            // Nobody can wait here when the queue is full, and many may go away at once.
+            queue.clerk.unpark();
         }
     }
 }
 
-/// Hands an order to the thread, waiting where the queue is full.
-async fn put(queue: &SyncSender<Order>, order: Order) {
-    if let Err(TrySendError::Full(order)) = queue.try_send(order) {
-        let queue = queue.clone();
-        // An error is a thread that is gone: it warned when it went.
-        let _ = tasks::blocking("audit", move || queue.send(order)).await;
+impl Queue {
+    /// Hands an order to the thread, waiting where the queue is full.
+    async fn put(&self, order: Order) {
+        if let Err(TrySendError::Full(order)) = self.orders.try_send(order) {
+            self.clerk.unpark();
+            let orders = self.orders.clone();
+            // An error is a thread that is gone: it warned when it went.
+            let _ = tasks::blocking("audit", move || orders.send(order)).await;
+        }
     }
 }
 
 impl Shared {
-    fn queue(&self) -> Option<&SyncSender<Order>> {
+    fn queue(&self) -> Option<&Queue> {
         self.queue
             .get_or_init(|| {
-                let (queue, orders) = sync_channel(QUEUE_LINES);
+                let (orders, received) = sync_channel(QUEUE_LINES);
                 let clerk = Clerk {
                     file: LogFile::new(self.directory.clone(), FILE.to_owned())
                         .rotating_at(ROTATE_AT),
                     lost: Arc::clone(&self.lost),
+                    text: String::new(),
                     warned: false,
                 };
                 // A thread, not a task: files block, and the last line is written when the
                 // runtime is gone already. It ends with the last handle.
                 std::thread::Builder::new()
                     .name("audit".to_owned())
-                    .spawn(move || clerk.work(&orders))
+                    .spawn(move || clerk.work(&received))
                     .inspect_err(|error| warn!(%error, "calls are not written down"))
                     .ok()
-                    .map(|_| queue)
+                    .map(|thread| Queue {
+                        orders,
+                        clerk: thread.thread().clone(),
+                    })
             })
             .as_ref()
     }
@@ -253,36 +281,93 @@ impl Shared {
 struct Clerk {
     file: LogFile,
     lost: Arc<AtomicU64>,
+    /// Lines to be written, each with its end.
+    text: String,
     warned: bool,
 }
 
 impl Clerk {
     fn work(mut self, orders: &Receiver<Order>) {
-        while let Ok(order) = orders.recv() {
-            match order {
-                Order::Write(record) => self.write(&Line::Call(record)),
+        // Sleeps until there is something, writes all there is, and dozes for as long as more
+        // comes: nobody has to wake it then.
+        while let Ok(mut order) = orders.recv() {
+            loop {
+                self.follow(order);
+                order = match orders.try_recv() {
+                    Ok(order) => order,
+                    Err(TryRecvError::Disconnected) => break,
+                    Err(TryRecvError::Empty) => {
+                        self.write();
+                        std::thread::park_timeout(DOZE);
+                        match orders.try_recv() {
+                            Ok(order) => order,
+                            Err(_) => break,
+                        }
+                    }
+                };
+            }
+            self.write();
+        }
+    }
+
+    fn follow(&mut self, order: Order) {
+        match order {
+            Order::Write(facts) => self.add(&Line::Call(Box::new(facts.into_record()))),
+            Order::Flush(done) => {
+                self.write();
                 // Whoever asked may have stopped waiting.
-                Order::Flush(done) => drop(done.send(())),
+                let _ = done.send(());
             }
         }
     }
 
-    fn write(&mut self, line: &Line) {
-        let lost = self.lost.swap(0, Ordering::Relaxed) + self.file.take_lost();
-        if lost > 0 {
-            let time = timestamp(SystemTime::now());
-            self.append(&Line::Lost { time, lost });
+    /// Puts a line to those that are to be written.
+    fn add(&mut self, line: &Line) {
+        match serde_json::to_string(line) {
+            Ok(text) => {
+                self.text.push_str(&text);
+                self.text.push('\n');
+            }
+            Err(error) => self.warn(&error.into()),
         }
-        self.append(line);
+        if self.text.len() > WRITE_AT_ONCE {
+            self.write();
+        }
     }
 
-    fn append(&mut self, line: &Line) {
-        let written = serde_json::to_string(line)
-            .map_err(std::io::Error::from)
-            .and_then(|text| self.file.append(&(text + "\n")));
-        if let Err(error) = written
-            && !std::mem::replace(&mut self.warned, true)
-        {
+    /// Writes the lines there are.
+    fn write(&mut self) {
+        if self.text.is_empty() {
+            return;
+        }
+        self.tell_lost();
+        let written = self.file.append(&self.text);
+        self.text.clear();
+        if let Err(error) = written {
+            self.warn(&error);
+        }
+    }
+
+    /// Says how many lines are missing here, once something can be said.
+    fn tell_lost(&mut self) {
+        if self.file.rests() {
+            return;
+        }
+        let lost = self.lost.swap(0, Ordering::Relaxed) + self.file.take_lost();
+        if lost == 0 {
+            return;
+        }
+        let time = timestamp(SystemTime::now());
+        let line = serde_json::to_string(&Line::Lost { time, lost }).unwrap_or_default();
+        if let Err(error) = self.file.append(&(line + "\n")) {
+            // The file counts this line itself.
+            self.lost.fetch_add(lost - 1, Ordering::Relaxed);
+            self.warn(&error);
+        }
+    }
+
+    fn warn(&mut self, error: &std::io::Error) {
+        if !std::mem::replace(&mut self.warned, true) {
             warn!(%error, "calls cannot be written down");
         }
     }

@@ -42,6 +42,8 @@ use self::line::Standing;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
+use crate::account::Connectors;
+use crate::auth::Auth;
 use crate::dispatch::hooks::Runner;
 use crate::error::ConnectError;
 use crate::journal::{Journal, JournalWriter};
@@ -91,6 +93,10 @@ pub(crate) struct Context {
     pub panics: Arc<AtomicU64>,
     /// Which resources somebody wants to hear of.
     pub interests: Arc<Interests>,
+    /// What is known of logins; nobody can log in without it.
+    pub auth: Option<Arc<Auth>>,
+    /// The account whose connectors are servers too.
+    pub connectors: Option<Connectors>,
 }
 
 impl Context {

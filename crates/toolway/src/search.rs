@@ -140,6 +140,7 @@ fn wanted(query: &str) -> Vec<Wanted> {
     for part in query.split_whitespace() {
         let required = part.starts_with('+');
         words::pieces(part, |word| {
+            let word = word.clone();
             let wanted = Wanted { word, required };
             if !all.contains(&wanted) && all.len() < MAX_WORDS {
                 all.push(wanted);

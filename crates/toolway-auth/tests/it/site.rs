@@ -20,13 +20,6 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// A parameter of a form.
-    pub(crate) fn form(&self, name: &str) -> Option<String> {
-        url::form_urlencoded::parse(self.body.as_bytes())
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value.into_owned())
-    }
-
     /// The body as JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()

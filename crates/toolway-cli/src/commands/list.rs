@@ -143,10 +143,18 @@ fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
     }
 }
 
-/// The table of a plan whose servers are connected.
-pub(crate) fn show(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> io::Result<()> {
+/// The table, or the JSON, of a plan whose servers are connected.
+pub(crate) fn show(
+    context: &Context,
+    plan: &Plan,
+    snapshot: &HostSnapshot,
+    as_json: bool,
+) -> io::Result<()> {
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
     fill(&mut rows, plan, snapshot);
+    if as_json {
+        return context.output.json(&Listing { servers: rows });
+    }
     table(context, &rows)
 }
 

@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use super::answer::refuse;
-use super::http::{self, Reply};
+use super::http::Reply;
 use super::record::{Party, Seen};
 use super::state::{Client, State, secret};
 use super::{Switch, form, jwt, metadata};
+use crate::browser;
 
 /// Registers a client (RFC 7591).
 pub(super) fn register(state: &State, seen: &Seen) -> Reply {
@@ -80,6 +81,11 @@ pub(super) fn register(state: &State, seen: &Seen) -> Reply {
         jwks: asked.get("jwks").cloned(),
         redirect_uris,
     };
+    if seen.party == Party::Attacker && state.on(Switch::MixUp) {
+        // It registers the client at the honest server, and passes the answer on.
+        let honest = (Party::Issuer, id.clone());
+        memory.clients.insert(honest, client.clone());
+    }
     memory.clients.insert((seen.party, id), client);
     if state.on(Switch::RegistrationNoId) {
         metadata::remove(&mut answer, "client_id");
@@ -110,7 +116,7 @@ fn document(state: &State, url: &str) -> Option<Client> {
     let document = if let Some(known) = state.settings.known_documents.get(url) {
         known.clone()
     } else {
-        let page = http::fetch(url)?;
+        let page = browser::fetch(url)?;
         serde_json::from_str(&page.body).ok()?
     };
     state.memory().report.documents += 1;

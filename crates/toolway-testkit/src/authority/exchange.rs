@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use super::answer::{granted, make, refuse};
 use super::authorize::scope_of;
 use super::client::audience;
-use super::http::{self, Reply};
+use super::http::Reply;
 use super::record::{Party, Seen};
 use super::state::{Client, Grant, State};
 use super::{Switch, jwt};
+use crate::browser;
 
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
@@ -138,6 +139,6 @@ fn keys(state: &State, party: Party, issuer: &str) -> Option<Value> {
     if !state.settings.trusted.iter().any(|known| known == issuer) {
         return None;
     }
-    let page = http::fetch(&format!("{issuer}/jwks"))?;
+    let page = browser::fetch(&format!("{issuer}/jwks"))?;
     serde_json::from_str(&page.body).ok()
 }

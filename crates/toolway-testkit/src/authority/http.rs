@@ -201,6 +201,7 @@ fn converse(state: &Arc<State>, stream: &Arc<TcpStream>, party: Party) -> io::Re
     while let Some(request) = http::read(&mut reader)? {
         let seen = seen(party, request);
         state.record(&seen);
+        state.wait_until_released(&seen.path);
         let reply = route::answer(state, &seen);
         if !write(state, reader.get_mut(), &reply)? {
             return Ok(());
@@ -298,77 +299,4 @@ fn date(state: &State) -> Option<String> {
         now
     };
     Some(httpdate::fmt_http_date(shifted))
-}
-
-/// What a small client got.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    /// The status.
-    pub status: u16,
-    /// Where it sends the client on.
-    pub location: Option<String>,
-    /// The body as text.
-    pub body: String,
-}
-
-/// Fetches a page from loopback over plain HTTP, following nothing. None when the address is not
-/// such a one or nobody answers.
-pub fn fetch(url: &str) -> Option<Page> {
-    let rest = url.strip_prefix("http://")?;
-    let (address, path) = match rest.find(['/', '?']) {
-        Some(at) => rest.split_at(at),
-        None => (rest, "/"),
-    };
-    let loopback = ["127.0.0.1", "localhost", "[::1]"];
-    if !loopback.contains(&address.rsplit_once(':')?.0) {
-        return None;
-    }
-    let path = path.split('#').next().unwrap_or(path);
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut stream = TcpStream::connect(address).ok()?;
-    // Far above any honest wait; nobody hangs on a callback that never answers.
-    stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .ok()?;
-    write!(
-        stream,
-        "GET {slash}{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
-    )
-    .ok()?;
-    let mut reader = BufReader::new(stream);
-    let head = http::read_head(&mut reader).ok()??;
-    let status = head.first.split(' ').nth(1)?.parse().ok()?;
-    let header = |name: &str| {
-        let mut all = head.headers.iter();
-        all.find(|(found, _)| found.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.clone())
-    };
-    let mut body = Vec::new();
-    match header("content-length").and_then(|length| length.parse().ok()) {
-        Some(length) => {
-            body.resize(length, 0);
-            reader.read_exact(&mut body).ok()?;
-        }
-        None => drop(reader.read_to_end(&mut body)),
-    }
-    Some(Page {
-        status,
-        location: header("location"),
-        body: String::from_utf8_lossy(&body).into_owned(),
-    })
-}
-
-/// What a person's browser does: goes where it is sent, as far as that is loopback over plain
-/// HTTP. Every page on the way, the last one last.
-pub fn browse(url: &str) -> Vec<Page> {
-    let mut pages = Vec::new();
-    let mut next = Some(url.to_owned());
-    while let Some(url) = next.take()
-        && pages.len() < 10
-        && let Some(page) = fetch(&url)
-    {
-        next.clone_from(&page.location);
-        pages.push(page);
-    }
-    pages
 }

@@ -12,25 +12,25 @@ use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
 
-const CALLBACK: &str = "http://127.0.0.1:9/callback";
-const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters-0123";
+pub(crate) const CALLBACK: &str = "http://127.0.0.1:9/callback";
+pub(crate) const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters-0123";
 
 /// What came back.
 #[derive(Debug)]
-struct Answer {
-    status: u16,
-    headers: HeaderMap,
-    body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let parsed = serde_json::from_str(&self.body);
         assert!(parsed.is_ok(), "{self:?}");
         parsed.unwrap()
     }
 
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
             .map_or("", |value| value.to_str().unwrap())
@@ -44,17 +44,19 @@ impl Answer {
     }
 }
 
-fn client() -> reqwest::Client {
+pub(crate) fn client() -> reqwest::Client {
     // Fails when another test was first, which is as good.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder()
         .redirect(Policy::none())
         .no_proxy()
+        // Reading the system's certificates would take longer than the rest of a test.
+        .tls_certs_only([])
         .build()
         .unwrap()
 }
 
-async fn answer(request: reqwest::RequestBuilder) -> Answer {
+pub(crate) async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let response = request.send().await.unwrap();
     Answer {
         status: response.status().as_u16(),
@@ -63,11 +65,11 @@ async fn answer(request: reqwest::RequestBuilder) -> Answer {
     }
 }
 
-async fn get(url: &str) -> Answer {
+pub(crate) async fn get(url: &str) -> Answer {
     answer(client().get(url)).await
 }
 
-fn encoded(pairs: &[(&str, &str)]) -> String {
+pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
     let mut url = Url::parse("http://x").unwrap();
     url.query_pairs_mut().extend_pairs(pairs);
     url.query().unwrap_or_default().to_owned()
@@ -80,12 +82,12 @@ fn form(url: &str, pairs: &[(&str, &str)]) -> reqwest::RequestBuilder {
         .body(encoded(pairs))
 }
 
-async fn post(url: &str, pairs: &[(&str, &str)]) -> Answer {
+pub(crate) async fn post(url: &str, pairs: &[(&str, &str)]) -> Answer {
     answer(form(url, pairs)).await
 }
 
 /// S256 of the verifier.
-fn challenge() -> String {
+pub(crate) fn challenge() -> String {
     use base64::Engine;
     use sha2::Digest;
     let digest = sha2::Sha256::digest(VERIFIER.as_bytes());

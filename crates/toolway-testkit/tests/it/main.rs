@@ -3,6 +3,7 @@
 
 mod authority;
 mod listening;
+mod peers;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

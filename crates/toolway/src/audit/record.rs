@@ -1,21 +1,10 @@
 //! What stands in a line of the audit.
 //!
-//! Owns its fields and the one table from what became of a call to the words written down. The
-//! words are an interface: other programs read them.
-
-use std::time::{Duration, SystemTime};
+//! Owns its fields and their words, which are an interface: other programs read them. How a call
+//! comes to them is `audit/facts.rs`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use toolway_types::{Untrusted, text};
-
-use crate::call::{CallError, RefusedBy, ToolOutcome, ToolRequest, ToolTarget};
-use crate::catalog::CatalogTool;
-use crate::dispatch::permission::Grant;
-use crate::journal::timestamp;
-
-/// The longest name that is written down whole.
-const MAX_NAME: usize = 256;
 
 /// One line.
 #[derive(Debug, Serialize)]
@@ -198,131 +187,4 @@ impl End {
             End::Failed => "failed",
         }
     }
-}
-
-impl Record {
-    /// What is known when a call is asked for.
-    pub(super) fn of(request: &ToolRequest, who: Option<&str>) -> Self {
-        let (server, tool) = match &request.target {
-            ToolTarget::Exposed(name) => (None, name),
-            ToolTarget::Key(key) => (Some(key.server.as_str().to_owned()), &key.tool),
-        };
-        Self {
-            time: timestamp(SystemTime::now()),
-            process: std::process::id(),
-            who: who.map(shown),
-            server,
-            tool: shown(tool),
-            decision: None,
-            by: None,
-            changed: None,
-            milliseconds: 0,
-            sent: serde_json::to_string(&request.arguments).map_or(0, |text| text.len()),
-            received: None,
-            outcome: End::Cancelled,
-            code: None,
-            arguments: None,
-            result: None,
-        }
-    }
-
-    pub(super) fn resolved(&mut self, tool: &CatalogTool) {
-        self.server = Some(tool.key.server.as_str().to_owned());
-        self.tool = shown(&tool.key.tool);
-    }
-
-    pub(super) fn granted(&mut self, grant: &Grant) {
-        self.decision = Some(Decision::Allowed);
-        self.by = Some(match grant {
-            Grant::Rule { rule, origin } => By::Rule {
-                rule: rule.clone(),
-                origin: origin.to_string(),
-            },
-            Grant::Hook { title, origin } => By::Hook {
-                hook: title.clone(),
-                origin: origin.to_string(),
-            },
-            Grant::Mode => By::Mode,
-            Grant::Typed => By::Typed,
-            Grant::Person => By::Person,
-            Grant::Session => By::Session,
-            Grant::BuiltIn => By::BuiltIn,
-        });
-    }
-
-    pub(super) fn abandoned(&mut self, took: Duration) {
-        self.outcome = End::Cancelled;
-        self.milliseconds = millis(took);
-    }
-
-    pub(super) fn ended(&mut self, outcome: &Result<ToolOutcome, CallError>, took: Duration) {
-        self.milliseconds = millis(took);
-        let error = match outcome {
-            Ok(outcome) => {
-                self.received = Some(outcome.raw.get().len());
-                self.outcome = if outcome.is_error {
-                    End::ToolError
-                } else {
-                    End::Answered
-                };
-                return;
-            }
-            Err(error) => error,
-        };
-        if let Some(server) = error.server() {
-            self.server = Some(server.as_str().to_owned());
-        }
-        self.outcome = match error {
-            CallError::Unknown { .. } | CallError::Ambiguous { .. } | CallError::LeftOut { .. } => {
-                End::Unknown
-            }
-            CallError::Invalid { .. } => End::Invalid,
-            CallError::Refused { by, .. } => {
-                self.decision = Some(Decision::Refused);
-                self.by = Some(refuser(by));
-                End::Refused
-            }
-            CallError::Unavailable { .. } => End::Unavailable,
-            CallError::NeedsAuth { .. } => End::NeedsAuth,
-            CallError::TimedOut { .. } => End::TimedOut,
-            CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => End::Cancelled,
-            CallError::Protocol { code, .. } => {
-                self.code = Some(*code);
-                End::Failed
-            }
-            CallError::InputRefused { .. }
-            | CallError::TooManyRounds { .. }
-            | CallError::Malformed { .. }
-            | CallError::Transport { .. }
-            | CallError::TooLarge { .. } => End::Failed,
-        };
-    }
-}
-
-fn refuser(by: &RefusedBy) -> By {
-    match by {
-        RefusedBy::Rule { rule, origin } => By::Rule {
-            rule: rule.clone(),
-            origin: origin.to_string(),
-        },
-        RefusedBy::Unreadable { origin } => By::Unreadable {
-            origin: origin.to_string(),
-        },
-        RefusedBy::Hook { origin, title, .. } => By::Hook {
-            hook: title.to_string(),
-            origin: origin.to_string(),
-        },
-        RefusedBy::Person { .. } => By::Person,
-        RefusedBy::Changed { .. } => By::Changed,
-        RefusedBy::NobodyToAsk { .. } => By::Nobody,
-    }
-}
-
-/// A name as it is written down: cleaned, because terminals show the file.
-fn shown(name: &str) -> String {
-    text::cut(&Untrusted::new(name).line(), MAX_NAME).into_owned()
-}
-
-fn millis(took: Duration) -> u64 {
-    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }

@@ -103,6 +103,40 @@ async fn many_calls_at_once_are_all_written_down() {
 }
 
 #[tokio::test]
+async fn lines_stand_in_the_order_in_which_calls_ended_however_they_gathered() {
+    let place = tempfile::tempdir().unwrap();
+    let audit = Audit::in_directory(place.path().join("audit"));
+    let count = QUEUE_LINES + 500;
+    for number in 0..count {
+        note(&audit, &format!("t{number}")).await;
+        if number % 400 == 0 {
+            // The thread is somewhere between sleep and work; whatever it does, this is written.
+            audit.flush().await;
+            assert_eq!(calls(audit.directory()).len(), number + 1);
+        }
+    }
+    audit.flush().await;
+    let tools = calls(audit.directory()).into_iter();
+    let expected = (0..count).map(|number| format!("t{number}"));
+    assert!(tools.map(|record| record.tool).eq(expected));
+}
+
+#[tokio::test]
+async fn the_last_handle_leaves_nothing_unwritten() {
+    let place = tempfile::tempdir().unwrap();
+    let audit = Audit::in_directory(place.path().join("audit"));
+    let directory = audit.directory().to_owned();
+    for number in 0..100 {
+        note(&audit, &format!("t{number}")).await;
+    }
+    drop(audit);
+    // Nobody waits for the thread, so this does.
+    while calls(&directory).len() < 100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn a_directory_that_cannot_be_written_costs_no_call() {
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("audit");
@@ -117,7 +151,7 @@ async fn a_directory_that_cannot_be_written_costs_no_call() {
 #[test]
 fn lines_that_are_not_ours_are_passed_over() {
     let place = tempfile::tempdir().unwrap();
-    let record = Record::of(&request("t", &Value::Object(Map::new())), None);
+    let record = Facts::of(&request("t", &Value::Object(Map::new())), None).into_record();
     let ours = serde_json::to_string(&Line::Call(Box::new(record))).unwrap();
     let lost = r#"{"time":"2026-01-01T00:00:00.000Z","lost":3}"#;
     let text = format!("{ours}\nnonsense\n{{\"time\":\n{lost}\n{ours}");

@@ -4,12 +4,13 @@
 //! enter leaves a warning; it never takes the others with it.
 
 use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolway_config::Curation;
 pub use toolway_config::permission::Hints;
+use toolway_config::permission::Spellings;
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::{headers, view};
 
@@ -17,7 +18,7 @@ use super::names::Named;
 use super::{CatalogWarning, sanitize};
 use crate::builtin::Answers;
 use crate::dispatch::validate::Checker;
-use crate::pins::Definition;
+use crate::pins::{Definition, Place};
 
 /// The most tools of one server.
 pub const MAX_TOOLS: usize = 512;
@@ -57,6 +58,10 @@ pub struct CatalogTool {
     output_checker: OnceLock<Checker>,
     /// Digested on first use.
     definition: OnceLock<Definition>,
+    /// Its place among the pins, and the definition of its server that it was made for.
+    place: OnceLock<(Option<Arc<str>>, Arc<Place>)>,
+    /// What rules are matched against, made on first use.
+    spellings: OnceLock<Spellings>,
     /// Who answers it, when that is the host itself.
     pub(crate) own: Option<Answers>,
 }
@@ -71,6 +76,24 @@ impl CatalogTool {
     pub(crate) fn definition(&self) -> &Definition {
         self.definition
             .get_or_init(|| Definition::of(&self.received))
+    }
+
+    /// Where its pin is kept, while its server is defined like this.
+    pub(crate) fn place(&self, server: Option<&Arc<str>>) -> Arc<Place> {
+        let made = || Arc::new(Place::of(&self.key, server.map(AsRef::as_ref)));
+        let (of, place) = self.place.get_or_init(|| (server.cloned(), made()));
+        // The catalogue can outlive a definition of its server; the next one brings its own.
+        if of.as_ref() == server {
+            Arc::clone(place)
+        } else {
+            made()
+        }
+    }
+
+    /// All its names, for rules.
+    pub(crate) fn spellings(&self) -> &Spellings {
+        self.spellings
+            .get_or_init(|| Spellings::of_tool(&self.key, &self.name))
     }
 
     /// Whether the host itself answers it.
@@ -314,6 +337,8 @@ impl Naming<'_> {
             checker: OnceLock::new(),
             output_checker: OnceLock::new(),
             definition: OnceLock::new(),
+            place: OnceLock::new(),
+            spellings: OnceLock::new(),
             own: None,
         })
     }

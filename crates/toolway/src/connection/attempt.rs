@@ -23,12 +23,12 @@ use super::era_memory::Key;
 use super::line::Standing;
 use super::source::{Group, Source};
 use super::{Connected, Connection, Lists};
-use crate::auth;
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, secrets_of};
 use crate::respondent::Counterpart;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
+use crate::{account, auth};
 
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);
@@ -139,6 +139,12 @@ impl Connection {
         step: &mut Step,
         limit: Duration,
     ) -> Result<Connected, ConnectError> {
+        if let Some(auth) = &self.context.auth {
+            auth.meets(&self.server, &self.source);
+            if auth.remembers(&self.server, &self.source).await {
+                return Err(ConnectError::NeedsAuth { challenge: None });
+            }
+        }
         let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
@@ -173,7 +179,9 @@ impl Connection {
     fn open_options(&self) -> OpenOptions {
         let open = self.context.open.clone();
         let journal = self.journal.as_ref();
-        let credentials = auth::credentials(&self.server, &self.source, &open, journal);
+        let (auth, connectors) = (self.context.auth.as_ref(), self.context.connectors.as_ref());
+        let credentials = account::credentials(&self.source, connectors, journal)
+            .or_else(|| auth::credentials(&self.server, &self.source, &open, journal, auth));
         OpenOptions {
             credentials,
             ..open

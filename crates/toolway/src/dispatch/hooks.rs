@@ -41,7 +41,8 @@ pub struct HookedCall {
     call: ValidCall,
     warnings: Vec<String>,
     context: Vec<String>,
-    verdict: Option<Verdict>,
+    /// Boxed like all that few calls have: every stage moves the call on.
+    verdict: Option<Box<Verdict>>,
 }
 
 /// What the hooks say of a call, taken together.
@@ -77,15 +78,23 @@ impl Verdict {
 
     /// As a refusal.
     pub(super) fn refusal(&self) -> RefusedBy {
-        self.refusal_because(self.reason.as_deref().unwrap_or("it gives no reason"))
-    }
-
-    /// As a refusal, for another reason than its own.
-    pub(super) fn refusal_because(&self, reason: &str) -> RefusedBy {
         RefusedBy::Hook {
             title: self.hook.title.as_str().into(),
             origin: self.hook.origin.clone(),
-            reason: reason.into(),
+            reason: self
+                .reason
+                .as_deref()
+                .unwrap_or("it gives no reason")
+                .into(),
+        }
+    }
+
+    /// As a refusal, where it wants a person asked and there is none.
+    pub(super) fn refusal_without_person(&self) -> RefusedBy {
+        RefusedBy::NobodyForHook {
+            title: self.hook.title.as_str().into(),
+            origin: self.hook.origin.clone(),
+            reason: self.reason.as_deref().map(Into::into),
         }
     }
 }
@@ -122,7 +131,7 @@ impl HookedCall {
 
     /// What the hooks say; nothing when none has an opinion.
     pub(super) fn verdict(&self) -> Option<&Verdict> {
-        self.verdict.as_ref()
+        self.verdict.as_deref()
     }
 }
 
@@ -135,20 +144,10 @@ pub async fn run(call: ValidCall, dispatch: &Dispatch<'_>) -> HookedCall {
         context: Vec::new(),
         verdict: None,
     };
-    if !any(dispatch.hooks, dispatch.runner) {
-        return hooked;
+    if any(dispatch.hooks, dispatch.runner) {
+        // Boxed: a call without hooks must not carry the room for them along.
+        Box::pin(hooked.ask(dispatch)).await;
     }
-    let event = HookEvent::PreToolUse;
-    let tool = hooked.call.tool();
-    let names = names_of_tool(&tool.key, &tool.name);
-    let concerned = dispatch.runner.concerned(dispatch.hooks, event, &names);
-    if concerned.is_empty() {
-        return hooked;
-    }
-    let input = HookInput::call(event, tool, hooked.call.arguments().clone());
-    let means = dispatch.means();
-    let heard = dispatch.runner.run(concerned, event, input, means).await;
-    hooked.take(heard);
     hooked
 }
 
@@ -158,6 +157,21 @@ fn any(hooks: &Hooks, runner: &Runner) -> bool {
 }
 
 impl HookedCall {
+    /// Runs the hooks that are concerned.
+    async fn ask(&mut self, dispatch: &Dispatch<'_>) {
+        let event = HookEvent::PreToolUse;
+        let tool = self.call.tool();
+        let names = names_of_tool(&tool.key, &tool.name);
+        let concerned = dispatch.runner.concerned(dispatch.hooks, event, &names);
+        if concerned.is_empty() {
+            return;
+        }
+        let input = HookInput::call(event, tool, self.call.arguments().clone());
+        let means = dispatch.means();
+        let heard = dispatch.runner.run(concerned, event, input, means).await;
+        self.take(heard);
+    }
+
     fn take(&mut self, heard: Vec<Heard>) {
         let mut rewritten: Option<(HookName, Map<String, Value>)> = None;
         for Heard { hook, said } in heard {
@@ -191,7 +205,7 @@ impl HookedCall {
         }
         let denied = |verdict: &Verdict| verdict.decision == HookDecision::Deny;
         if let Some((hook, arguments)) = rewritten
-            && !self.verdict.as_ref().is_some_and(denied)
+            && !self.verdict.as_deref().is_some_and(denied)
             && let Err(error) = self.call.rewrite(arguments)
         {
             let why = match error {
@@ -211,7 +225,7 @@ impl HookedCall {
     fn judge(&mut self, verdict: Verdict) {
         let known = self.verdict.as_ref().map(|known| known.decision);
         if known.is_none_or(|known| known < verdict.decision) {
-            self.verdict = Some(verdict);
+            self.verdict = Some(Box::new(verdict));
         }
     }
 }

@@ -16,7 +16,7 @@ use super::hooks::{HookDecision, HookedCall, Verdict};
 use crate::audit::Entry;
 use crate::call::{CallError, Consent, Question, RefusedBy};
 use crate::catalog::CatalogTool;
-use crate::pins::{Place, Standing};
+use crate::pins::Standing;
 
 mod answers;
 mod keeper;
@@ -32,12 +32,13 @@ pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
 /// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
 ///
 /// fn forge(call: HookedCall) -> PermittedCall {
-///     PermittedCall { call, grant: Grant::Typed }
+///     PermittedCall { call: Box::new(call), grant: Grant::Typed }
 /// }
 /// ```
 #[derive(Debug)]
 pub struct PermittedCall {
-    call: HookedCall,
+    /// Boxed, because it is moved along with the answer, through every stage that is left.
+    call: Box<HookedCall>,
     grant: Grant,
 }
 
@@ -117,7 +118,10 @@ pub(crate) async fn permit(
     entry: &mut Entry,
 ) -> Result<PermittedCall, CallError> {
     match decide(&mut call, dispatch, consent, entry).await {
-        Ok(grant) => Ok(PermittedCall { call, grant }),
+        Ok(grant) => Ok(PermittedCall {
+            call: Box::new(call),
+            grant,
+        }),
         Err(by) => Err(CallError::Refused {
             server: call.tool().key.server.clone(),
             tool: call.tool_name(),
@@ -130,6 +134,7 @@ fn is_free(tool: &CatalogTool) -> bool {
     tool.own.as_ref().is_some_and(|answers| answers.free)
 }
 
+/// What is rare here is boxed: a call that a rule allows must not carry the room for it along.
 async fn decide(
     call: &mut HookedCall,
     dispatch: &Dispatch<'_>,
@@ -140,7 +145,7 @@ async fn decide(
     let pins = dispatch.approvals.pins();
     let policy = dispatch.permissions.pins();
     let server = dispatch.lines.definition(&call.tool().key.server);
-    let place = Place::of(&call.tool().key, server.as_deref());
+    let place = call.tool().place(server.as_ref());
     let standing = match policy {
         PinPolicy::Off => Standing::Same,
         // The host's own tools change with the program, which nobody else can change.
@@ -170,16 +175,17 @@ async fn decide(
                 allowed: true,
                 ..Asking::new(server.as_deref(), None, change)
             };
-            consult(call, dispatch, consent, asking).await?
+            Box::pin(consult(call, dispatch, consent, asking)).await?
         }
         (Opinion::Ask(rule), change) => {
             let asking = Asking::new(server.as_deref(), rule, change);
-            consult(call, dispatch, consent, asking).await?
+            Box::pin(consult(call, dispatch, consent, asking)).await?
         }
     };
     if standing != Standing::Same {
         let tool = call.tool();
-        pins.pin(place, &tool.key, tool.definition()).await;
+        let pinned = pins.pin((*place).clone(), &tool.key, tool.definition());
+        Box::pin(pinned).await;
     }
     Ok(grant)
 }
@@ -189,6 +195,7 @@ fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, Refuse
     let tool = call.tool();
     let subject = Subject::tool(&tool.key)
         .shown_as(&tool.name)
+        .with_spellings(tool.spellings())
         .with_arguments(call.arguments())
         .with_hints(tool.hints);
     let verdict = call.verdict();
@@ -247,9 +254,7 @@ async fn consult(
             (Some(difference), ..) => RefusedBy::Changed {
                 difference: difference.clone(),
             },
-            (None, None, Some(asks)) => {
-                asks.refusal_because("it wants a person asked, and there is none")
-            }
+            (None, None, Some(asks)) => asks.refusal_without_person(),
             (None, rule, _) => RefusedBy::NobodyToAsk { rule: rule.clone() },
         });
     };

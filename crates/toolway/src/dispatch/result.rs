@@ -118,7 +118,17 @@ async fn process(
         let done = work(&result, delivery, bounds, output_dir);
         return (result, done);
     }
-    // Decoding and writing can take long; they must not hold up the others on this thread.
+    Box::pin(process_aside(result, raw, delivery, bounds, output_dir)).await
+}
+
+/// Decoding and writing can take long; they must not hold up the others on this thread.
+async fn process_aside(
+    result: view::ToolResult,
+    raw: &RawValue,
+    delivery: &Delivery,
+    bounds: Bounds,
+    output_dir: &Path,
+) -> (view::ToolResult, Done) {
     let (delivery, directory) = (delivery.clone(), output_dir.to_owned());
     let wants_bounds = delivery != Delivery::Whole;
     let work = tasks::blocking("result", move || {

@@ -79,24 +79,28 @@ impl LogFile {
         std::mem::take(&mut self.lost)
     }
 
-    /// Appends one line, its end included. After a failure lines are only counted for a while.
-    pub(crate) fn append(&mut self, line: &str) -> io::Result<()> {
+    /// Appends lines in one write, the end of each included. After a failure lines are only
+    /// counted for a while.
+    pub(crate) fn append(&mut self, lines: &str) -> io::Result<()> {
         if self.rests() {
-            self.lost += 1;
+            self.lost += ends(lines);
             return Ok(());
         }
-        self.try_append(line).inspect_err(|_| {
+        let mut written = 0;
+        self.try_append(lines, &mut written).inspect_err(|_| {
             self.open = None;
-            self.lost += 1;
+            self.lost += ends(lines.get(written..).unwrap_or(lines));
             self.rests_until = Some(Instant::now() + REST);
         })
     }
 
-    fn rests(&self) -> bool {
+    /// Whether lines are only counted, after a failure.
+    pub(crate) fn rests(&self) -> bool {
         self.rests_until.is_some_and(|until| Instant::now() < until)
     }
 
-    fn try_append(&mut self, line: &str) -> io::Result<()> {
+    /// `written` becomes the number of bytes that were, whole lines or not.
+    fn try_append(&mut self, lines: &str, written: &mut usize) -> io::Result<()> {
         self.rests_until = None;
         let mut open = match self.open.take() {
             Some(open) if open.until_look > 0 || open.is_still_at(&self.name)? => open,
@@ -108,17 +112,24 @@ impl LogFile {
         }
         open.until_look = open.until_look.checked_sub(1).unwrap_or(LOOK_EVERY);
         let text = if self.torn {
-            Cow::Owned(format!("\n{line}"))
+            Cow::Owned(format!("\n{lines}"))
         } else {
-            Cow::Borrowed(line)
+            Cow::Borrowed(lines)
         };
-        self.torn = open.file.write(text.as_bytes())? < text.len();
+        let all = open.file.write(text.as_bytes())?;
+        *written = all.saturating_sub(text.len() - lines.len());
+        self.torn = all < text.len();
         if self.torn {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.open = Some(open);
         Ok(())
     }
+}
+
+/// How many lines end in a text.
+fn ends(lines: &str) -> u64 {
+    lines.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
 impl Open {
@@ -205,4 +216,28 @@ pub(super) fn server_of(file: &str) -> Option<ServerName> {
         }
     }
     ServerName::new(String::from_utf8(name).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_that_was_not_written_is_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("log");
+        std::fs::write(&directory, "a file in its place").unwrap();
+        let mut file = LogFile::new(directory.clone(), "f".to_owned());
+        assert!(file.append("one\ntwo\n").is_err());
+        // It rests now, and only counts.
+        file.append("three\n").unwrap();
+        assert_eq!(file.take_lost(), 0);
+        file.rests_until = None;
+        assert_eq!(file.take_lost(), 3);
+        std::fs::remove_file(&directory).unwrap();
+        file.append("four\nfive\n").unwrap();
+        assert_eq!(file.take_lost(), 0);
+        let text = std::fs::read_to_string(directory.join("f")).unwrap();
+        assert_eq!(text, "four\nfive\n");
+    }
 }

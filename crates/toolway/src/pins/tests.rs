@@ -7,6 +7,7 @@ use toolway_types::ServerName;
 use toolway_wire::view;
 
 use super::*;
+use crate::catalog::{Catalog, ServerOffer};
 
 fn tool(value: &Value) -> Definition {
     let list = serde_json::value::to_raw_value(&json!({ "tools": [value] })).unwrap();
@@ -113,6 +114,51 @@ async fn pins_outlive_the_process_and_are_private() {
     // What is accepted in one process is accepted in the other.
     second.pin(place("t"), &key("t"), &described("e")).await;
     assert_eq!(first.check(&place("t"), &described("e")), Standing::Same);
+}
+
+/// A catalogue with the one tool `s.t`, so described, that comes after another.
+fn catalog(before: &Catalog, description: &str) -> Arc<Catalog> {
+    let tool = json!({ "name": "t", "description": description, "inputSchema": {} });
+    let list = serde_json::value::to_raw_value(&json!({ "tools": [tool] })).unwrap();
+    let offer = ServerOffer {
+        tools: view::tools(&list).unwrap().items,
+        ..ServerOffer::new(ServerName::new("s").unwrap())
+    };
+    Catalog::after(before, [offer])
+}
+
+#[tokio::test]
+async fn sec_33_what_a_catalogue_keeps_of_a_tool_is_made_anew_for_the_next_one() {
+    let pins = Pins::at(None);
+    let server: Arc<str> = "definition".into();
+    let standing = |catalog: &Catalog| {
+        let tool = &catalog.tools[0];
+        pins.check(&tool.place(Some(&server)), tool.definition())
+    };
+    let first = catalog(&Catalog::default(), "d");
+    assert_eq!(standing(&first), Standing::New);
+    let tool = &first.tools[0];
+    pins.pin(
+        (*tool.place(Some(&server))).clone(),
+        &tool.key,
+        tool.definition(),
+    )
+    .await;
+    assert_eq!(standing(&first), Standing::Same);
+    let second = catalog(&first, "e");
+    assert!(matches!(standing(&second), Standing::Changed(_)));
+    assert_eq!(standing(&catalog(&second, "d")), Standing::Same);
+}
+
+#[test]
+fn sec_33_the_place_of_a_tool_follows_the_definition_of_its_server() {
+    let catalog = catalog(&Catalog::default(), "d");
+    let tool = &catalog.tools[0];
+    for server in [Some("one"), Some("another"), None, Some("one")] {
+        let shared: Option<Arc<str>> = server.map(Arc::from);
+        let place = tool.place(shared.as_ref());
+        assert_eq!(*place, Place::of(&tool.key, server), "{server:?}");
+    }
 }
 
 #[tokio::test]

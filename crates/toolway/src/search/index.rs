@@ -3,14 +3,16 @@
 //! Owns the ranking: BM25F. A term counts in each field by that field's weight and length, the
 //! sum is damped, and rare terms count more. The crates that offer BM25 score one text; a word
 //! in a tool's name tells far more than the same word in the description of an argument, and
-//! only fields can say so. Does not own what is done with a query (`search.rs`).
+//! only fields can say so. What is read of a schema is `index/arguments.rs`. Does not own what is
+//! done with a query (`search.rs`).
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
+use self::arguments::Arguments;
 use super::words;
 use crate::catalog::CatalogTool;
+
+mod arguments;
 
 /// The fields of a tool: how much a word in it weighs, and how much a long field is held
 /// against its words.
@@ -36,8 +38,6 @@ const NEAR: f64 = 0.88;
 const SHORTEST_SLIP: usize = 4;
 /// The part of a score that does not depend on how many of the query's words were found.
 const UNCOVERED: f32 = 0.15;
-/// How deep arguments are looked at.
-const DEPTH: usize = 3;
 /// The most words of one field: a server must not make searching slow.
 const MAX_WORDS: usize = 600;
 
@@ -59,7 +59,9 @@ struct Term {
 /// All words of one catalogue's tools.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    terms: HashMap<String, Term>,
+    /// The place in `terms` of each word.
+    numbers: HashMap<String, u32>,
+    terms: Vec<Term>,
     tools: usize,
 }
 
@@ -74,7 +76,9 @@ pub(super) struct Wanted {
 
 impl Index {
     pub(super) fn build(tools: &[CatalogTool]) -> Self {
-        let read: Vec<[Vec<String>; FIELDS.len()]> = tools.iter().map(fields).collect();
+        let mut reader = Reader::default();
+        let read: Vec<[Field; FIELDS.len()]> =
+            tools.iter().map(|tool| reader.fields(tool)).collect();
         let mut usual = [0.0_f32; FIELDS.len()];
         for fields in &read {
             for (sum, field) in usual.iter_mut().zip(fields) {
@@ -84,31 +88,42 @@ impl Index {
         for sum in &mut usual {
             *sum = (*sum / count(tools.len().max(1))).max(1.0);
         }
-        let mut index = Self {
-            terms: HashMap::new(),
-            tools: tools.len(),
-        };
-        for (tool, fields) in (0_u32..).zip(read) {
-            let mut weights: HashMap<String, (f32, bool)> = HashMap::new();
-            for (place, words) in fields.into_iter().enumerate() {
+        let mut terms: Vec<Term> = Vec::new();
+        terms.resize_with(reader.numbers.len(), Term::default);
+        // Of the tool at hand: what each term weighs there, by its number, and which it has.
+        let mut weights = vec![0.0_f32; terms.len()];
+        let mut had: Vec<u32> = Vec::new();
+        for (tool, fields) in (0_u32..).zip(&read) {
+            for (place, numbers) in fields.iter().enumerate() {
                 let (weight, length) = FIELDS[place];
-                let share = 1.0 - length + length * count(words.len()) / usual[place];
-                for word in words {
-                    let entry = weights.entry(word).or_default();
-                    entry.0 += weight / share;
-                    entry.1 |= place == 0;
+                let share = 1.0 - length + length * count(numbers.len()) / usual[place];
+                for number in &reader.words[numbers.clone()] {
+                    let sum = &mut weights[*number as usize];
+                    // A weight is never zero, so this is the first time here.
+                    if *sum == 0.0 {
+                        had.push(*number);
+                    }
+                    *sum += weight / share;
+                    terms[*number as usize].names |= place == 0;
                 }
             }
-            for (word, (weight, names)) in weights {
-                let term = index.terms.entry(word).or_default();
-                term.names |= names;
-                term.postings.push(Posting {
+            for number in had.drain(..) {
+                let weight = std::mem::take(&mut weights[number as usize]);
+                terms[number as usize].postings.push(Posting {
                     tool,
                     weight: weight / (DAMPING + weight),
                 });
             }
         }
-        index
+        Self {
+            numbers: reader.numbers,
+            terms,
+            tools: tools.len(),
+        }
+    }
+
+    fn term(&self, word: &str) -> Option<&Term> {
+        self.terms.get(*self.numbers.get(word)? as usize)
     }
 
     /// The places of the tools that fit a query, best first, with their scores.
@@ -152,7 +167,7 @@ impl Index {
     fn variants(&self, wanted: &Wanted, next: Option<&Wanted>) -> Vec<(&Term, f32)> {
         let stemmed = words::stem(wanted.word.clone());
         let mut found = Vec::new();
-        if let Some(term) = self.terms.get(&stemmed) {
+        if let Some(term) = self.term(&stemmed) {
             found.push((term, 1.0));
         }
         if wanted.required {
@@ -160,21 +175,21 @@ impl Index {
         }
         // `screen shot` for what servers call a screenshot.
         if let Some(next) = next
-            && let Some(term) = self
-                .terms
-                .get(&words::stem(format!("{}{}", wanted.word, next.word)))
+            && let Some(term) = self.term(&words::stem(format!("{}{}", wanted.word, next.word)))
         {
             found.push((term, 1.0));
         }
         for other in words::alike(&stemmed) {
-            if let Some(term) = self.terms.get(&other) {
+            if let Some(term) = self.term(&other) {
                 found.push((term, STANDS_FOR));
             }
         }
         if found.is_empty() && wanted.word.chars().count() >= SHORTEST_SLIP {
-            let near = self
-                .terms
-                .iter()
+            let named = self
+                .numbers
+                .keys()
+                .filter_map(|word| Some((word, self.term(word)?)));
+            let near = named
                 .filter(|(_, term)| term.names)
                 .map(|(word, term)| (likeness(&stemmed, word), term))
                 .filter(|(likeness, _)| *likeness >= NEAR);
@@ -213,43 +228,75 @@ fn count(number: usize) -> f32 {
     number as f32
 }
 
-fn fields(tool: &CatalogTool) -> [Vec<String>; FIELDS.len()] {
-    let of = |text: &str| {
-        let mut found = Vec::new();
-        words::terms(text, |term| {
-            if found.len() < MAX_WORDS {
-                found.push(term);
-            }
-        });
-        found
-    };
-    let (first, rest) = first_sentence(&tool.description);
-    let mut names = Vec::new();
-    let mut purposes = Vec::new();
-    if let Ok(schema) = serde_json::from_str::<Value>(tool.input_schema.get()) {
-        arguments(&schema, DEPTH, &mut names, &mut purposes);
+/// The words of one field: a part of [`Reader::words`].
+type Field = std::ops::Range<usize>;
+
+/// Reads the words of tools. Each word is kept once and has a number from then on: a thousand
+/// tools have many words, and few different ones.
+#[derive(Default)]
+struct Reader {
+    numbers: HashMap<String, u32>,
+    /// The words of all fields, one after the other.
+    words: Vec<u32>,
+}
+
+impl Reader {
+    /// The words of all texts, as one field; at most [`MAX_WORDS`].
+    fn field<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>) -> Field {
+        let begin = self.words.len();
+        for text in texts {
+            words::terms(text, |term| {
+                if self.words.len() - begin < MAX_WORDS {
+                    let number = self.number(term);
+                    self.words.push(number);
+                }
+            });
+        }
+        begin..self.words.len()
     }
-    let mut name = of(&tool.key.tool);
-    if tool.name != tool.key.exposed() {
+
+    fn number(&mut self, term: &str) -> u32 {
+        if let Some(number) = self.numbers.get(term) {
+            return *number;
+        }
+        // More words than that fit into no memory.
+        let number = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(term.to_owned(), number);
+        number
+    }
+
+    fn fields(&mut self, tool: &CatalogTool) -> [Field; FIELDS.len()] {
+        let (first, rest) = first_sentence(&tool.description);
+        let arguments = Arguments::of(&tool.input_schema);
+        [
+            self.name(tool),
+            self.field([tool.key.server.as_str()]),
+            self.field(tool.title.as_deref()),
+            self.field(tool.search_hint.as_deref()),
+            self.field([first]),
+            self.field([rest]),
+            self.field(arguments.names.iter().map(AsRef::as_ref)),
+            self.field(arguments.purposes.iter().map(AsRef::as_ref)),
+        ]
+    }
+
+    fn name(&mut self, tool: &CatalogTool) -> Field {
+        let own = self.field([tool.key.tool.as_str()]);
+        if tool.name == tool.key.exposed() {
+            return own;
+        }
         // It is shown under another name, which is the one its readers know.
         let shown = tool.name.rsplit("__").next().unwrap_or(&tool.name);
-        name.extend(
-            of(shown)
-                .into_iter()
-                .filter(|word| !name.contains(word))
-                .collect::<Vec<_>>(),
-        );
+        let more = self.field([shown]);
+        let new: Vec<u32> = self.words[more.clone()]
+            .iter()
+            .copied()
+            .filter(|word| !self.words[own.clone()].contains(word))
+            .collect();
+        self.words.truncate(more.start);
+        self.words.extend(new);
+        own.start..self.words.len()
     }
-    [
-        name,
-        of(tool.key.server.as_str()),
-        of(tool.title.as_deref().unwrap_or_default()),
-        of(tool.search_hint.as_deref().unwrap_or_default()),
-        of(first),
-        of(rest),
-        of(&names.join(" ")),
-        of(&purposes.join(" ")),
-    ]
 }
 
 /// What a description says first, and the rest.
@@ -261,22 +308,4 @@ fn first_sentence(text: &str) -> (&str, &str) {
         .min()
         .unwrap_or(text.len());
     text.split_at(end)
-}
-
-fn arguments(schema: &Value, depth: usize, names: &mut Vec<String>, purposes: &mut Vec<String>) {
-    if depth == 0 || names.len() > MAX_WORDS {
-        return;
-    }
-    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        for (name, property) in properties {
-            names.push(name.clone());
-            if let Some(purpose) = property.get("description").and_then(Value::as_str) {
-                purposes.push(purpose.to_owned());
-            }
-            arguments(property, depth - 1, names, purposes);
-        }
-    }
-    if let Some(items) = schema.get("items") {
-        arguments(items, depth, names, purposes);
-    }
 }

@@ -162,7 +162,7 @@ fn the_number_of_results_is_bounded() {
 fn words_are_split_and_stemmed_alike_on_both_sides() {
     let split = |text: &str| {
         let mut found = Vec::new();
-        pieces(text, |piece| found.push(piece));
+        pieces(text, |piece| found.push(piece.clone()));
         found.join(" ")
     };
     assert_eq!(split("createPullRequest"), "create pull request");

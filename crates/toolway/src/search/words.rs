@@ -53,13 +53,20 @@ const ALIKE: [&[&str]; 26] = [
 
 /// Calls `take` with each term of a text: pieces of letters and digits, split where the case
 /// says so (`createPullRequest`, `HTTPServer`), in lower case, stemmed.
-pub(super) fn terms(text: &str, mut take: impl FnMut(String)) {
-    pieces(text, |piece| take(stem(piece)));
+pub(super) fn terms(text: &str, mut take: impl FnMut(&str)) {
+    pieces(text, |piece| {
+        cut_endings(piece);
+        take(piece);
+    });
 }
 
-/// As [`terms`], before stemming.
-pub(super) fn pieces(text: &str, mut take: impl FnMut(String)) {
+/// As [`terms`], before stemming. The pieces share one buffer: an index reads many thousands.
+pub(super) fn pieces(text: &str, mut take: impl FnMut(&mut String)) {
     let mut piece = String::new();
+    let mut give = |piece: &mut String| {
+        take(piece);
+        piece.clear();
+    };
     let mut chars = text.chars().peekable();
     let mut before = ' ';
     while let Some(c) = chars.next() {
@@ -67,18 +74,21 @@ pub(super) fn pieces(text: &str, mut take: impl FnMut(String)) {
         let begins = c.is_uppercase()
             && (before.is_lowercase() || (before.is_uppercase() && next.is_lowercase()));
         if !piece.is_empty() && (begins || !c.is_alphanumeric() || is_ideograph(c)) {
-            take(std::mem::take(&mut piece));
+            give(&mut piece);
         }
         if is_ideograph(c) {
             // Nothing separates words here; single characters find them well enough.
-            take(c.to_string());
+            piece.push(c);
+            give(&mut piece);
+        } else if c.is_ascii_alphanumeric() {
+            piece.push(c.to_ascii_lowercase());
         } else if c.is_alphanumeric() {
             piece.extend(c.to_lowercase());
         }
         before = c;
     }
     if !piece.is_empty() {
-        take(piece);
+        give(&mut piece);
     }
 }
 
@@ -87,19 +97,27 @@ fn is_ideograph(c: char) -> bool {
         && c.is_alphanumeric()
 }
 
+/// A word without the endings that [`cut_endings`] cuts.
+pub(super) fn stem(mut word: String) -> String {
+    cut_endings(&mut word);
+    word
+}
+
 /// Cuts the endings that English puts on one word: `issues`, `creating`, `created`, `creation`
 /// and `create` meet. It need not give words, only the same thing for the same word.
-pub(super) fn stem(mut word: String) -> String {
+fn cut_endings(word: &mut String) {
     if word.len() <= 3 || !word.is_ascii() {
-        return word;
+        return;
     }
-    if let Some(start) = word.strip_suffix("ies") {
-        word = format!("{start}y");
+    if word.ends_with("ies") {
+        word.truncate(word.len() - "ies".len());
+        word.push('y');
     } else if word.ends_with('s') && !["ss", "us", "is"].iter().any(|end| word.ends_with(end)) {
         word.pop();
     }
-    if let Some(start) = word.strip_suffix("ied") {
-        word = format!("{start}y");
+    if word.ends_with("ied") {
+        word.truncate(word.len() - "ied".len());
+        word.push('y');
     }
     for ending in ["ing", "ed"] {
         if let Some(start) = word.strip_suffix(ending)
@@ -109,7 +127,8 @@ pub(super) fn stem(mut word: String) -> String {
             let bytes = start.as_bytes();
             let twice = bytes[bytes.len() - 1] == bytes[bytes.len() - 2];
             let doubled = twice && !start.ends_with(['l', 's', 'z', 'e', 'o']);
-            word.truncate(start.len() - usize::from(doubled));
+            let kept = start.len() - usize::from(doubled);
+            word.truncate(kept);
             break;
         }
     }
@@ -119,7 +138,6 @@ pub(super) fn stem(mut word: String) -> String {
     if word.len() > 3 && word.ends_with('e') {
         word.pop();
     }
-    word
 }
 
 /// What a word of a query weighs beside the others.

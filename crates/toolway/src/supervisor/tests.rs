@@ -54,6 +54,8 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         journal: None,
         panics: Arc::default(),
         interests: Arc::default(),
+        auth: None,
+        connectors: None,
     });
     let members = roster(&plan, &[], None);
     let (events, _) = broadcast::channel(64);

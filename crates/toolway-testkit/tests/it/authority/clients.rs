@@ -4,13 +4,96 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Place, ResourcePlace, Settings, holds_secret};
+use toolway_testkit::authority::{Authority, Place, ResourcePlace, Settings, Switch, holds_secret};
 
-use super::{Answer, CALLBACK, answer, asked, authorize, call, client, get, value};
+use super::{
+    Answer, CALLBACK, VERIFIER, answer, asked, authorize, call, client, encoded, get, post, value,
+};
 
 async fn register(authority: &Authority, body: &Value) -> Answer {
-    let url = format!("{}/register", authority.issuer());
-    answer(client().post(url).body(body.to_string())).await
+    register_at(authority.issuer(), body).await
+}
+
+async fn register_at(issuer: &str, body: &Value) -> Answer {
+    answer(
+        client()
+            .post(format!("{issuer}/register"))
+            .body(body.to_string()),
+    )
+    .await
+}
+
+/// The whole way to a token, at the server whose endpoints these are.
+async fn login_at(authority: &Authority, authorize: &str, issuer: &str, id: &str) -> Answer {
+    let mut pairs = asked(authority);
+    pairs.retain(|(name, _)| name != "client_id");
+    pairs.push(("client_id".to_owned(), id.to_owned()));
+    let query: Vec<(&str, &str)> = pairs
+        .iter()
+        .map(|(n, v)| (n.as_str(), v.as_str()))
+        .collect();
+    let back = get(&format!("{authorize}/authorize?{}", encoded(&query)))
+        .await
+        .callback();
+    assert_eq!(value(&back, "iss"), Some(authorize));
+    let pairs = [
+        ("grant_type", "authorization_code"),
+        ("client_id", id),
+        ("code", value(&back, "code").unwrap()),
+        ("redirect_uri", CALLBACK),
+        ("code_verifier", VERIFIER),
+        ("resource", authority.resource()),
+    ];
+    post(&format!("{issuer}/token"), &pairs).await
+}
+
+#[tokio::test]
+async fn after_a_migration_the_new_server_works_and_knows_nobody() {
+    let authority = Authority::start(Settings::default());
+    let body = json!({ "redirect_uris": [CALLBACK], "application_type": "native",
+        "token_endpoint_auth_method": "none" });
+    let old = register(&authority, &body).await.json()["client_id"].clone();
+    let tokens = login_at(
+        &authority,
+        authority.issuer(),
+        authority.issuer(),
+        old.as_str().unwrap(),
+    );
+    let before = tokens.await.json()["access_token"].clone();
+    assert_eq!(
+        call(&authority, before.as_str(), "tools/list").await.status,
+        200
+    );
+    authority.turn_on(Switch::Migrated);
+    assert_eq!(
+        call(&authority, before.as_str(), "tools/list").await.status,
+        401
+    );
+    let there = authority.attacker();
+    let new = register_at(there, &body).await.json()["client_id"].clone();
+    let tokens = login_at(&authority, there, there, new.as_str().unwrap())
+        .await
+        .json();
+    let after = tokens["access_token"].as_str();
+    assert_eq!(call(&authority, after, "tools/list").await.status, 200);
+    let query = format!("client_id={}", old.as_str().unwrap());
+    assert_eq!(
+        get(&format!("{there}/authorize?{query}")).await.status,
+        400,
+        "unknown there"
+    );
+}
+
+#[tokio::test]
+async fn a_mix_up_gets_the_code_of_a_client_that_does_not_compare() {
+    let authority = Authority::start(Settings::with(&[Switch::MixUp]));
+    let there = authority.attacker();
+    let body = json!({ "redirect_uris": [CALLBACK], "application_type": "native",
+        "token_endpoint_auth_method": "none" });
+    let id = register_at(there, &body).await.json()["client_id"].clone();
+    assert_eq!(authority.stolen(), None);
+    login_at(&authority, authority.issuer(), there, id.as_str().unwrap()).await;
+    assert_eq!(authority.stolen().unwrap().path, "/token");
 }
 
 #[tokio::test]
@@ -61,8 +144,10 @@ async fn a_client_is_known_by_its_document() {
     let document = json!({ "client_id": url, "redirect_uris": [CALLBACK] }).to_string();
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut line = String::new();
-        BufReader::new(&stream).read_line(&mut line).unwrap();
+        // The whole request: closing with some of it unread would reset the connection.
+        let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+        let line = lines.next().unwrap();
+        assert!(lines.any(|line| line.is_empty()));
         let length = document.len();
         write!(
             stream,

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use toolway_testkit::LeakCheck;
 use toolway_testkit::authority::{
-    Authority, Consent, Dpop, KnownClient, Settings, SigningKey, Switch, browse, holds_secret,
+    Authority, Consent, Dpop, KnownClient, Party, Settings, SigningKey, Switch, holds_secret,
 };
+use toolway_testkit::browser::{Browser, browse};
 
 use super::{
     CALLBACK, answer, asked, authorize, call, encoded, form, get, login, post, public, redeem,
@@ -147,6 +148,29 @@ async fn of_many_refreshes_at_once_one_is_first() {
 }
 
 #[tokio::test]
+async fn requests_wait_while_they_are_held() {
+    let authority = Authority::start(Settings {
+        token_delay_ms: 1,
+        ..settings()
+    });
+    let token = authority.issue("app", "read").refresh.unwrap();
+    let held = authority.hold("/token");
+    let mut waiting = std::pin::pin!(refresh(&authority, &token));
+    // It has arrived, and other requests pass it by.
+    while authority.seen_at(Party::Issuer, "/token").is_empty() {
+        let url = format!("{}/jwks", authority.issuer());
+        let keys = get(&url);
+        tokio::select! {
+            early = &mut waiting => assert_eq!(early.status, 0, "it was held"),
+            keys = keys => assert_eq!(keys.status, 200),
+        }
+    }
+    assert_eq!(authority.report().token_requests("refresh_token"), 0);
+    drop(held);
+    assert_eq!(waiting.await.status, 200);
+}
+
+#[tokio::test]
 async fn within_its_grace_a_used_refresh_token_does_no_harm() {
     let authority = Authority::start(Settings {
         grace_ms: 3_600_000,
@@ -189,14 +213,29 @@ async fn a_person_decides_on_a_page() {
     assert_eq!(page.status, 200);
     assert!(page.body.contains("name=\"decision\" value=\"allow\""));
     let pairs = asked(&authority);
+    let pairs: Vec<(&str, &str)> = pairs
+        .iter()
+        .map(|(n, v)| (n.as_str(), v.as_str()))
+        .collect();
+    let url = format!("{}/authorize?{}", authority.issuer(), encoded(&pairs));
     for (decision, answer) in [("allow", "code"), ("deny", "error")] {
-        let mut pairs: Vec<(&str, &str)> = pairs
-            .iter()
-            .map(|(n, v)| (n.as_str(), v.as_str()))
-            .collect();
-        pairs.push(("decision", decision));
-        let back = post(&format!("{}/authorize", authority.issuer()), &pairs).await;
-        assert!(value(&back.callback(), answer).is_some(), "{decision}");
+        let mut browser = Browser::new();
+        assert!(browser.open(&url).is_some());
+        // Nobody listens at the callback, so the browser stands before it.
+        assert!(browser.submit(&[("decision", decision)]).is_none());
+        let back = reqwest::Url::parse(browser.url()).unwrap();
+        let has = |name: &str| back.query_pairs().any(|(found, _)| found == name);
+        assert!(
+            browser.url().starts_with(CALLBACK) && has(answer) && has("iss"),
+            "{decision}"
+        );
+        assert_eq!(
+            back.query_pairs()
+                .find(|(name, _)| name == "state")
+                .unwrap()
+                .1,
+            "the-state"
+        );
     }
 }
 

@@ -54,16 +54,18 @@ impl<'a> After<'a> {
         &mut self,
         answer: Result<RawResult, CallError>,
     ) -> Result<RawResult, CallError> {
-        let mut answer = match answer {
-            Ok(answer) => answer,
+        // Boxed: a call without hooks must not carry the room for them along.
+        match answer {
+            answer if self.call.is_none() => answer,
+            Ok(answer) => Box::pin(self.answered(answer)).await,
             Err(error) => {
-                self.failed(&error).await;
-                return Err(error);
+                Box::pin(self.failed(&error)).await;
+                Err(error)
             }
-        };
-        if self.call.is_none() {
-            return Ok(answer);
         }
+    }
+
+    async fn answered(&mut self, mut answer: RawResult) -> Result<RawResult, CallError> {
         // One that is no result fails in the next stage, and is a failure then.
         let Ok(result) = view::tool_result(answer.result()) else {
             return Ok(answer);
@@ -100,7 +102,9 @@ impl<'a> After<'a> {
         let mut outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => {
-                self.failed(&error).await;
+                if self.call.is_some() {
+                    Box::pin(self.failed(&error)).await;
+                }
                 return Err(error);
             }
         };

@@ -1,0 +1,412 @@
+//! A login from its beginning to its tokens.
+//!
+//! Owns the order of things: discovery, the choice of scopes and of a client, then a code from the
+//! person's browser, a code typed on another device, or no person at all; and what is told to the
+//! person meanwhile. No terminal is touched here: [`Person`] is whoever sits in front of one.
+//! Does not own: any of the steps, which have files of their own, nor keeping the result.
+//!
+//! No message holds a code, a state, a verifier or a token. The address that a person has to open
+//! is handed to [`Person`] and to nothing else.
+
+mod clients;
+mod code;
+mod fault;
+mod person;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolway_types::{OauthSpec, Secret};
+use url::Url;
+
+use crate::assertion::ClientKey;
+use crate::callback::CallbackError;
+use crate::challenge::BearerChallenge;
+use crate::device::{DeviceError, DeviceLogin};
+use crate::discovery::{Discovered, DiscoveryOptions, canonical, discover};
+use crate::metadata::{ServerMetadata, shown};
+use crate::registration::{
+    AuthMethod, ClientDocument, ClientSource, Registered, Wanted, at_hand, register,
+};
+use crate::scopes::{self, Attempts, OFFLINE_ACCESS, Sources};
+use crate::token::{Client, DpopKey, Grant, Proof, TokenError, TokenRequest, Tokens, unix_now};
+use crate::web::Web;
+
+pub use clients::{Clients, KeepError, Keeping, Memory};
+pub use fault::{LoginError, LoginFault};
+pub use person::{Device, Page, Person, Progress};
+
+/// The most requests of one grant to a server that is busy, and the longest wait between them.
+const MAX_TRIES: u32 = 3;
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// How to log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Way {
+    /// A browser on this machine is opened, and comes back to it.
+    Browser,
+    /// The person opens the page wherever they like, and pastes the address it ended at.
+    Paste,
+    /// The person types a code on another device (RFC 8628).
+    Device,
+    /// Nobody: the client logs in for itself.
+    ClientCredentials,
+}
+
+/// What to log in to, and as whom.
+#[derive(Debug, Clone)]
+pub struct LoginRequest<'a> {
+    /// The server, as the person calls it.
+    pub server: &'a str,
+    /// Its address.
+    pub url: &'a Url,
+    /// What it said when it refused us.
+    pub challenge: Option<&'a BearerChallenge>,
+    /// The `oauth` settings of its entry.
+    pub spec: &'a OauthSpec,
+    /// The scopes of a step-up, in place of a first choice.
+    pub scopes: Option<&'a [String]>,
+    /// How.
+    pub way: Way,
+    /// The secret of the configured client.
+    pub client_secret: Option<&'a Secret>,
+    /// The key of the configured client.
+    pub client_key: Option<&'a Arc<ClientKey>>,
+    /// Our metadata document.
+    pub document: Option<&'a ClientDocument>,
+    /// The issuer of an earlier login.
+    pub known_issuer: Option<&'a str>,
+    /// Whether the server asked for a proof of possession in its challenge.
+    pub wants_dpop: bool,
+}
+
+/// What a login is made with.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    /// What asks.
+    pub web: &'a Web,
+    /// The clients that were registered before.
+    pub clients: &'a dyn Clients,
+    /// How many logins are under way.
+    pub attempts: &'a Attempts,
+    /// Who logs in.
+    pub person: &'a dyn Person,
+}
+
+/// What came of a login.
+#[derive(Debug, Clone)]
+pub struct Obtained {
+    /// The authorization server, as its metadata writes it.
+    pub issuer: String,
+    /// The resource that the tokens are for.
+    pub resource: String,
+    /// Who we are there.
+    pub client: Registered,
+    /// What it gave.
+    pub tokens: Tokens,
+    /// The scopes that were asked for.
+    pub requested: Vec<String>,
+    /// Where tokens are refreshed.
+    pub token_endpoint: Url,
+    /// Where they are given back.
+    pub revocation_endpoint: Option<Url>,
+    /// How.
+    pub way: Way,
+    /// The key that the tokens are bound to.
+    pub dpop: Option<DpopKey>,
+    /// The person named the authorization server: its endpoints may be anywhere.
+    pub is_trusted: bool,
+}
+
+impl Registered {
+    /// The client as token requests want it.
+    pub fn client(&self, key: Option<&Arc<ClientKey>>) -> Client {
+        let secret = || self.client_secret.clone().unwrap_or_default();
+        let proof = match (self.auth_method, key) {
+            (AuthMethod::PrivateKeyJwt, Some(key)) => Proof::Key(Arc::clone(key)),
+            (AuthMethod::None | AuthMethod::PrivateKeyJwt, _) => Proof::Nothing,
+            (AuthMethod::ClientSecretBasic, _) => Proof::Basic(secret()),
+            (AuthMethod::ClientSecretPost, _) => Proof::Post(secret()),
+        };
+        Client {
+            id: self.client_id.clone(),
+            proof,
+        }
+    }
+}
+
+/// Logs in.
+pub async fn obtain(desk: Desk<'_>, request: &LoginRequest<'_>) -> Result<Obtained, LoginError> {
+    let named = |fault| LoginError {
+        server: request.server.to_owned(),
+        fault,
+    };
+    let _window = desk
+        .attempts
+        .open(request.server)
+        .map_err(|spent| named(spent.into()))?;
+    Login { desk, request }.run().await.map_err(named)
+}
+
+/// A login that is under way.
+struct Login<'a> {
+    desk: Desk<'a>,
+    request: &'a LoginRequest<'a>,
+}
+
+/// What is known before anybody is asked for anything.
+struct Prepared {
+    found: Discovered,
+    token_endpoint: Url,
+    scopes: Vec<String>,
+    dpop: Option<DpopKey>,
+}
+
+impl Login<'_> {
+    async fn run(&self) -> Result<Obtained, LoginFault> {
+        self.desk.person.say(Progress::Discovering);
+        let prepared = self.prepare().await?;
+        let (client, tokens) = match self.request.way {
+            Way::Browser | Way::Paste => self.by_code(&prepared).await?,
+            Way::Device => self.by_device(&prepared).await?,
+            Way::ClientCredentials => self.by_itself(&prepared).await?,
+        };
+        let Prepared {
+            found,
+            token_endpoint,
+            scopes,
+            dpop,
+        } = prepared;
+        Ok(Obtained {
+            issuer: found.server.issuer,
+            resource: found.resource,
+            client,
+            tokens,
+            requested: scopes,
+            token_endpoint,
+            revocation_endpoint: found.server.revocation_endpoint,
+            way: self.request.way,
+            dpop,
+            is_trusted: self.request.spec.auth_server_metadata_url.is_some(),
+        })
+    }
+
+    async fn prepare(&self) -> Result<Prepared, LoginFault> {
+        let request = self.request;
+        let options = DiscoveryOptions {
+            metadata_url: request.spec.auth_server_metadata_url.clone(),
+            known_issuer: request.known_issuer.map(str::to_owned),
+        };
+        let found = discover(self.desk.web, request.url, request.challenge, &options).await?;
+        let token_endpoint = found.server.token_endpoint.clone();
+        let token_endpoint = token_endpoint.ok_or_else(|| LoginFault::NoEndpoint {
+            issuer: shown(&found.server.issuer),
+            field: "token_endpoint",
+        })?;
+        // What cannot be reached is known before a person is sent anywhere.
+        found.web.check(&token_endpoint)?;
+        let mut scopes = match request.scopes {
+            Some(scopes) => scopes.to_vec(),
+            None => scopes::initial(&Sources {
+                configured: request.spec.scopes.as_deref(),
+                challenged: request
+                    .challenge
+                    .map(|challenge| challenge.scopes.as_slice())
+                    .unwrap_or_default(),
+                resource: found.resource_metadata.as_ref(),
+                server: Some(&found.server),
+            }),
+        };
+        if request.way == Way::ClientCredentials {
+            // There is nobody who could be absent.
+            scopes.retain(|scope| scope != OFFLINE_ACCESS);
+        }
+        // Only where the resource knows of it: an authorization server alone would hand out
+        // tokens that a resource, which looks for a bearer, does not take.
+        let wants_dpop = request.wants_dpop
+            || found.resource_metadata.as_ref().is_some_and(|resource| {
+                resource.requires_dpop || !resource.dpop_algorithms.is_empty()
+            });
+        let dpop = wants_dpop.then(DpopKey::generate).transpose();
+        Ok(Prepared {
+            found,
+            token_endpoint,
+            scopes,
+            dpop: dpop.map_err(TokenError::from)?,
+        })
+    }
+
+    /// The client for this login, registered if need be and kept at once: a login that is broken
+    /// off must not leave one registration after the other behind.
+    async fn client(
+        &self,
+        prepared: &Prepared,
+        redirect_uri: Option<&str>,
+    ) -> Result<Registered, LoginFault> {
+        let server = &prepared.found.server;
+        let kept = self.desk.clients.find(&server.issuer).await?;
+        let mut grants = Vec::new();
+        if redirect_uri.is_some() {
+            grants.push("authorization_code");
+        }
+        if server.offers("refresh_token") {
+            grants.push("refresh_token");
+        }
+        if server.grant_types.is_some() && server.offers(DEVICE_CODE) {
+            grants.push(DEVICE_CODE);
+        }
+        let wanted = Wanted {
+            redirect_uri,
+            grants: &grants,
+            scopes: &prepared.scopes,
+            kept: kept.as_ref(),
+            ..self.wanted()
+        };
+        if let Some(client) = at_hand(server, &wanted) {
+            self.belongs(&client, &server.issuer).await?;
+            return Ok(client);
+        }
+        self.desk.person.say(Progress::Registering);
+        let client = register(&prepared.found.web, server, &wanted).await?;
+        self.desk.clients.keep(&server.issuer, &client).await?;
+        Ok(client)
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            client_id: self.request.spec.client_id.as_deref(),
+            client_secret: self.request.client_secret,
+            has_key: self.request.client_key.is_some(),
+            document: self.request.document,
+            now: unix_now(),
+            ..Wanted::default()
+        }
+    }
+
+    /// A configured secret belongs to the authorization server it was first used at: a server that
+    /// names another one later does not get it sent there (SEC-19).
+    async fn belongs(&self, client: &Registered, issuer: &str) -> Result<(), LoginFault> {
+        if client.source != ClientSource::Configured || client.client_secret.is_none() {
+            return Ok(());
+        }
+        let clients = self.desk.clients;
+        // Two servers may have clients of one name at two authorization servers.
+        let what = format!("{} for {}", client.client_id, canonical(self.request.url));
+        // Whom the person named, they named for this secret.
+        let is_named = self.request.spec.auth_server_metadata_url.is_some();
+        match clients.bound(&what).await? {
+            Some(bound) if bound == issuer => Ok(()),
+            Some(bound) if !is_named => Err(LoginFault::Moved {
+                from: shown(&bound),
+                to: shown(issuer),
+            }),
+            _ => Ok(clients.bind(&what, issuer).await?),
+        }
+    }
+
+    /// A code typed on another device.
+    async fn by_device(&self, prepared: &Prepared) -> Result<(Registered, Tokens), LoginFault> {
+        let server = &prepared.found.server;
+        let endpoint = server.device_authorization_endpoint.as_ref();
+        let endpoint = endpoint.ok_or_else(|| LoginFault::NoEndpoint {
+            issuer: shown(&server.issuer),
+            field: "device_authorization_endpoint",
+        })?;
+        let registered = self.client(prepared, None).await?;
+        let client = registered.client(self.request.client_key);
+        let request = prepared.request(&client);
+        let begun = DeviceLogin::begin(&prepared.found.web, endpoint, &request).await;
+        let device = self.judged(begun, &registered, server).await?;
+        self.desk.person.device(Device {
+            server: self.request.server,
+            login: &device,
+        });
+        let waited = device.wait(&prepared.found.web, &request).await;
+        let tokens = self.judged(waited, &registered, server).await?;
+        Ok((registered, tokens))
+    }
+
+    /// Nobody but the client.
+    async fn by_itself(&self, prepared: &Prepared) -> Result<(Registered, Tokens), LoginFault> {
+        let server = &prepared.found.server;
+        let registered = at_hand(server, &self.wanted())
+            .filter(|client| client.source == ClientSource::Configured)
+            .filter(|client| client.client_secret.is_some() || self.request.client_key.is_some())
+            .ok_or(LoginFault::NoCredentials)?;
+        self.belongs(&registered, &server.issuer).await?;
+        let client = registered.client(self.request.client_key);
+        let tokens = prepared.ask(&client, Grant::ClientCredentials).await?;
+        Ok((registered, tokens))
+    }
+
+    /// Forgets a registration that the server does not know any more, so that the next login makes
+    /// a new one.
+    async fn judged<T, E: Into<LoginFault>>(
+        &self,
+        result: Result<T, E>,
+        client: &Registered,
+        server: &ServerMetadata,
+    ) -> Result<T, LoginFault> {
+        let fault = match result {
+            Ok(done) => return Ok(done),
+            Err(error) => error.into(),
+        };
+        if client.source == ClientSource::Dynamic && fault.is_about_client() {
+            self.desk.clients.forget(&server.issuer).await?;
+        }
+        Err(fault)
+    }
+}
+
+impl Prepared {
+    fn request<'a>(&'a self, client: &'a Client) -> TokenRequest<'a> {
+        TokenRequest {
+            endpoint: &self.token_endpoint,
+            issuer: &self.found.server.issuer,
+            client,
+            resource: Some(&self.found.resource),
+            scopes: &self.scopes,
+            dpop: self.dpop.as_ref(),
+        }
+    }
+
+    /// Asks for tokens; again, after the wait it asks for, when the server is busy: it did not
+    /// look at the grant then (REL-27).
+    async fn ask(&self, client: &Client, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+        let mut tries = 1;
+        loop {
+            let error = match self.request(client).send(&self.found.web, grant).await {
+                Err(error @ TokenError::Busy { .. }) if tries < MAX_TRIES => error,
+                done => return done,
+            };
+            let TokenError::Busy { retry_after } = error else {
+                return Err(error);
+            };
+            let wait = retry_after.unwrap_or(Duration::from_secs(1));
+            if wait > MAX_WAIT {
+                return Err(TokenError::Busy { retry_after });
+            }
+            tokio::time::sleep(wait).await;
+            tries += 1;
+        }
+    }
+}
+
+impl LoginFault {
+    /// Whether the server said that it does not know the client.
+    fn is_about_client(&self) -> bool {
+        let forgotten = |error: &TokenError| {
+            error.is_refusal("invalid_client") || error.is_refusal("unauthorized_client")
+        };
+        match self {
+            LoginFault::Token(error) | LoginFault::Device(DeviceError::Token(error)) => {
+                forgotten(error)
+            }
+            // A server that does not know the client shows the person a page and never comes back.
+            LoginFault::Callback(CallbackError::TimedOut) => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A login by code: the person's browser goes there and comes back, or they bring the answer
+//! themselves.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::authorize::{Attempt, AttemptError, AttemptOptions, AuthorizeError, Code, pasted};
+use crate::callback::{Callback, Place};
+use crate::metadata::shown;
+use crate::registration::{ClientSource, Registered};
+use crate::scopes::OFFLINE_ACCESS;
+use crate::token::{DpopKey, Grant, Tokens};
+
+use super::{Login, LoginFault, Page, Prepared, Progress, Way};
+
+/// Where a configured client comes back to, on any port, when nobody wrote one down.
+const CONFIGURED: &str = "http://localhost/callback";
+
+impl Login<'_> {
+    pub(super) async fn by_code(
+        &self,
+        prepared: &Prepared,
+    ) -> Result<(Registered, Tokens), LoginFault> {
+        let server = &prepared.found.server;
+        let endpoint = server.authorization_endpoint.as_ref();
+        let endpoint = endpoint.ok_or_else(|| LoginFault::NoEndpoint {
+            issuer: shown(&server.issuer),
+            field: "authorization_endpoint",
+        })?;
+        // Looked at before anything is registered or opened.
+        let methods = server.challenge_methods.as_deref();
+        if !methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {
+            let issuer = shown(&server.issuer);
+            return Err(AttemptError::NoPkce { issuer }.into());
+        }
+        let callback = self.listen(prepared).await?;
+        let registered = self.client(prepared, Some(callback.redirect_uri())).await?;
+        let thumbprint = prepared.dpop.as_ref().map(DpopKey::thumbprint);
+        let mut extra = Vec::new();
+        if let Some(thumbprint) = &thumbprint {
+            extra.push(("dpop_jkt", thumbprint.as_str()));
+        }
+        // OIDC gives what lasts only to those who ask the person for it.
+        if prepared.scopes.iter().any(|scope| scope == OFFLINE_ACCESS) {
+            extra.push(("prompt", "consent"));
+        }
+        let attempt = Attempt::new(&AttemptOptions {
+            issuer: &server.issuer,
+            endpoint,
+            challenge_methods: methods,
+            promises_issuer: server.promises_issuer,
+            client_id: &registered.client_id,
+            redirect_uri: callback.redirect_uri(),
+            resource: Some(&prepared.found.resource),
+            scopes: &prepared.scopes,
+            extra: &extra,
+        })?;
+        self.send_off(&attempt).await;
+        let result = self.finish(prepared, &registered, callback, &attempt).await;
+        let tokens = self.judged(result, &registered, server).await?;
+        Ok((registered, tokens))
+    }
+
+    /// Listens where this client's logins come back to.
+    async fn listen(&self, prepared: &Prepared) -> Result<Callback, LoginFault> {
+        let (request, server) = (self.request, &prepared.found.server);
+        let document = request.document.filter(|_| server.takes_documents);
+        let kept = self.desk.clients.find(&server.issuer).await?;
+        let kept = kept
+            .filter(|kept| kept.source == ClientSource::Dynamic)
+            .and_then(|kept| kept.redirect_uri);
+        let place = match (
+            request.spec.callback_port,
+            &request.spec.client_id,
+            document,
+            &kept,
+        ) {
+            (Some(port), ..) => Place::Port(port),
+            (None, Some(_), ..) => Place::Known(CONFIGURED),
+            (None, None, Some(document), _) => Place::Known(&document.redirect_uri),
+            (None, None, None, Some(kept)) => Place::Known(kept),
+            (None, None, None, None) => Place::Free,
+        };
+        Ok(Callback::bind(request.server, place).await?)
+    }
+
+    /// Sends the person on their way.
+    async fn send_off(&self, attempt: &Attempt) {
+        let person = self.desk.person;
+        let page = Page {
+            server: self.request.server,
+            host: attempt.url().host_str().unwrap_or_default(),
+            url: attempt.url(),
+            redirect_uri: attempt.redirect_uri(),
+        };
+        if self.request.way == Way::Paste {
+            person.show(page);
+        } else if let Err(why) = person.open(page).await {
+            person.say(Progress::NoBrowser(why));
+            person.show(page);
+        }
+        person.say(Progress::Waiting);
+    }
+
+    /// Waits for the answer, from wherever it comes first, and spends it once.
+    async fn finish(
+        &self,
+        prepared: &Prepared,
+        registered: &Registered,
+        callback: Callback,
+        attempt: &Attempt,
+    ) -> Result<Tokens, LoginFault> {
+        let client = registered.client(self.request.client_key);
+        let spend = async |code: Code| -> Result<Tokens, LoginFault> {
+            self.desk.person.say(Progress::Finishing);
+            Ok(prepared.ask(&client, Grant::Code(&code)).await?)
+        };
+        let is_spent = AtomicBool::new(false);
+        let returning = callback.finish(attempt, async |code| {
+            is_spent.store(true, Ordering::Release);
+            spend(code).await
+        });
+        let pasting = async {
+            let code = self.paste(attempt).await?;
+            if is_spent.load(Ordering::Acquire) {
+                // The browser was first.
+                return pending().await;
+            }
+            Ok(code)
+        };
+        tokio::select! {
+            returned = returning => returned?,
+            pasted = pasting => match pasted {
+                Ok(code) => spend(code).await,
+                Err(error) => Err(LoginFault::Answer(error)),
+            },
+        }
+    }
+
+    /// The code in what the person pastes; they may try again until it is this login's answer.
+    async fn paste(&self, attempt: &Attempt) -> Result<Code, AuthorizeError> {
+        loop {
+            let text = self.desk.person.pasted().await;
+            let problem = match pasted(&text) {
+                Err(problem) => problem.to_string(),
+                Ok(answer) => match attempt.check(&answer) {
+                    Err(problem @ (AuthorizeError::State | AuthorizeError::Repeated(_))) => {
+                        problem.to_string()
+                    }
+                    judged => return judged,
+                },
+            };
+            self.desk.person.say(Progress::Pasted(problem));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What is noted of a call while it runs, as it is at hand.
+//!
+//! Owns the one table from what became of a call to the words written down. Nothing is worded
+//! before the thread that writes asks for it: noting must cost a call next to nothing.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolway_types::{Untrusted, text};
+
+use super::record::{By, Decision, End, Record};
+use crate::call::{CallError, RefusedBy, ToolOutcome, ToolRequest, ToolTarget};
+use crate::catalog::CatalogTool;
+use crate::dispatch::permission::Grant;
+use crate::journal::timestamp;
+
+/// The longest name that is written down whole.
+const MAX_NAME: usize = 256;
+
+/// What is known of a call.
+pub(super) struct Facts {
+    asked: SystemTime,
+    who: Option<Arc<str>>,
+    /// As far as the names of server and tool are known.
+    target: ToolTarget,
+    /// Where the failure of a call names its server, and nothing did before.
+    server: Option<String>,
+    pub(super) granted: Option<Grant>,
+    refused: Option<By>,
+    pub(super) changed: Option<Vec<String>>,
+    pub(super) took: Duration,
+    pub(super) sent: usize,
+    received: Option<usize>,
+    outcome: End,
+    code: Option<i64>,
+    pub(super) arguments: Option<Box<RawValue>>,
+    pub(super) result: Option<Box<RawValue>>,
+}
+
+impl Facts {
+    /// What is known when a call is asked for. It counts as given up until it has ended.
+    pub(super) fn of(request: &ToolRequest, who: Option<Arc<str>>) -> Self {
+        Self {
+            asked: SystemTime::now(),
+            who,
+            target: request.target.clone(),
+            server: None,
+            granted: None,
+            refused: None,
+            changed: None,
+            took: Duration::ZERO,
+            sent: size(&request.arguments),
+            received: None,
+            outcome: End::Cancelled,
+            code: None,
+            arguments: None,
+            result: None,
+        }
+    }
+
+    /// The tool is known from here on.
+    pub(super) fn resolved(&mut self, tool: &CatalogTool) {
+        self.target = ToolTarget::Key(tool.key.clone());
+    }
+
+    /// What became of it.
+    pub(super) fn ended(&mut self, outcome: &Result<ToolOutcome, CallError>, took: Duration) {
+        self.took = took;
+        let error = match outcome {
+            Ok(outcome) => {
+                self.received = Some(outcome.raw.get().len());
+                self.outcome = if outcome.is_error {
+                    End::ToolError
+                } else {
+                    End::Answered
+                };
+                return;
+            }
+            Err(error) => error,
+        };
+        if let Some(server) = error.server() {
+            self.server = Some(server.as_str().to_owned());
+        }
+        self.outcome = match error {
+            CallError::Unknown { .. } | CallError::Ambiguous { .. } | CallError::LeftOut { .. } => {
+                End::Unknown
+            }
+            CallError::Invalid { .. } => End::Invalid,
+            CallError::Refused { by, .. } => {
+                self.refused = Some(refuser(by));
+                End::Refused
+            }
+            CallError::Unavailable { .. } => End::Unavailable,
+            CallError::NeedsAuth { .. } => End::NeedsAuth,
+            CallError::TimedOut { .. } => End::TimedOut,
+            CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => End::Cancelled,
+            CallError::Protocol { code, .. } => {
+                self.code = Some(*code);
+                End::Failed
+            }
+            CallError::InputRefused { .. }
+            | CallError::TooManyRounds { .. }
+            | CallError::Malformed { .. }
+            | CallError::Transport { .. }
+            | CallError::TooLarge { .. } => End::Failed,
+        };
+    }
+
+    /// The same, in words.
+    pub(super) fn into_record(self) -> Record {
+        let (server, tool) = match &self.target {
+            ToolTarget::Exposed(name) => (None, name),
+            ToolTarget::Key(key) => (Some(key.server.as_str().to_owned()), &key.tool),
+        };
+        let (decision, by) = match (self.refused, self.granted) {
+            (Some(by), _) => (Some(Decision::Refused), Some(by)),
+            (None, Some(grant)) => (Some(Decision::Allowed), Some(granter(grant))),
+            (None, None) => (None, None),
+        };
+        Record {
+            time: timestamp(self.asked),
+            process: std::process::id(),
+            who: self.who.as_deref().map(shown),
+            tool: shown(tool),
+            server: self.server.or(server),
+            decision,
+            by,
+            changed: self.changed,
+            milliseconds: u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
+            sent: self.sent,
+            received: self.received,
+            outcome: self.outcome,
+            code: self.code,
+            arguments: self.arguments,
+            result: self.result,
+        }
+    }
+}
+
+fn granter(grant: Grant) -> By {
+    match grant {
+        Grant::Rule { rule, origin } => By::Rule {
+            rule,
+            origin: origin.to_string(),
+        },
+        Grant::Hook { title, origin } => By::Hook {
+            hook: title,
+            origin: origin.to_string(),
+        },
+        Grant::Mode => By::Mode,
+        Grant::Typed => By::Typed,
+        Grant::Person => By::Person,
+        Grant::Session => By::Session,
+        Grant::BuiltIn => By::BuiltIn,
+    }
+}
+
+fn refuser(by: &RefusedBy) -> By {
+    match by {
+        RefusedBy::Rule { rule, origin } => By::Rule {
+            rule: rule.clone(),
+            origin: origin.to_string(),
+        },
+        RefusedBy::Unreadable { origin } => By::Unreadable {
+            origin: origin.to_string(),
+        },
+        RefusedBy::Hook { origin, title, .. } | RefusedBy::NobodyForHook { origin, title, .. } => {
+            By::Hook {
+                hook: title.to_string(),
+                origin: origin.to_string(),
+            }
+        }
+        RefusedBy::Person { .. } => By::Person,
+        RefusedBy::Changed { .. } => By::Changed,
+        RefusedBy::NobodyToAsk { .. } => By::Nobody,
+    }
+}
+
+/// A name as it is written down: cleaned, because terminals show the file.
+fn shown(name: &str) -> String {
+    text::cut(&Untrusted::new(name).line(), MAX_NAME).into_owned()
+}
+
+/// How long arguments are as JSON. They are counted, not kept: a call that is refused is never
+/// serialised, and one that is sent is, but only after hooks had their say.
+fn size(arguments: &Map<String, Value>) -> usize {
+    struct Count(usize);
+
+    impl Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.0 += bytes.len();
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, arguments) {
+        Ok(()) => count.0,
+        Err(_) => 0,
+    }
+}

@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::signal::unix::SignalKind;
+use toolway::auth::AuthOptions;
 use toolway::keeper::Keeper;
 use toolway::{
     Audit, Host, HostOptions, Journal, Prompter, Protected, Protection, Respondent, SettingsRules,
     Shield,
 };
+use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
-use toolway_types::{ConnectionState, FailureKind, Scope, ServerName};
+use toolway_types::{ConnectionState, FailureKind, Scope, Secret, ServerName};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
@@ -172,6 +174,11 @@ impl State<'_> {
         self.0.environment.state_home().join("pins.json")
     }
 
+    /// Which servers wanted a login a moment ago.
+    pub(crate) fn needs(&self) -> PathBuf {
+        self.0.environment.state_home().join("needs-auth.json")
+    }
+
     /// Requests to running processes to connect anew.
     pub(crate) fn reconnects(&self) -> PathBuf {
         self.0.environment.state_home().join("reconnect")
@@ -192,10 +199,37 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         http: client_options(context),
         shield: shield(context),
         keeper: Keeper::same_program(),
+        auth: AuthOptions {
+            vault: Some(vault(context)),
+            memory: Some(State(context).needs()),
+            ..AuthOptions::default()
+        },
         journal: Some(Journal::in_directory(State(context).logs())),
         audit: audit(context),
         ..HostOptions::default()
     }
+}
+
+/// Where logins are kept: beside the settings, which no shielded server sees.
+pub(crate) fn vault(context: &Context) -> Vault {
+    let environment = &context.environment;
+    let passphrase = environment.var("TOOLWAY_VAULT_KEY");
+    let storage = match environment.var("TOOLWAY_VAULT") {
+        None | Some("" | "any") => Storage::Any,
+        Some("keychain") => Storage::Keychain,
+        Some("file") => Storage::File,
+        Some(other) => {
+            context.output.say(&format!(
+                "warning: `TOOLWAY_VAULT` is `{other}`, which is none of any, keychain and file"
+            ));
+            Storage::Any
+        }
+    };
+    Vault::open(VaultOptions {
+        storage,
+        passphrase: passphrase.filter(|it| !it.is_empty()).map(Secret::from),
+        ..VaultOptions::new(environment.config_home().join("vault"))
+    })
 }
 
 /// Who this program is in the audit.

@@ -50,7 +50,7 @@ fn catalog(
     offers: impl IntoIterator<Item = ServerOffer>,
 ) -> Arc<Catalog> {
     let pictures = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
-    let desk = Desk::new(HostHandle::new(pictures.subscribe()));
+    let desk = Desk::new(HostHandle::new(pictures.subscribe(), None));
     let deferral = Deferral {
         search,
         context_tokens,

@@ -40,4 +40,5 @@ mod storage;
 mod support;
 mod terminal;
 mod usage;
+mod vault;
 mod watching;

@@ -17,8 +17,6 @@ pub mod discovery;
 pub mod helper;
 pub mod jwt;
 pub mod login;
-pub mod metadata;
-mod random;
 pub mod logins;
 pub mod memory;
 pub mod metadata;

@@ -123,6 +123,7 @@ pub async fn discover(
     challenge: Option<&BearerChallenge>,
     options: &DiscoveryOptions,
 ) -> Result<Discovered, DiscoveryError> {
+    let server = &places::asked(server);
     let found = resource(web, server, challenge).await;
     if let Some(url) = &options.metadata_url {
         let resource_metadata = match found {

@@ -9,7 +9,7 @@ use toolway_config::Flags;
 use crate::commands::{
     add, add_json, approve, audit, call, complete, completions, demo, doctor, explain,
     generate_docs, get, import, list, logs, man, permissions, prompt, prompts, read, reconnect,
-    remove, resources, skills, switch, tools,
+    remove, resources, skills, switch, tools, vault,
 };
 use crate::exit;
 
@@ -109,6 +109,7 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     Logs(logs::LogsArgs),
     Audit(audit::AuditArgs),
+    Vault(vault::VaultArgs),
     Reconnect(reconnect::ReconnectArgs),
     Tools(tools::ToolsArgs),
     Call(call::CallArgs),

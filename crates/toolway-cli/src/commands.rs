@@ -29,3 +29,4 @@ pub(crate) mod resources;
 pub(crate) mod skills;
 pub(crate) mod switch;
 pub(crate) mod tools;
+pub(crate) mod vault;

@@ -13,10 +13,11 @@ use toolway::{
     Audit, Host, HostOptions, Journal, Prompter, Protected, Protection, Respondent, SettingsRules,
     Shield,
 };
+use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_config::{Flags, Plan};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
-use toolway_types::{ConnectionState, FailureKind, Scope, ServerName};
+use toolway_types::{ConnectionState, FailureKind, Scope, Secret, ServerName};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
@@ -190,12 +191,35 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
         roots: Vec::new(),
         http: client_options(context),
+        secrets: Some(vault(context)),
         shield: shield(context),
         keeper: Keeper::same_program(),
         journal: Some(Journal::in_directory(State(context).logs())),
         audit: audit(context),
         ..HostOptions::default()
     }
+}
+
+/// Where logins are kept: beside the settings, which no shielded server sees.
+pub(crate) fn vault(context: &Context) -> Vault {
+    let environment = &context.environment;
+    let passphrase = environment.var("TOOLWAY_VAULT_KEY");
+    let storage = match environment.var("TOOLWAY_VAULT") {
+        None | Some("" | "any") => Storage::Any,
+        Some("keychain") => Storage::Keychain,
+        Some("file") => Storage::File,
+        Some(other) => {
+            context.output.say(&format!(
+                "warning: `TOOLWAY_VAULT` is `{other}`, which is none of any, keychain and file"
+            ));
+            Storage::Any
+        }
+    };
+    Vault::open(VaultOptions {
+        storage,
+        passphrase: passphrase.filter(|it| !it.is_empty()).map(Secret::from),
+        ..VaultOptions::new(environment.config_home().join("vault"))
+    })
 }
 
 /// Who this program is in the audit.

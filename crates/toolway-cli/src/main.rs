@@ -67,6 +67,7 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Doctor(args) => commands::doctor::run(context, &args),
         Command::Logs(args) => commands::logs::run(context, &args),
         Command::Audit(args) => commands::audit::run(context, &args),
+        Command::Vault(args) => commands::vault::run(context, &args),
         Command::Reconnect(args) => commands::reconnect::run(context, &args),
         Command::Tools(args) => commands::tools::run(context, &args),
         Command::Call(args) => commands::call::run(context, &args),

@@ -40,6 +40,7 @@ pub use self::process::AuthorityProcess;
 pub use self::record::{Party, Report, Seen};
 pub use self::settings::{Account, Consent, Dpop, KnownClient, Place, ResourcePlace, Settings};
 pub use self::switch::Switch;
+pub use crate::browser::{Page, browse, fetch};
 
 use self::state::{Grant, Places, State};
 
@@ -70,8 +71,7 @@ pub fn holds_secret(text: &str) -> bool {
 /// account. [`Switch`]es spoil it, one rule at a time or several at once.
 ///
 /// ```
-/// use toolway_testkit::authority::{Authority, Settings, Switch};
-/// use toolway_testkit::browser::browse;
+/// use toolway_testkit::authority::{Authority, Settings, Switch, browse};
 ///
 /// let authority = Authority::start(Settings::default());
 /// // Configure the client under test with `authority.entry()`, and let it log in. Where it would

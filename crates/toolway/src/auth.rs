@@ -1,45 +1,328 @@
-//! Who a server's requests say they come from.
+//! Who a server's requests say they come from, and what is known of servers that want a login.
 //!
-//! Owns the choice of a server's credentials: its headers helper where its entry names one.
-//! Does not own: how a helper runs (`toolway-auth`), or when a refused request is sent again
-//! (`toolway-transport`).
+//! Owns the choice of a server's credentials (its headers helper, its login, or both), which
+//! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
+//! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
+//! `store.rs` (logins in a vault), `login.rs` (logging in and out).
+//! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
+//! refused request is sent again (`toolway-transport`).
 
-use std::sync::Arc;
+mod combined;
+pub mod login;
+mod oauth;
+pub mod pass;
+mod store;
 
-use toolway_auth::helper::{Helper, HelperCredentials};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, mpsc};
+use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
+use toolway_auth::logins::Logins;
+use toolway_auth::memory::NeedsAuth;
+use toolway_auth::registration::ClientDocument;
+use toolway_auth::scopes::Attempts;
+use toolway_auth::vault::Vault;
+use toolway_transport::client::Client;
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{RemoteSpec, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
+use tracing::info;
 
-use crate::connection::Source;
+use self::combined::Combined;
+pub use self::login::{Invitation, LoggedIn, LoggedOut, LoginHandle, LoginOptions, LoginProblem};
+use self::oauth::LoginCredentials;
+pub use self::pass::{Pass, PassError, Passes, Target};
+use self::store::Store;
+use crate::connection::{Source, definition};
 use crate::journal::JournalWriter;
+use crate::supervisor::Request;
+use crate::tasks::{self, Task};
 
-/// The credentials for one connection to a server; none where its entry wants none.
+/// What a host needs for logins.
+#[derive(Debug, Clone, Default)]
+pub struct AuthOptions {
+    /// Where logins are kept; nobody can log in without one.
+    pub vault: Option<Vault>,
+    /// A file that remembers which servers want a login, so that the next start need not ask;
+    /// nothing is remembered without one.
+    pub memory: Option<PathBuf>,
+    /// The metadata document of the embedding program, which is its client id.
+    pub document: Option<ClientDocument>,
+    /// Who gives passes in place of the vault.
+    pub passes: Option<Arc<dyn Passes>>,
+}
+
+/// What a host knows of logins.
+#[derive(Debug)]
+pub(crate) struct Auth {
+    passes: Arc<dyn Passes>,
+    store: Option<Store>,
+    memory: Option<NeedsAuth>,
+    document: Option<ClientDocument>,
+    attempts: Attempts,
+    /// The servers that were connected to.
+    known: Mutex<BTreeMap<ServerName, Known>>,
+    /// The logins under way.
+    running: Mutex<BTreeMap<ServerName, login::Running>>,
+    /// The servers that wait for a login, with the token that was refused last.
+    waiting: Mutex<BTreeMap<ServerName, Waiting>>,
+    /// Told when one more waits: somebody may have logged in a moment before.
+    more: Notify,
+    /// The token that each server was shown last.
+    shown: Mutex<BTreeMap<ServerName, Secret>>,
+}
+
+/// A server, as far as a login has to know it.
+#[derive(Debug, Clone)]
+struct Known {
+    is_remote: bool,
+    /// Absent where its entry leaves no room for one.
+    login: Option<(Target, OauthSpec)>,
+}
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    target: Target,
+    refused: Option<Secret>,
+}
+
+impl Auth {
+    /// Nothing where there is neither a vault nor anybody in its place.
+    pub(crate) fn new(options: AuthOptions, client: &Client) -> Option<Arc<Self>> {
+        let store = options.vault.map(|vault| Store {
+            logins: Logins::new(vault),
+            client: client.clone(),
+        });
+        let kept = store
+            .clone()
+            .map(|store| Arc::new(store) as Arc<dyn Passes>);
+        Some(Arc::new(Self {
+            passes: options.passes.or(kept)?,
+            store,
+            memory: options.memory.map(NeedsAuth::new),
+            document: options.document,
+            attempts: Attempts::default(),
+            known: Mutex::default(),
+            running: Mutex::default(),
+            waiting: Mutex::default(),
+            more: Notify::new(),
+            shown: Mutex::default(),
+        }))
+    }
+
+    /// Whether a server said a moment ago, to any process, that it wants a login, and nobody has
+    /// logged in since.
+    pub(crate) async fn remembers(&self, server: &ServerName, source: &Source) -> bool {
+        let (Some(memory), Some(target)) = (&self.memory, target(server, source)) else {
+            return false;
+        };
+        if memory
+            .since(server.as_str(), &target.definition)
+            .await
+            .is_none()
+        {
+            return false;
+        }
+        // A login that cannot be read or renewed is as good as none.
+        !matches!(self.passes.pass(&target, None).await, Ok(Some(_)))
+    }
+
+    /// Gives up the logins under way.
+    pub(crate) fn end(&self) {
+        lock(&self.running).clear();
+    }
+
+    /// Somebody wants to try.
+    async fn forget(&self, target: &Target) {
+        if let Some(memory) = &self.memory {
+            memory
+                .forget(target.server.as_str(), &target.definition)
+                .await;
+        }
+    }
+
+    /// The same for a server that was connected to.
+    pub(crate) async fn forget_server(&self, server: &str) {
+        let target = {
+            let known = lock(&self.known);
+            let known = known.iter().find(|(name, _)| name.as_str() == server);
+            known.and_then(|(_, known)| known.login.clone())
+        };
+        if let Some((target, _)) = target {
+            self.forget(&target).await;
+        }
+    }
+
+    /// A server is about to be connected to.
+    pub(crate) fn meets(&self, server: &ServerName, source: &Source) {
+        let spec = match source {
+            Source::Spec(spec) => remote(spec).and_then(|remote| remote.oauth.clone()),
+            Source::Object { .. } => None,
+        };
+        let target = target(server, source);
+        let known = Known {
+            is_remote: matches!(source, Source::Spec(spec) if remote(spec).is_some()),
+            login: target.map(|target| (target, spec.unwrap_or_default())),
+        };
+        lock(&self.known).insert(server.clone(), known);
+    }
+
+    /// A server wants a login, or another one than it got.
+    pub(crate) async fn wanted(&self, server: &ServerName, source: &Source) {
+        let Some(target) = target(server, source) else {
+            return;
+        };
+        if let Some(memory) = &self.memory
+            && memory
+                .since(server.as_str(), &target.definition)
+                .await
+                .is_none()
+        {
+            memory.remember(server.as_str(), &target.definition).await;
+        }
+        let refused = lock(&self.shown).get(server).cloned();
+        let waiting = Waiting { target, refused };
+        lock(&self.waiting).insert(server.clone(), waiting);
+        self.more.notify_one();
+    }
+
+    /// What a server is shown from now on.
+    fn shows(&self, server: &ServerName, token: Option<&Secret>) {
+        let mut shown = lock(&self.shown);
+        match token {
+            Some(token) => shown.insert(server.clone(), token.clone()),
+            None => shown.remove(server),
+        };
+    }
+
+    /// A server is tried anew.
+    pub(crate) fn tried(&self, server: &ServerName) {
+        lock(&self.waiting).remove(server);
+    }
+
+    /// Has servers connected anew as soon as somebody has logged in, in any process.
+    pub(crate) fn attend(self: &Arc<Self>, requests: mpsc::Sender<Request>) -> Task<()> {
+        let auth = Arc::clone(self);
+        let mut changes = self.passes.changes();
+        tasks::spawn("logins", async move {
+            loop {
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() {
+                        return;
+                    },
+                    () = auth.more.notified() => {}
+                }
+                for server in auth.ready().await {
+                    info!(%server, "somebody logged in: connecting anew");
+                    let (done, _) = tokio::sync::oneshot::channel();
+                    let server = server.as_str().to_owned();
+                    if requests
+                        .send(Request::Reconnect { server, done })
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            }
+        })
+    }
+
+    /// The servers that waited for a login that is there now.
+    async fn ready(&self) -> Vec<ServerName> {
+        let waiting = lock(&self.waiting).clone();
+        let mut ready = Vec::new();
+        for (server, waiting) in waiting {
+            let pass = self.passes.pass(&waiting.target, None).await;
+            if let Ok(Some(pass)) = pass
+                && Some(&pass.access) != waiting.refused.as_ref()
+            {
+                self.tried(&server);
+                self.forget(&waiting.target).await;
+                ready.push(server);
+            }
+        }
+        ready
+    }
+}
+
+/// A panic elsewhere cannot have left it half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The server that a login would be for; none where its entry leaves no room for one.
+pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
+    let Source::Spec(spec) = source else {
+        return None;
+    };
+    let remote = match &spec.transport {
+        TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote) => {
+            remote
+        }
+        // Processes have their environment, editors their lock file, connectors their account.
+        TransportSpec::Stdio(_)
+        | TransportSpec::Sdk
+        | TransportSpec::SseIde(_)
+        | TransportSpec::WsIde(_)
+        | TransportSpec::Connector(_) => return None,
+    };
+    // A token that a person wrote down is the login.
+    let is_written = |(name, _): &(String, Secret)| name.eq_ignore_ascii_case("authorization");
+    if remote.headers.iter().any(is_written) {
+        return None;
+    }
+    Some(Target {
+        server: server.clone(),
+        definition: definition(server, source),
+        url: remote.url.clone(),
+        account: None,
+        names_issuer: remote
+            .oauth
+            .as_ref()
+            .is_some_and(|oauth| oauth.auth_server_metadata_url.is_some()),
+    })
+}
+
+/// The credentials for one connection to a server; none where there can be none.
 pub(crate) fn credentials(
     server: &ServerName,
     source: &Source,
     open: &OpenOptions,
     journal: Option<&JournalWriter>,
+    auth: Option<&Arc<Auth>>,
 ) -> Option<Arc<dyn Credentials>> {
     let Source::Spec(spec) = source else {
         return None;
     };
     let remote = remote(spec)?;
-    let definition = remote.headers_helper.clone()?;
-    let open = OpenOptions {
-        credentials: None,
-        ..open.clone()
+    let keep_back = || -> KeepBack {
+        let journal = journal.cloned();
+        Box::new(move |headers| {
+            if let Some(journal) = &journal {
+                journal.keep_back(headers);
+            }
+        })
     };
-    let helper = Helper::new(server.clone(), remote.url.clone(), definition, open);
-    let journal = journal.cloned();
-    let keep_back = move |headers: &[_]| {
-        if let Some(journal) = &journal {
-            journal.keep_back(headers);
-        }
-    };
-    Some(Arc::new(HelperCredentials::new(
-        helper,
-        Box::new(keep_back),
-    )))
+    let helper = remote.headers_helper.clone().map(|definition| {
+        let open = OpenOptions {
+            credentials: None,
+            ..open.clone()
+        };
+        let helper = Helper::new(server.clone(), remote.url.clone(), definition, open);
+        HelperCredentials::new(helper, keep_back())
+    });
+    let login = auth.and_then(|auth| {
+        let target = target(server, source)?;
+        Some(LoginCredentials::new(target, Arc::clone(auth), keep_back()))
+    });
+    match (helper, login) {
+        (Some(helper), Some(login)) => Some(Arc::new(Combined { helper, login })),
+        (Some(helper), None) => Some(Arc::new(helper)),
+        (None, Some(login)) => Some(Arc::new(login)),
+        (None, None) => None,
+    }
 }
 
 /// The part of a definition that concerns servers across a network.

@@ -4,7 +4,7 @@
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
 //! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
 //! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
-//! `attention.rs` (one question to a person at a time). What a host does with skills is
+//! `attention.rs` (one question to a person at a time), `logins.rs` (logging in and out). What a host does with skills is
 //! `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
@@ -17,6 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
@@ -34,6 +35,7 @@ pub use self::options::HostOptions;
 use self::reload::Reload;
 use crate::account::{self, Connectors, DirectoryState};
 use crate::audit::{Audit, Entry};
+use crate::auth::Auth;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -55,6 +57,7 @@ mod attention;
 mod background;
 mod batch;
 mod following;
+mod logins;
 mod offers;
 mod options;
 pub(crate) mod reload;
@@ -74,6 +77,9 @@ pub struct Host {
     stop: CancellationToken,
     keeper: Keeper,
     interests: Arc<Interests>,
+    auth: Option<Arc<Auth>>,
+    // Held for its drop.
+    _attendant: Option<Task<()>>,
     supervisor: Task<()>,
 }
 
@@ -101,6 +107,11 @@ impl Host {
             keeper: options.keeper,
             ..OpenOptions::default()
         };
+        let references = options.secrets.map(|vault| References {
+            vault,
+            inherited: Arc::clone(&plan.inherited_env),
+            cwd: None,
+        });
         let limits = plan.limits;
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
@@ -113,6 +124,7 @@ impl Host {
             options.audit.clone(),
         );
         let interests = Arc::new(Interests::default());
+        let auth = Auth::new(options.auth, &open.client);
         let attention = Attention::default();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(
@@ -125,6 +137,7 @@ impl Host {
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
+            references,
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
@@ -135,6 +148,7 @@ impl Host {
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
+            auth: auth.clone(),
             connectors: options.connectors.clone(),
         });
         let stop = CancellationToken::new();
@@ -149,6 +163,8 @@ impl Host {
         );
         supervisor.add_builtins(options.builtins);
         hooks.follow(handle.pictures.clone());
+        let attendant = auth.as_ref();
+        let attendant = attendant.map(|auth| auth.attend(handle.requests.clone()));
         let reach = Arc::new(Reach {
             pictures: handle.pictures,
             requests: handle.requests,
@@ -181,6 +197,8 @@ impl Host {
             stop,
             keeper,
             interests,
+            auth,
+            _attendant: attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }
@@ -218,6 +236,9 @@ impl Host {
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
         let reach = &self.reach;
+        if let Some(auth) = &self.auth {
+            auth.forget_server(server).await;
+        }
         reach
             .ask(|done| Request::Reconnect {
                 server: server.to_owned(),
@@ -254,12 +275,12 @@ impl Host {
     /// lost and is being brought back, is waited for when the call names it, for as long as the
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
-    pub async fn call(
+    pub fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
-    ) -> Result<ToolOutcome, CallError> {
-        self.reach.call(request, options).await
+    ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
+        self.reach.call(request, options)
     }
 
     /// Waits for the server that a call names, if it is on its way.
@@ -268,7 +289,7 @@ impl Host {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        self.reach.await_server(target, options).await
+        self.reach.await_server(target, options).await.map(drop)
     }
 
     /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
@@ -289,6 +310,9 @@ impl Host {
     /// Ends every connection. Every process is gone when this returns; calls in flight fail.
     pub async fn shutdown(self) {
         self.background.end();
+        if let Some(auth) = &self.auth {
+            auth.end();
+        }
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
@@ -329,7 +353,7 @@ impl Reach {
             Some(audit) => audit.begin(&request, &options),
             None => Entry::none(),
         };
-        let outcome = self.carry(request, options, &mut entry).await;
+        let outcome = self.carry(request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
@@ -337,11 +361,10 @@ impl Reach {
     async fn carry(
         &self,
         request: ToolRequest,
-        options: CallOptions,
+        options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
-        self.await_server(&request.target, &options).await?;
-        let picture = self.snapshot();
+        let picture = self.await_server(&request.target, options).await?;
         let settings = &picture.settings;
         let dispatch = Dispatch {
             catalog: Arc::clone(&picture.catalog),
@@ -359,18 +382,19 @@ impl Reach {
         dispatch.noted(request, options, entry).await
     }
 
-    /// Waits for the server that a call names, if it is on its way.
+    /// Waits for the server that a call names, if it is on its way; gives the picture then.
     async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
-    ) -> Result<(), CallError> {
+    ) -> Result<Arc<HostSnapshot>, CallError> {
         let picture = self.snapshot();
         let Some(server) = picture.absent(target) else {
-            return Ok(());
+            return Ok(picture);
         };
         // Boxed: a call of a server that is there must not carry the room for waiting along.
-        Box::pin(self.await_absent(&picture, server, target, options)).await
+        Box::pin(self.await_absent(&picture, server, target, options)).await?;
+        Ok(self.snapshot())
     }
 
     async fn await_absent(

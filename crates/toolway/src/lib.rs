@@ -31,7 +31,7 @@
 
 pub mod account;
 pub mod audit;
-mod auth;
+pub mod auth;
 pub mod builtin;
 pub mod call;
 pub mod catalog;

@@ -109,6 +109,7 @@ impl Supervisor {
         let desk = Desk::new(HostHandle::new(
             published.subscribe(),
             requests_to.downgrade(),
+            context.auth.clone(),
         ));
         let mut supervisor = Self {
             desk,

@@ -257,6 +257,50 @@ async fn sec_19_a_configured_secret_stays_with_the_server_it_was_first_used_at()
     }
     assert_eq!(case.authority.stolen(), None);
     assert_eq!(case.person.opened.lock().unwrap().len(), 1);
+    // The person may say that it is right.
+    let place = format!(
+        "{}/.well-known/oauth-authorization-server",
+        case.authority.attacker()
+    );
+    case.spec.auth_server_metadata_url = Some(Url::parse(&place).unwrap());
+    let tried = case.log_in().await;
+    assert!(
+        !matches!(&tried, Err(error) if matches!(error.fault, LoginFault::Moved { .. })),
+        "{tried:?}"
+    );
+}
+
+#[tokio::test]
+async fn sec_19_two_servers_may_have_clients_of_one_name() {
+    let machine = || {
+        let settings = Settings {
+            clients: vec![known("machine")],
+            ..Settings::default()
+        };
+        let mut case = Case::new(settings);
+        case.way = Way::ClientCredentials;
+        case.spec.client_id = Some("machine".to_owned());
+        case.secret = Some(Secret::new(format!("{CANARY}-secret")));
+        case
+    };
+    let first = machine();
+    first.log_in().await.unwrap();
+    let mut second = machine();
+    second.clients = first.clients;
+    let got = second.log_in().await.unwrap();
+    assert_eq!(got.issuer, second.authority.issuer());
+}
+
+#[tokio::test]
+async fn a_wider_login_registers_for_its_scopes() {
+    let case = Case::new(Settings::default());
+    let narrow = ["read".to_owned()];
+    case.log_in_for(Some(&narrow)).await.unwrap();
+    let wide = ["read".to_owned(), "write".to_owned()];
+    let got = case.log_in_for(Some(&wide)).await.unwrap();
+    assert_eq!(got.client.scopes, wide);
+    case.log_in_for(Some(&narrow)).await.unwrap();
+    assert_eq!(case.authority.report().registrations, 2);
 }
 
 #[tokio::test]

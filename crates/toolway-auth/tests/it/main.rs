@@ -10,6 +10,7 @@
 
 mod case;
 mod discovery;
+mod grants;
 mod hostile;
 mod login;
 mod person;
@@ -19,3 +20,5 @@ mod registration;
 mod rel_14;
 mod rel_14;
 mod site;
+mod site;
+mod xaa;

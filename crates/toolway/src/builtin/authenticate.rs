@@ -1,13 +1,16 @@
 //! `mcp__<server>__authenticate`: what a model can do about a server that wants a login.
 //!
-//! Owns the tool. It is there while its server is in `needs-auth`, and says what that server
-//! wants, where, and how a person gives it. It never takes a secret: a model has none to give.
+//! Owns the tool. It is there while its server is in `needs-auth`: it begins the login and answers
+//! with the page that a person has to open; the server's real tools take its place when they are
+//! done. Where no login is possible it says what the server wants and how a person gives it. It
+//! never takes a secret: a model has none to give.
 
 use serde_json::json;
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{ConnectionState, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
+use crate::auth::{Invitation, LoginOptions, LoginProblem};
 use crate::call::brief;
 use crate::catalog::Hints;
 use crate::snapshot::ServerSnapshot;
@@ -49,12 +52,20 @@ pub(super) fn tool(server: &ServerSnapshot, url: Option<String>) -> Builtin {
     let entry = server.origin.to_string();
     let description = format!(
         "The server `{name}` is configured and wants a login before its tools can be used. This \
-         tells what it wants and how a person gives it."
+         begins the login and gives the page that a person has to open."
     );
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     Builtin::made(&key.exposed(), &description, schema, move |call| {
-        let answer = state(&call, name.as_str(), url.as_deref(), &entry);
-        async move { answer }
+        let (name, url, entry) = (name.clone(), url.clone(), entry.clone());
+        async move {
+            let told = state(&call, name.as_str(), url.as_deref(), &entry);
+            match told {
+                Told::Answer(answer) => answer,
+                Told::Wanted { challenge, by_hand } => {
+                    begin(&call, &name, &challenge, by_hand).await
+                }
+            }
+        }
     })
     .hints(Hints {
         read_only: Some(true),
@@ -65,24 +76,81 @@ pub(super) fn tool(server: &ServerSnapshot, url: Option<String>) -> Builtin {
     .without_asking()
 }
 
+/// What is to be said about a server.
+enum Told {
+    /// This, and nothing else.
+    Answer(BuiltinAnswer),
+    /// It wants a login.
+    Wanted {
+        challenge: Untrusted,
+        /// What to say where none can be begun.
+        by_hand: BuiltinAnswer,
+    },
+}
+
+/// Begins the login, or joins the one under way.
+async fn begin(
+    call: &BuiltinCall,
+    server: &ServerName,
+    challenge: &Untrusted,
+    by_hand: BuiltinAnswer,
+) -> BuiltinAnswer {
+    let Some(auth) = call.host.auth() else {
+        return by_hand;
+    };
+    let mut login = match auth.begin(server, Some(challenge), LoginOptions::default()) {
+        Ok(login) => login,
+        Err(LoginProblem::NoVault | LoginProblem::Written(_) | LoginProblem::NotRemote(_)) => {
+            return by_hand;
+        }
+        Err(problem) => return BuiltinAnswer::error(problem.to_string()),
+    };
+    let word = as_word(server.as_str());
+    match login.invitation().await {
+        Some(Invitation::Page { host, url }) => BuiltinAnswer::text(format!(
+            "A person has to log in to `{server}`: give them this page of {host} to open in a \
+             browser on this machine, within five minutes.\n\n  {url}\n\nOn another machine: \
+             `toolway login {word} --no-browser`, or `--device`. When they are done, the tools of \
+             `{server}` take the place of this one. Do not ask for a code or a token in a \
+             conversation."
+        )),
+        Some(Invitation::Code { code, url, .. }) => BuiltinAnswer::text(format!(
+            "A person has to log in to `{server}`: on any device, they open {url} and type `{}`. \
+             When they are done, the tools of `{server}` take the place of this one.",
+            code.expose()
+        )),
+        None => match login.outcome().await {
+            Some(Err(problem)) => BuiltinAnswer::error(format!(
+                "{problem}\nA person can try in a terminal: `toolway login {word}`"
+            )),
+            Some(Ok(_)) => BuiltinAnswer::text(format!("the login to `{server}` is done")),
+            None => BuiltinAnswer::error(format!(
+                "another login to `{server}` has just ended: call this again"
+            )),
+        },
+    }
+}
+
 /// The state of this moment, which may be another than when the tool was listed.
-fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> BuiltinAnswer {
+fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Told {
     let picture = call.host.snapshot();
     let detail = match picture.server(name).map(|server| &server.state) {
         Some(ConnectionState::NeedsAuth { detail }) => detail,
         Some(ConnectionState::Connected(_)) => {
-            return BuiltinAnswer::text(format!(
+            return Told::Answer(BuiltinAnswer::text(format!(
                 "server `{name}` is connected: no login is wanted any more"
-            ));
+            )));
         }
         Some(state) => {
-            return BuiltinAnswer::error(format!(
+            return Told::Answer(BuiltinAnswer::error(format!(
                 "server `{name}` is {}: whether it wants a login is not known now",
                 state.as_str()
-            ));
+            )));
         }
         None => {
-            return BuiltinAnswer::error(format!("server `{name}` is not configured any more"));
+            return Told::Answer(BuiltinAnswer::error(format!(
+                "server `{name}` is not configured any more"
+            )));
         }
     };
     let word = as_word(name);
@@ -100,7 +168,7 @@ fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Buil
     } else {
         format!("Its challenge: `{said}`.")
     };
-    BuiltinAnswer::error(format!(
+    let by_hand = BuiltinAnswer::error(format!(
         "server `{name}` at {shown} wants a login. {said}\n\
          A person has to give it a token, in a terminal:\n\
          \n  export TOKEN=…\n  toolway add {word} {place} --force -H 'Authorization: Bearer ${{TOKEN}}'\n\n\
@@ -108,5 +176,9 @@ fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Buil
          \n  \"headers\": {{\"Authorization\": \"Bearer ${{TOKEN}}\"}}\n\n\
          and then `toolway reconnect {word}`, or a restart. Do not ask for the token in a \
          conversation."
-    ))
+    ));
+    Told::Wanted {
+        challenge: detail.clone(),
+        by_hand,
+    }
 }

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 
+use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, Consent};
 use crate::dispatch::send::{self, Lines};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
@@ -23,14 +24,25 @@ pub struct HostHandle {
     pictures: watch::Receiver<Arc<HostSnapshot>>,
     /// Held weakly: the supervisor holds this, and ends when nobody can ask it for anything.
     requests: mpsc::WeakSender<Request>,
+    auth: Option<Arc<Auth>>,
 }
 
 impl HostHandle {
     pub(crate) fn new(
         pictures: watch::Receiver<Arc<HostSnapshot>>,
         requests: mpsc::WeakSender<Request>,
+        auth: Option<Arc<Auth>>,
     ) -> Self {
-        Self { pictures, requests }
+        Self {
+            pictures,
+            requests,
+            auth,
+        }
+    }
+
+    /// What is known of logins.
+    pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
+        self.auth.as_ref()
     }
 
     /// The picture of this moment.

@@ -141,6 +141,9 @@ impl Connection {
         info!("the server asks for a login");
         self.note(course, "the server asks for a login");
         course.may_pass = false;
+        if let Some(auth) = &self.context.auth {
+            auth.wanted(&self.server, &self.source).await;
+        }
         self.report(News::Down(ConnectionState::NeedsAuth { detail }))
             .await;
         Phase::Resting

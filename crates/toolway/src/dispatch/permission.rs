@@ -32,12 +32,13 @@ pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
 /// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
 ///
 /// fn forge(call: HookedCall) -> PermittedCall {
-///     PermittedCall { call, grant: Grant::Typed }
+///     PermittedCall { call: Box::new(call), grant: Grant::Typed }
 /// }
 /// ```
 #[derive(Debug)]
 pub struct PermittedCall {
-    call: HookedCall,
+    /// Boxed, because it is moved along with the answer, through every stage that is left.
+    call: Box<HookedCall>,
     grant: Grant,
 }
 
@@ -117,7 +118,10 @@ pub(crate) async fn permit(
     entry: &mut Entry,
 ) -> Result<PermittedCall, CallError> {
     match decide(&mut call, dispatch, consent, entry).await {
-        Ok(grant) => Ok(PermittedCall { call, grant }),
+        Ok(grant) => Ok(PermittedCall {
+            call: Box::new(call),
+            grant,
+        }),
         Err(by) => Err(CallError::Refused {
             server: call.tool().key.server.clone(),
             tool: call.tool_name(),

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use toolway_auth::vault::Vault;
 use toolway_transport::Shield;
 use toolway_transport::client::ClientOptions;
 use toolway_transport::stdio::keeper::Keeper;
@@ -12,6 +13,7 @@ use toolway_types::ServerName;
 
 use crate::account::Connectors;
 use crate::audit::Audit;
+use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
 use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
@@ -50,6 +52,8 @@ pub struct HostOptions {
     pub roots: Vec<Root>,
     /// The private directory for files of results.
     pub output_dir: PathBuf,
+    /// Where secrets are looked up that entries name; entries that name some fail without it.
+    pub secrets: Option<Vault>,
     /// Proxies and certificates.
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
@@ -63,6 +67,8 @@ pub struct HostOptions {
     /// A file that remembers which era each server speaks, so that the next start need not ask;
     /// nothing is remembered without one.
     pub era_memory: Option<PathBuf>,
+    /// What logins need.
+    pub auth: AuthOptions,
     /// The account whose connectors are servers too; they come with plans, and stay fresh where
     /// `replan` makes them.
     pub connectors: Option<Connectors>,
@@ -89,12 +95,14 @@ impl Default for HostOptions {
             respondent: None,
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
+            secrets: None,
             http: ClientOptions::default(),
             shield: Shield::default(),
             keeper: Keeper::none(),
             retry_first: RetryFirst::default(),
             replan: None,
             era_memory: None,
+            auth: AuthOptions::default(),
             connectors: None,
             journal: None,
             audit: None,

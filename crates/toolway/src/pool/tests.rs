@@ -51,7 +51,11 @@ fn catalog(
 ) -> Arc<Catalog> {
     let pictures = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
     let (requests, _) = tokio::sync::mpsc::channel(1);
-    let desk = Desk::new(HostHandle::new(pictures.subscribe(), requests.downgrade()));
+    let desk = Desk::new(HostHandle::new(
+        pictures.subscribe(),
+        requests.downgrade(),
+        None,
+    ));
     let deferral = Deferral {
         search,
         context_tokens,

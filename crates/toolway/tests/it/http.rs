@@ -88,6 +88,13 @@ impl Server {
             .collect()
     }
 
+    /// Whether any header of any request held this.
+    pub(crate) fn saw(&self, text: &str) -> bool {
+        let log = self.log.lock().expect("no panic");
+        let mut values = log.iter().flat_map(|(_, headers)| headers.values());
+        values.any(|value| String::from_utf8_lossy(value.as_bytes()).contains(text))
+    }
+
     fn header(&self, method: &str, name: &str) -> Option<String> {
         let log = self.log.lock().expect("no panic");
         let (_, headers) = log.iter().find(|(seen, _)| seen == method)?;

@@ -29,6 +29,7 @@ mod hooks;
 mod host;
 mod http;
 mod lifecycle;
+mod logins;
 mod midway;
 mod panics;
 mod pins;

@@ -1,0 +1,68 @@
+//! A headers helper and a login for the same server.
+//!
+//! Owns who speaks: the helper's headers beat the login's, and a helper that prints an
+//! `Authorization` header is the login.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use toolway_auth::helper::HelperCredentials;
+use toolway_transport::credentials::{
+    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+};
+
+use super::oauth::LoginCredentials;
+
+/// Both of them.
+#[derive(Debug)]
+pub(crate) struct Combined {
+    pub(crate) helper: HelperCredentials,
+    pub(crate) login: LoginCredentials,
+}
+
+impl Credentials for Combined {
+    fn present<'a>(
+        &'a self,
+        request: Request<'a>,
+    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        async move {
+            let printed = self.helper.present(request).await?;
+            if printed.headers().contains_key(AUTHORIZATION) {
+                return Ok(printed);
+            }
+            let mut headers = self.login.present(request).await?.headers().clone();
+            for (name, value) in printed.headers() {
+                headers.insert(name.clone(), value.clone());
+            }
+            Ok(Presented::new(headers))
+        }
+        .boxed()
+    }
+
+    fn refused<'a>(
+        &'a self,
+        presented: &'a Presented,
+        refusal: Refusal<'a>,
+    ) -> BoxFuture<'a, Verdict> {
+        async move {
+            // Asked again, and not told by what was sent: both may have written the same name.
+            let printed = match self.helper.present(refusal.request).await {
+                Ok(printed) => printed,
+                Err(_) => return Verdict::GiveUp,
+            };
+            if !printed.headers().contains_key(AUTHORIZATION) {
+                let verdict = self.login.refused(presented, refusal).await;
+                if verdict != Verdict::GiveUp {
+                    return verdict;
+                }
+            }
+            self.helper.refused(&printed, refusal).await
+        }
+        .boxed()
+    }
+
+    fn heard(&self, request: Request<'_>, headers: &HeaderMap) {
+        self.login.heard(request, headers);
+    }
+}

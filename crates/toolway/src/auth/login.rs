@@ -1,0 +1,505 @@
+//! Logging in and out of a server of a running host.
+//!
+//! Owns what a login is begun with (the server's address, settings and challenge), what the person
+//! is invited to do, and keeping the outcome. One login for each server at a time: who asks while
+//! one is under way gets the same invitation.
+//! Does not own: the steps of a login (`toolway-auth`, `login.rs`).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{oneshot, watch};
+use toolway_auth::challenge;
+use toolway_auth::login::{
+    Desk, Device, LoginError, LoginRequest, Obtained, Page, Person, Progress, Way, obtain,
+};
+use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, LoginsError};
+use toolway_auth::revoke::{Revocation, RevokeError};
+use toolway_auth::scopes::Spent;
+use toolway_auth::token::unix_now;
+use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
+use url::Url;
+
+use super::pass::Target;
+use super::{Auth, lock};
+use crate::event::UnknownServer;
+use crate::tasks::{self, Task};
+
+/// How to log in.
+#[derive(Clone)]
+pub struct LoginOptions {
+    /// How.
+    pub way: Way,
+    /// The person's word for the account; `default` without one.
+    pub account: Option<String>,
+    /// What the login has to reach, beside what an earlier one reached.
+    pub scopes: Vec<String>,
+    /// A client id in place of the entry's.
+    pub client_id: Option<String>,
+    /// The secret of the configured client.
+    pub client_secret: Option<Secret>,
+    /// Who is in front of the screen. Without one nothing is opened: the invitation says where to
+    /// go.
+    pub person: Option<Arc<dyn Person>>,
+}
+
+impl Default for LoginOptions {
+    fn default() -> Self {
+        Self {
+            way: Way::Browser,
+            account: None,
+            scopes: Vec::new(),
+            client_id: None,
+            client_secret: None,
+            person: None,
+        }
+    }
+}
+
+impl fmt::Debug for LoginOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LoginOptions")
+            .field("way", &self.way)
+            .field("account", &self.account)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a person is to do. The address and the code are for their eyes alone.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Invitation {
+    /// Open a page.
+    Page {
+        /// Whose page it is.
+        host: String,
+        /// Its address.
+        url: Url,
+    },
+    /// Type a code on another device.
+    Code {
+        /// The code.
+        code: Secret,
+        /// Where.
+        url: Url,
+        /// How long it is good.
+        life: Duration,
+    },
+}
+
+/// The address holds the state of the login.
+impl fmt::Debug for Invitation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Invitation::Page { .. } => "Page",
+            Invitation::Code { .. } => "Code",
+        })
+    }
+}
+
+/// A login that came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedIn {
+    /// The server.
+    pub server: ServerName,
+    /// The person's word for the account.
+    pub account: String,
+    /// The authorization server.
+    pub issuer: String,
+    /// What was granted, as far as is known.
+    pub scopes: Vec<String>,
+    /// Until when the first token is good, in seconds since 1970.
+    pub expires_at: Option<u64>,
+    /// Whether it renews itself.
+    pub renews: bool,
+}
+
+/// Why there is no login.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginProblem {
+    /// No such server is running.
+    #[error(transparent)]
+    Unknown(#[from] UnknownServer),
+    /// The host keeps no logins.
+    #[error("this program keeps no logins")]
+    NoVault,
+    /// It is none that logs in.
+    #[error("server `{0}` takes no login: only servers of type http, sse and ws do")]
+    NotRemote(ServerName),
+    /// Its entry has the login.
+    #[error(
+        "server `{0}` has an `Authorization` header in its entry, which is its login: take it out to log in"
+    )]
+    Written(ServerName),
+    /// The server wants what was asked for already.
+    #[error("cannot log in to `{server}`: {why}")]
+    Spent {
+        /// The server.
+        server: ServerName,
+        /// Why.
+        why: Spent,
+    },
+    /// It failed.
+    #[error(transparent)]
+    Failed(#[from] LoginError),
+    /// It cannot be kept.
+    #[error("the login cannot be kept: {0}")]
+    NotKept(#[from] LoginsError),
+    /// The host ended first.
+    #[error("the login was given up")]
+    Ended,
+}
+
+/// A login under way. Dropping it does not end the login; the host's end does.
+#[derive(Debug)]
+pub struct LoginHandle {
+    invited: watch::Receiver<Option<Invitation>>,
+    outcome: Option<oneshot::Receiver<Result<LoggedIn, LoginProblem>>>,
+}
+
+impl LoginHandle {
+    /// What the person is to do, as soon as it is known; none when the login ended before, or
+    /// needs nobody.
+    pub async fn invitation(&mut self) -> Option<Invitation> {
+        let invited = self.invited.wait_for(Option::is_some).await;
+        invited.ok().and_then(|invited| invited.clone())
+    }
+
+    /// How it ended. A login that somebody else began tells them alone.
+    pub async fn outcome(self) -> Option<Result<LoggedIn, LoginProblem>> {
+        let outcome = self.outcome?.await;
+        Some(outcome.unwrap_or(Err(LoginProblem::Ended)))
+    }
+}
+
+/// A login under way, as the host holds it.
+#[derive(Debug)]
+pub(super) struct Running {
+    invited: watch::Receiver<Option<Invitation>>,
+    task: Task<()>,
+}
+
+/// A login that was given up.
+#[derive(Debug)]
+pub struct LoggedOut {
+    /// What it was.
+    pub login: Login,
+    /// Why it may still be good at the authorization server.
+    pub not_revoked: Option<RevokeError>,
+}
+
+impl Auth {
+    /// Begins a login, or joins the one under way. `challenge` is what the server said.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        server: &ServerName,
+        challenge: Option<&Untrusted>,
+        options: LoginOptions,
+    ) -> Result<LoginHandle, LoginProblem> {
+        if self.store.is_none() {
+            return Err(LoginProblem::NoVault);
+        }
+        let known = lock(&self.known).get(server).cloned();
+        let known = known.ok_or_else(|| UnknownServer(server.as_str().to_owned()))?;
+        let Some((target, spec)) = known.login else {
+            return Err(if known.is_remote {
+                LoginProblem::Written(server.clone())
+            } else {
+                LoginProblem::NotRemote(server.clone())
+            });
+        };
+        let mut running = lock(&self.running);
+        if let Some(running) = running.get(server)
+            && !running.task.is_finished()
+        {
+            return Ok(LoginHandle {
+                invited: running.invited.clone(),
+                outcome: None,
+            });
+        }
+        let (invite, invited) = watch::channel(None);
+        let (done, outcome) = oneshot::channel();
+        let auth = Arc::clone(self);
+        let challenge = challenge.map(|challenge| challenge.as_received().to_owned());
+        let work = async move {
+            let relay = Relay {
+                invite,
+                person: options.person.clone(),
+            };
+            let outcome = auth
+                .log_in(target, spec, challenge.as_deref(), &options, &relay)
+                .await;
+            // Nobody may wait for it.
+            let _ = done.send(outcome);
+        };
+        let task = tasks::spawn("login", work);
+        let began = Running {
+            invited: invited.clone(),
+            task,
+        };
+        running.insert(server.clone(), began);
+        Ok(LoginHandle {
+            invited,
+            outcome: Some(outcome),
+        })
+    }
+
+    async fn log_in(
+        &self,
+        target: Target,
+        mut spec: OauthSpec,
+        challenge: Option<&str>,
+        options: &LoginOptions,
+        person: &dyn Person,
+    ) -> Result<LoggedIn, LoginProblem> {
+        let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
+        let account = options.account.clone();
+        let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
+        let server = target.server.as_str();
+        let before = store
+            .logins
+            .find(server, &target.definition, Some(&account))
+            .await?;
+        if let Some(id) = &options.client_id {
+            spec.client_id = Some(id.clone());
+        }
+        let bearer = challenge.and_then(challenge::bearer);
+        let wider = self.wider(&target, before.as_ref(), bearer.as_ref(), options)?;
+        let wants_dpop = challenge.is_some_and(|text| {
+            let challenges = challenge::parse(text);
+            let has = |scheme: &str| challenges.iter().any(|it| it.scheme == scheme);
+            has("dpop") && !has("bearer")
+        });
+        let request = LoginRequest {
+            server,
+            url: &target.url,
+            challenge: bearer.as_ref(),
+            spec: &spec,
+            scopes: wider.as_deref(),
+            way: options.way,
+            client_secret: options.client_secret.as_ref(),
+            client_key: None,
+            document: self.document.as_ref(),
+            known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
+            wants_dpop,
+        };
+        let web = store.web(&target).await;
+        let desk = Desk {
+            web: &web,
+            clients: store,
+            attempts: &self.attempts,
+            person,
+        };
+        let obtained = obtain(desk, &request).await?;
+        let login = kept(&target, account, obtained);
+        let logged_in = LoggedIn {
+            server: target.server.clone(),
+            account: login.account.clone(),
+            issuer: login.issuer.clone(),
+            scopes: login.tokens.scopes.clone(),
+            expires_at: login.tokens.expires_at,
+            renews: login.tokens.refresh.is_some(),
+        };
+        self.forget(&target).await;
+        store.logins.save(&login).await?;
+        Ok(logged_in)
+    }
+
+    /// The scopes of a login that has to reach further than the one before (REL-26).
+    fn wider(
+        &self,
+        target: &Target,
+        before: Option<&Login>,
+        bearer: Option<&challenge::BearerChallenge>,
+        options: &LoginOptions,
+    ) -> Result<Option<Vec<String>>, LoginProblem> {
+        let requested = before.map(|login| login.requested.as_slice());
+        let requested = requested.unwrap_or_default();
+        if !options.scopes.is_empty() {
+            // A person asked: that is counted by nobody.
+            let mut scopes = requested.to_vec();
+            for scope in &options.scopes {
+                if !scopes.contains(scope) {
+                    scopes.push(scope.clone());
+                }
+            }
+            return Ok(Some(scopes));
+        }
+        let is_short = |bearer: &&challenge::BearerChallenge| {
+            bearer.error == Some(challenge::BearerError::InsufficientScope)
+        };
+        let Some(bearer) = bearer.filter(is_short) else {
+            return Ok(None);
+        };
+        let server = target.server.as_str();
+        let scopes = self.attempts.step_up(server, requested, &bearer.scopes);
+        scopes.map(Some).map_err(|why| LoginProblem::Spent {
+            server: target.server.clone(),
+            why,
+        })
+    }
+
+    /// Every login that can be read.
+    pub(crate) async fn logins(&self) -> Result<Vec<Login>, LoginProblem> {
+        let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
+        let mut logins = Vec::new();
+        for listed in store
+            .logins
+            .vault()
+            .list()
+            .await
+            .map_err(LoginsError::from)?
+        {
+            if listed.key.kind != toolway_auth::vault::Kind::Login {
+                continue;
+            }
+            // One that cannot be read hides no other.
+            if let Ok(Some(login)) = store.logins.read(&listed.key).await {
+                logins.push(login);
+            }
+        }
+        Ok(logins)
+    }
+
+    /// Gives up the logins of a server, of one account or of all, and gives them back to the
+    /// authorization server.
+    pub(crate) async fn log_out(
+        &self,
+        server: &ServerName,
+        account: Option<&str>,
+    ) -> Result<Vec<LoggedOut>, LoginProblem> {
+        let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
+        let mut out = Vec::new();
+        for listed in store
+            .logins
+            .vault()
+            .list()
+            .await
+            .map_err(LoginsError::from)?
+        {
+            let key = listed.key;
+            let is_wanted = key.kind == toolway_auth::vault::Kind::Login
+                && key.server == server.as_str()
+                && account.is_none_or(|account| key.account == account);
+            if !is_wanted {
+                continue;
+            }
+            if let Some(login) = store.logins.remove(&key).await? {
+                out.push(store.give_back(login).await);
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
+    Login {
+        server: target.server.as_str().to_owned(),
+        definition: target.definition.clone(),
+        account,
+        issuer: obtained.issuer,
+        resource: obtained.resource,
+        client: obtained.client,
+        tokens: obtained.tokens,
+        requested: obtained.requested,
+        token_endpoint: obtained.token_endpoint,
+        revocation_endpoint: obtained.revocation_endpoint,
+        how: match obtained.way {
+            Way::Browser | Way::Paste => How::Code,
+            Way::Device => How::Device,
+            Way::ClientCredentials => How::ClientCredentials,
+        },
+        dpop: obtained.dpop,
+        logged_in_at: unix_now(),
+    }
+}
+
+impl super::store::Store {
+    /// Gives the tokens of a login that was removed back to who issued them.
+    pub(crate) async fn give_back(&self, login: Login) -> LoggedOut {
+        let Some(endpoint) = login.revocation_endpoint.clone() else {
+            return LoggedOut {
+                login,
+                not_revoked: None,
+            };
+        };
+        let client = login.client.client(None);
+        let revocation = Revocation {
+            endpoint: &endpoint,
+            issuer: &login.issuer,
+            client: &client,
+        };
+        let resource = login.resource.parse::<Url>();
+        let reach = match &resource {
+            Ok(url) => toolway_auth::web::Reach::of(url).await,
+            Err(_) => toolway_auth::web::Reach::Public,
+        };
+        let web = toolway_auth::web::Web::new(self.client.clone(), reach);
+        let sent = revocation.send(&web, &login.tokens).await;
+        LoggedOut {
+            not_revoked: sent.err(),
+            login,
+        }
+    }
+}
+
+/// Tells the host what the person is invited to, and passes everything on.
+struct Relay {
+    invite: watch::Sender<Option<Invitation>>,
+    person: Option<Arc<dyn Person>>,
+}
+
+impl Relay {
+    fn page(&self, page: Page<'_>) {
+        self.invite.send_replace(Some(Invitation::Page {
+            host: page.host.to_owned(),
+            url: page.url.clone(),
+        }));
+    }
+}
+
+impl Person for Relay {
+    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+        self.page(page);
+        match &self.person {
+            Some(person) => person.open(page),
+            // Who holds the invitation opens it.
+            None => Box::pin(async { Ok(()) }),
+        }
+    }
+
+    fn show(&self, page: Page<'_>) {
+        self.page(page);
+        if let Some(person) = &self.person {
+            person.show(page);
+        }
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        match &self.person {
+            Some(person) => person.pasted(),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn device(&self, device: Device<'_>) {
+        let login = device.login;
+        self.invite.send_replace(Some(Invitation::Code {
+            code: login.user_code().clone(),
+            url: login.verification_uri().clone(),
+            life: login.life(),
+        }));
+        if let Some(person) = &self.person {
+            person.device(device);
+        }
+    }
+
+    fn say(&self, progress: Progress) {
+        if let Some(person) = &self.person {
+            person.say(progress);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The credentials that a login gives one connection.
+//!
+//! Owns showing a pass on every request, renewing it before it expires and once when the server
+//! refuses it, and the nonce that a server wants in a proof.
+//! Does not own: whether a request is sent again (`toolway-transport`), or renewing itself.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
+use tokio::sync::{Mutex, watch};
+use toolway_auth::challenge;
+use toolway_auth::helper::KeepBack;
+use toolway_auth::token::dpop::{DPOP, USE_NONCE};
+use toolway_transport::credentials::{
+    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+};
+use toolway_types::Secret;
+use tracing::{debug, warn};
+
+use super::Auth;
+use super::pass::{Pass, PassError, Target};
+
+/// The credentials of a login.
+pub(crate) struct LoginCredentials {
+    target: Target,
+    auth: Arc<Auth>,
+    keep_back: KeepBack,
+    known: Mutex<Known>,
+}
+
+/// What was asked for last.
+struct Known {
+    pass: Option<Pass>,
+    /// Whether it was asked for at all.
+    is_known: bool,
+    changes: watch::Receiver<u64>,
+}
+
+impl LoginCredentials {
+    pub(crate) fn new(target: Target, auth: Arc<Auth>, keep_back: KeepBack) -> Self {
+        let changes = auth.passes.changes();
+        Self {
+            target,
+            auth,
+            keep_back,
+            known: Mutex::new(Known {
+                pass: None,
+                is_known: false,
+                changes,
+            }),
+        }
+    }
+
+    /// The pass of this moment, asked for anew when it is due or when any login changed.
+    async fn pass(&self) -> Result<Option<Pass>, PassError> {
+        let mut known = self.known.lock().await;
+        // A keeper that is gone changes nothing any more.
+        let changed = known.changes.has_changed().unwrap_or_default();
+        let due = known.pass.as_ref().is_some_and(is_due);
+        if known.is_known && !changed && !due {
+            return Ok(known.pass.clone());
+        }
+        known.changes.mark_unchanged();
+        known.is_known = false;
+        let pass = self.auth.passes.pass(&self.target, None).await?;
+        self.learn(&mut known, pass.as_ref());
+        Ok(pass)
+    }
+
+    fn learn(&self, known: &mut Known, pass: Option<&Pass>) {
+        if let Some(pass) = pass {
+            let value = format!("{} {}", pass.kind.scheme(), pass.access.expose());
+            (self.keep_back)(&[("Authorization".to_owned(), Secret::new(value))]);
+        }
+        let token = pass.map(|pass| &pass.access);
+        self.auth.shows(&self.target.server, token);
+        known.pass = pass.cloned();
+        known.is_known = true;
+    }
+
+    /// Whether there is another pass than the one that was refused.
+    async fn renew(&self, refused: Option<&Secret>) -> bool {
+        let mut known = self.known.lock().await;
+        match self.auth.passes.pass(&self.target, refused).await {
+            Ok(Some(pass)) if Some(&pass.access) != refused => {
+                self.learn(&mut known, Some(&pass));
+                true
+            }
+            Ok(_) => false,
+            Err(error) => {
+                debug!(server = %self.target.server, %error, "the login was not renewed");
+                false
+            }
+        }
+    }
+}
+
+fn is_due(pass: &Pass) -> bool {
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+    pass.renew_at.is_some_and(|at| now >= at)
+}
+
+impl fmt::Debug for LoginCredentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("LoginCredentials")
+            .field(&self.target.server)
+            .finish()
+    }
+}
+
+impl Credentials for LoginCredentials {
+    fn present<'a>(
+        &'a self,
+        request: Request<'a>,
+    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        async move {
+            let Some(pass) = self.pass().await? else {
+                // Then the server says what it wants.
+                return Ok(Presented::default());
+            };
+            if !pass.is_for(request.url) {
+                warn!(server = %self.target.server, "a login for another resource is not shown");
+                return Ok(Presented::default());
+            }
+            headers(&pass, request)
+        }
+        .boxed()
+    }
+
+    fn refused<'a>(
+        &'a self,
+        presented: &'a Presented,
+        refusal: Refusal<'a>,
+    ) -> BoxFuture<'a, Verdict> {
+        async move {
+            // 403 says that the login is known and does not reach that far: only a person can
+            // change that.
+            if refusal.status != 401 {
+                return Verdict::GiveUp;
+            }
+            if let Some(key) = self
+                .known
+                .lock()
+                .await
+                .pass
+                .as_ref()
+                .and_then(|it| it.key.clone())
+                && wants_nonce(&refusal)
+                && key.learn(refusal.request.url, refusal.headers)
+            {
+                return Verdict::WithNonce;
+            }
+            if self.renew(shown(presented).as_ref()).await {
+                Verdict::Again
+            } else {
+                Verdict::GiveUp
+            }
+        }
+        .boxed()
+    }
+
+    fn heard(&self, request: Request<'_>, headers: &HeaderMap) {
+        // Somebody who renews right now will learn the nonce with the next answer.
+        let Ok(known) = self.known.try_lock() else {
+            return;
+        };
+        if let Some(key) = known.pass.as_ref().and_then(|pass| pass.key.as_ref()) {
+            key.learn(request.url, headers);
+        }
+    }
+}
+
+fn headers(pass: &Pass, request: Request<'_>) -> Result<Presented, CredentialsError> {
+    let broken = |what: &str| CredentialsError::Broken(format!("the login cannot be used: {what}"));
+    let value = |text: String| {
+        HeaderValue::try_from(text).map_err(|_| broken("its token does not fit into a header"))
+    };
+    let mut headers = HeaderMap::new();
+    let shown = format!("{} {}", pass.kind.scheme(), pass.access.expose());
+    headers.insert(AUTHORIZATION, value(shown)?);
+    if let Some(key) = &pass.key {
+        let method = request.method.as_str();
+        let proof = key.proof(method, request.url, Some(&pass.access), None);
+        let proof = proof.map_err(|error| broken(&error.to_string()))?;
+        headers.insert(DPOP, value(proof)?);
+    }
+    Ok(Presented::new(headers))
+}
+
+/// The token that was shown.
+fn shown(presented: &Presented) -> Option<Secret> {
+    let value = presented.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    let (_, token) = value.split_once(' ')?;
+    Some(Secret::new(token))
+}
+
+fn wants_nonce(refusal: &Refusal<'_>) -> bool {
+    let challenges = refusal.challenges().unwrap_or_default();
+    challenge::parse(&challenges).into_iter().any(|challenge| {
+        challenge.scheme == "dpop" && challenge.parameter("error") == Some(USE_NONCE)
+    })
+}
+
+impl From<PassError> for CredentialsError {
+    fn from(error: PassError) -> Self {
+        match error {
+            PassError::Over(why) => CredentialsError::Login(why),
+            PassError::Unavailable(why) => CredentialsError::Unavailable(why),
+        }
+    }
+}

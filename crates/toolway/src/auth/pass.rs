@@ -1,0 +1,137 @@
+//! Passes: what a login gives a request, and who keeps logins.
+//!
+//! Owns the seam between the host and the keeper of logins, and the rule that a pass is shown
+//! only where it was issued for (SEC-19).
+//! Does not own: how logins are kept and renewed (`toolway-auth`).
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use toolway_auth::token::TokenKind;
+use toolway_auth::token::dpop::DpopKey;
+use toolway_types::{Secret, ServerName};
+use url::Url;
+
+/// The server that a login is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its name.
+    pub server: ServerName,
+    /// The digest of its definition: another definition under the same name is another server.
+    pub definition: String,
+    /// Its address.
+    pub url: Url,
+    /// Which account; the one that was used first when absent.
+    pub account: Option<String>,
+    /// Whether its entry names the authorization server's metadata, so that it may be anywhere.
+    pub names_issuer: bool,
+}
+
+/// What a request shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// The access token.
+    pub access: Secret,
+    /// How it is shown.
+    pub kind: TokenKind,
+    /// The key that it is bound to.
+    pub key: Option<DpopKey>,
+    /// Who issued it.
+    pub issuer: String,
+    /// What it was issued for.
+    pub resource: String,
+    /// When it should be renewed, in seconds since 1970; unknown when the issuer did not say.
+    pub renew_at: Option<u64>,
+}
+
+impl Pass {
+    /// Whether it may be shown at this address: the one it was issued for, or below it.
+    pub(crate) fn is_for(&self, url: &Url) -> bool {
+        let Ok(resource) = self.resource.parse::<Url>() else {
+            return false;
+        };
+        let beneath = |path: &str, above: &str| {
+            let above = above.trim_end_matches('/');
+            path.strip_prefix(above)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        as_http(&resource).origin() == as_http(url).origin() && beneath(url.path(), resource.path())
+    }
+}
+
+/// The URL of the request that begins a WebSocket.
+fn as_http(url: &Url) -> Url {
+    let text = match url.scheme() {
+        "ws" => url.as_str().replacen("ws:", "http:", 1),
+        "wss" => url.as_str().replacen("wss:", "https:", 1),
+        _ => return url.clone(),
+    };
+    text.parse().unwrap_or_else(|_| url.clone())
+}
+
+/// Why there is no pass although there is a login. The message says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PassError {
+    /// The login is over: a person has to log in again.
+    #[error("{0}")]
+    Over(String),
+    /// It cannot be renewed or read at the moment.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Who keeps logins and renews them.
+pub trait Passes: Send + Sync + fmt::Debug {
+    /// The pass for a server, renewed when it is due, or when `refused` is still the newest one.
+    /// None when nobody has logged in.
+    fn pass<'a>(
+        &'a self,
+        target: &'a Target,
+        refused: Option<&'a Secret>,
+    ) -> BoxFuture<'a, Result<Option<Pass>, PassError>>;
+
+    /// Counts up whenever a login was saved or removed, by any process.
+    fn changes(&self) -> watch::Receiver<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sec_19_a_pass_is_shown_only_where_it_was_issued_for() {
+        let pass = |resource: &str| Pass {
+            access: Secret::new("t"),
+            kind: TokenKind::Bearer,
+            key: None,
+            issuer: "https://issuer.example".to_owned(),
+            resource: resource.to_owned(),
+            renew_at: None,
+        };
+        let is_for = |resource: &str, url: &str| pass(resource).is_for(&url.parse().unwrap());
+        for (resource, url) in [
+            ("https://a.example/mcp", "https://a.example/mcp"),
+            ("https://a.example/mcp/", "https://a.example/mcp"),
+            ("https://a.example", "https://a.example/mcp"),
+            (
+                "https://a.example/mcp",
+                "https://a.example/mcp/messages?session=1",
+            ),
+            ("https://a.example:443/mcp", "wss://a.example/mcp"),
+        ] {
+            assert!(is_for(resource, url), "{resource} {url}");
+        }
+        for (resource, url) in [
+            ("https://a.example/mcp", "https://a.example/mcp2"),
+            ("https://a.example/mcp", "https://a.example/"),
+            ("https://a.example/mcp", "http://a.example/mcp"),
+            ("https://a.example/mcp", "https://a.example:8443/mcp"),
+            ("https://a.example/mcp", "https://b.example/mcp"),
+            ("https://a.example", "https://a.example.evil/"),
+            ("not a url", "https://a.example/"),
+        ] {
+            assert!(!is_for(resource, url), "{resource} {url}");
+        }
+    }
+}

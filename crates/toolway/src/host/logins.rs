@@ -1,0 +1,80 @@
+//! Logging in and out of the servers of a running host.
+//!
+//! Owns the way in for front-ends. What a login needs to know of a server is learnt by connecting
+//! to it; the work is `auth/login.rs`'s.
+
+use toolway_auth::logins::Login;
+use toolway_types::{ConnectionState, ServerName};
+
+use super::Host;
+use crate::auth::{Auth, LoggedOut, LoginHandle, LoginOptions, LoginProblem};
+use crate::event::UnknownServer;
+use crate::supervisor::Request;
+
+use std::sync::Arc;
+
+impl Host {
+    /// Begins a login, or joins the one under way. A server that has not said what it wants is
+    /// asked first. When the login is done the server connects anew by itself, here and in every
+    /// running process.
+    pub async fn login(
+        &self,
+        server: &str,
+        options: LoginOptions,
+    ) -> Result<LoginHandle, LoginProblem> {
+        let auth = self.auth()?;
+        let name = self.known(server)?;
+        self.ready(server).await;
+        let mut state = self.state(server)?;
+        if !matches!(&state, ConnectionState::NeedsAuth { detail } if !detail.as_received().is_empty())
+            && !matches!(state, ConnectionState::Connected(_))
+        {
+            state = self.reconnect(server).await?;
+        }
+        let challenge = match &state {
+            ConnectionState::NeedsAuth { detail } => Some(detail),
+            _ => None,
+        };
+        auth.begin(&name, challenge, options)
+    }
+
+    /// Gives up the logins of a server, of one account or of all, here and at the authorization
+    /// server, and connects anew without them.
+    pub async fn logout(
+        &self,
+        server: &str,
+        account: Option<&str>,
+    ) -> Result<Vec<LoggedOut>, LoginProblem> {
+        let auth = self.auth()?;
+        let name = self.known(server)?;
+        let out = auth.log_out(&name, account).await?;
+        if !out.is_empty() {
+            let server = server.to_owned();
+            self.reach
+                .ask(|done| Request::Reconnect { server, done })
+                .await;
+        }
+        Ok(out)
+    }
+
+    /// Every login that is kept, of servers that are configured and of others.
+    pub async fn logins(&self) -> Result<Vec<Login>, LoginProblem> {
+        self.auth()?.logins().await
+    }
+
+    fn auth(&self) -> Result<&Arc<Auth>, LoginProblem> {
+        self.auth.as_ref().ok_or(LoginProblem::NoVault)
+    }
+
+    fn known(&self, server: &str) -> Result<ServerName, UnknownServer> {
+        let picture = self.snapshot();
+        let known = picture.server(server).map(|server| server.name.clone());
+        known.ok_or_else(|| UnknownServer(server.to_owned()))
+    }
+
+    fn state(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
+        let picture = self.snapshot();
+        let known = picture.server(server).map(|server| server.state.clone());
+        known.ok_or_else(|| UnknownServer(server.to_owned()))
+    }
+}

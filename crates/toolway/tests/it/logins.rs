@@ -1,0 +1,306 @@
+//! Logins through the host: what servers are shown, and what follows when they refuse it.
+
+use std::sync::{Arc, Mutex};
+
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use toolway::auth::{AuthOptions, Pass, PassError, Passes, Target};
+use toolway::journal::Journal;
+use toolway::{CallError, Host, HostOptions};
+use toolway_auth::token::TokenKind;
+use toolway_types::{ConnectionState, Secret};
+
+use crate::http::{Server, document, reply};
+use crate::support::*;
+
+const CANARY: &str = "canary-93ab07d1";
+
+/// A keeper of one login that the test changes.
+#[derive(Debug)]
+struct Purse {
+    state: Mutex<State>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    token: Option<Result<String, PassError>>,
+    /// What comes after the first token is refused.
+    next: Option<String>,
+    resource: Option<String>,
+    renewals: usize,
+    asked: usize,
+}
+
+impl Purse {
+    fn with(token: Option<&str>) -> Arc<Self> {
+        let state = State {
+            token: token.map(|token| Ok(token.to_owned())),
+            ..State::default()
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            changes: watch::Sender::new(0),
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().expect("no panic"));
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state.lock().expect("no panic"))
+    }
+}
+
+impl Passes for Purse {
+    fn pass<'a>(
+        &'a self,
+        target: &'a Target,
+        refused: Option<&'a Secret>,
+    ) -> BoxFuture<'a, Result<Option<Pass>, PassError>> {
+        async move {
+            let mut state = self.state.lock().expect("no panic");
+            state.asked += 1;
+            let Some(token) = state.token.clone().transpose()? else {
+                return Ok(None);
+            };
+            if refused.is_some_and(|refused| refused.expose() == token) {
+                state.renewals += 1;
+                if let Some(next) = state.next.take() {
+                    state.token = Some(Ok(next));
+                }
+            }
+            let token = state.token.clone().transpose()?.expect("set");
+            let url = target.url.to_string();
+            Ok(Some(Pass {
+                access: Secret::new(token),
+                kind: TokenKind::Bearer,
+                key: None,
+                issuer: "https://issuer.example".to_owned(),
+                resource: state.resource.clone().unwrap_or(url),
+                renew_at: None,
+            }))
+        }
+        .boxed()
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}
+
+fn challenged(status: u16, challenge: &str) -> Response {
+    let mut response = document(status, &json!({})).into_response();
+    let value = challenge.parse().expect("a header");
+    response.headers_mut().insert("www-authenticate", value);
+    response
+}
+
+/// A server that lets one token in, and wants more for a call.
+async fn guarded(token: &'static str) -> Server {
+    Server::start(move |message: &Value, headers: &HeaderMap| {
+        let shown = headers
+            .get("authorization")
+            .and_then(|value| value.to_str().ok());
+        if shown != Some(&format!("Bearer {token}")) {
+            return challenged(401, "Bearer realm=\"x\"");
+        }
+        if message["params"]["arguments"]["text"] == "wide" {
+            let challenge = "Bearer error=\"insufficient_scope\", scope=\"files:write admin\"";
+            return challenged(403, challenge);
+        }
+        reply(message, legacy(message))
+    })
+    .await
+}
+
+fn start(home: &Home, entry: &Value, purse: &Arc<Purse>) -> Host {
+    let plan = home.plan(&json!({ "web": entry }));
+    let options = HostOptions {
+        auth: AuthOptions {
+            passes: Some(Arc::clone(purse) as Arc<dyn Passes>),
+            ..AuthOptions::default()
+        },
+        journal: Some(Journal::in_directory(home.path().join("logs"))),
+        ..home.options()
+    };
+    Host::start(plan, options)
+}
+
+fn entry(server: &Server) -> Value {
+    json!({ "type": "http", "url": server.url, "protocol": "legacy" })
+}
+
+fn names(host: &Host) -> Vec<String> {
+    let picture = host.snapshot();
+    picture
+        .catalog
+        .tools
+        .iter()
+        .chain(picture.catalog.built_in())
+        .map(|tool| tool.name.to_string())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_login_is_shown_with_every_request_and_stays_out_of_the_journal() {
+    let server = guarded(CANARY).await;
+    let (home, purse) = (Home::new(), Purse::with(Some(CANARY)));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    facts(&host, "web");
+    let answer = echo(&host, "web", CANARY).await.expect("an answer");
+    assert_eq!(text_of(&answer), CANARY);
+    host.shutdown().await;
+    assert_eq!(
+        purse.look(|state| state.asked),
+        1,
+        "kept as long as nothing changes"
+    );
+    let log = std::fs::read_dir(home.path().join("logs")).expect("logs");
+    for file in log.flatten().filter(|file| file.path().is_file()) {
+        let text = std::fs::read_to_string(file.path()).expect("text");
+        assert!(!text.contains(CANARY), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_is_renewed_once_and_sent_again() {
+    let server = guarded("new").await;
+    let (home, purse) = (Home::new(), Purse::with(Some("old")));
+    purse.change(|state| state.next = Some("new".to_owned()));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    facts(&host, "web");
+    assert_eq!(server.methods()[..2], ["initialize", "initialize"]);
+    assert_eq!(purse.look(|state| state.renewals), 1);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn rel_26_a_login_that_is_refused_for_good_is_renewed_once_and_then_needed() {
+    let server = guarded("another").await;
+    let (home, purse) = (Home::new(), Purse::with(Some("old")));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    assert!(matches!(
+        shown(&host, "web").state,
+        ConnectionState::NeedsAuth { .. }
+    ));
+    assert_eq!(server.methods(), ["initialize"]);
+    assert_eq!(purse.look(|state| state.renewals), 1);
+    // A change that brings nothing new is no reason to ask the server again.
+    purse.change(|_| {});
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    assert_eq!(server.methods(), ["initialize"]);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_login_of_any_process_connects_a_waiting_server_and_its_tools_replace_the_pseudo_tool() {
+    let server = guarded("t").await;
+    let (home, purse) = (Home::new(), Purse::with(None));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    assert_eq!(names(&host), ["mcp__web__authenticate"]);
+    purse.change(|state| state.token = Some(Ok("t".to_owned())));
+    let mut pictures = host.watch();
+    let connected = pictures.wait_for(|picture| {
+        let state = picture.server("web").map(|server| &server.state);
+        matches!(state, Some(ConnectionState::Connected(_)))
+    });
+    drop(connected.await.expect("the host runs"));
+    assert_eq!(names(&host), ["mcp__web__echo", "mcp__web__mute"]);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn sec_19_a_login_for_another_resource_never_leaves() {
+    let server = guarded(CANARY).await;
+    let (home, purse) = (Home::new(), Purse::with(Some(CANARY)));
+    purse.change(|state| state.resource = Some("https://elsewhere.example/mcp".to_owned()));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    assert!(matches!(
+        shown(&host, "web").state,
+        ConnectionState::NeedsAuth { .. }
+    ));
+    assert!(!server.saw(CANARY));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_token_that_a_person_wrote_down_is_the_login() {
+    let server = guarded("written").await;
+    let (home, purse) = (Home::new(), Purse::with(Some(CANARY)));
+    let mut entry = entry(&server);
+    entry["headers"] = json!({ "Authorization": "Bearer written" });
+    let host = start(&home, &entry, &purse);
+    host.settled().await;
+    facts(&host, "web");
+    host.shutdown().await;
+    assert_eq!(purse.look(|state| state.asked), 0);
+    assert!(!server.saw(CANARY));
+}
+
+#[tokio::test]
+async fn a_call_that_needs_a_wider_login_says_which_scopes_and_the_connection_stands() {
+    let server = guarded("t").await;
+    let (home, purse) = (Home::new(), Purse::with(Some("t")));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    for _ in 0..3 {
+        let Err(CallError::NeedsAuth { scopes, .. }) = echo(&host, "web", "wide").await else {
+            panic!("refused");
+        };
+        assert_eq!(scopes, ["files:write", "admin"]);
+    }
+    assert_eq!(purse.look(|state| state.renewals), 0);
+    let calls = server
+        .methods()
+        .into_iter()
+        .filter(|method| method == "tools/call");
+    assert_eq!(calls.count(), 3, "none was sent twice");
+    assert_eq!(
+        text_of(&echo(&host, "web", "hi").await.expect("an answer")),
+        "hi"
+    );
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_login_that_is_over_is_needed_again_and_nothing_is_sent() {
+    let server = guarded("t").await;
+    let (home, purse) = (Home::new(), Purse::with(None));
+    purse.change(|state| state.token = Some(Err(PassError::Over("log in again".to_owned()))));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    assert!(matches!(
+        shown(&host, "web").state,
+        ConnectionState::NeedsAuth { .. }
+    ));
+    assert!(server.methods().is_empty());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn rel_27_a_login_that_cannot_be_renewed_now_is_a_failure_that_may_pass() {
+    let server = guarded("t").await;
+    let (home, purse) = (Home::new(), Purse::with(None));
+    let busy = "the authorization server is busy".to_owned();
+    purse.change(|state| state.token = Some(Err(PassError::Unavailable(busy.clone()))));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    assert_eq!(failure(&host, "web").message, busy);
+    assert!(server.methods().is_empty());
+    purse.change(|state| state.token = Some(Ok("t".to_owned())));
+    host.reconnect("web").await.expect("known");
+    facts(&host, "web");
+    host.shutdown().await;
+}

@@ -22,3 +22,6 @@ mod rel_14;
 mod site;
 mod site;
 mod xaa;
+mod registration;
+mod rel_14;
+mod site;

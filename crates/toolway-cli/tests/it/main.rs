@@ -41,4 +41,5 @@ mod storage;
 mod support;
 mod terminal;
 mod usage;
+mod vault;
 mod watching;

@@ -28,11 +28,11 @@ use crate::assertion::ClientKey;
 use crate::authorize::{Attempt, AttemptOptions};
 use crate::callback::{Callback, Place};
 use crate::device::DeviceLogin;
+use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
 use crate::random;
-use crate::token::{
-    Client, Exchange, Grant, Proof, SKEW, TokenError, TokenRequest, Tokens, unix_now,
-};
+use crate::registration::{AuthMethod, ClientSource, Registered};
+use crate::token::{Client, Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
 use crate::web::Web;
 
 pub use claims::ClaimError;
@@ -84,6 +84,18 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// An identity whose id token the caller was handed, such as by a platform that logs people in
+    /// itself. Whoever hands it in vouches for it: nothing here checks it, and the provider will.
+    pub fn given(id_token: Secret) -> Option<Self> {
+        let claims = jwt::peek(id_token.expose())?;
+        Some(Self {
+            expires_at: claims.get("exp")?.as_u64()?,
+            subject: claims.get("sub")?.as_str()?.to_owned(),
+            id_token,
+            refresh: None,
+        })
+    }
+
     fn is_due(&self, now: u64) -> bool {
         now.saturating_add(SKEW) >= self.expires_at
     }
@@ -108,12 +120,17 @@ pub trait Window: Send + Sync {
     fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()>;
 }
 
+/// Where tokens are asked for, and as whom.
+struct Desk {
+    endpoint: Url,
+    client: Client,
+}
+
 /// The provider, for every server that needs it.
 pub struct IdentityProvider {
     settings: IdpSettings,
     web: Web,
     store: Arc<dyn IdentityStore>,
-    client: Client,
     checker: Checker,
     /// How many logins have ended.
     ended: AtomicU64,
@@ -134,16 +151,7 @@ impl fmt::Debug for IdentityProvider {
 impl IdentityProvider {
     /// A provider. `web` must be one for addresses that the person or the administrator wrote.
     pub fn new(settings: IdpSettings, web: Web, store: Arc<dyn IdentityStore>) -> Self {
-        let proof = match (&settings.client_key, &settings.client_secret) {
-            (Some(key), _) => Proof::Key(Arc::clone(key)),
-            (None, Some(secret)) => Proof::Basic(secret.clone()),
-            (None, None) => Proof::Nothing,
-        };
         Self {
-            client: Client {
-                id: settings.client_id.clone(),
-                proof,
-            },
             settings,
             web,
             store,
@@ -221,10 +229,10 @@ impl IdentityProvider {
         resource: &str,
         scopes: &[String],
     ) -> Result<Secret, IdpError> {
-        let endpoint = self.token_endpoint().await?;
+        let desk = self.desk().await?;
         let request = TokenRequest {
             resource: Some(resource),
-            ..self.request(&endpoint, scopes)
+            ..self.request(&desk, scopes)
         };
         let exchange = Grant::Exchange(Exchange {
             subject: &identity.id_token,
@@ -252,11 +260,11 @@ impl IdentityProvider {
         }
     }
 
-    fn request<'a>(&'a self, endpoint: &'a Url, scopes: &'a [String]) -> TokenRequest<'a> {
+    fn request<'a>(&'a self, desk: &'a Desk, scopes: &'a [String]) -> TokenRequest<'a> {
         TokenRequest {
-            endpoint,
+            endpoint: &desk.endpoint,
             issuer: &self.settings.issuer,
-            client: &self.client,
+            client: &desk.client,
             resource: None,
             scopes,
             dpop: None,
@@ -284,8 +292,8 @@ impl IdentityProvider {
         let Some(refresh) = &old.refresh else {
             return Ok(None);
         };
-        let endpoint = self.token_endpoint().await?;
-        let request = self.request(&endpoint, &[]);
+        let desk = self.desk().await?;
+        let request = self.request(&desk, &[]);
         let tokens = match request.send(&self.web, Grant::Refresh(refresh)).await {
             Ok(tokens) => tokens,
             Err(TokenError::Refused { .. }) => return Ok(None),
@@ -311,7 +319,7 @@ impl IdentityProvider {
             metadata.authorization_endpoint.as_ref(),
             "authorization_endpoint",
         )?;
-        let endpoint = self.token_endpoint().await?;
+        let desk = self.desk().await?;
         let place = self
             .settings
             .callback_port
@@ -336,7 +344,7 @@ impl IdentityProvider {
         })?;
         window.open(attempt.url()).await;
         let spend = async |code| {
-            let request = self.request(&endpoint, &scopes);
+            let request = self.request(&desk, &scopes);
             let tokens = request.send(&self.web, Grant::Code(&code)).await?;
             self.believed(tokens, Some(&nonce)).await
         };
@@ -349,9 +357,9 @@ impl IdentityProvider {
             metadata.device_authorization_endpoint.as_ref(),
             "device_authorization_endpoint",
         )?;
-        let endpoint = self.token_endpoint().await?;
+        let desk = self.desk().await?;
         let scopes = self.scopes(&metadata);
-        let request = self.request(&endpoint, &scopes);
+        let request = self.request(&desk, &scopes);
         let login = DeviceLogin::begin(&self.web, begin, &request).await?;
         window.show(&login).await;
         let tokens = login.wait(&self.web, &request).await?;
@@ -401,13 +409,33 @@ impl IdentityProvider {
         scopes
     }
 
-    async fn token_endpoint(&self) -> Result<Url, IdpError> {
-        if let Some(endpoint) = &self.settings.token_endpoint {
-            return Ok(endpoint.clone());
-        }
-        let metadata = self.metadata().await?;
-        self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")
-            .cloned()
+    /// Where and as whom to ask for tokens. The metadata is not needed where the settings say it.
+    async fn desk(&self) -> Result<Desk, IdpError> {
+        let settings = &self.settings;
+        let (endpoint, offered) = if let Some(endpoint) = &settings.token_endpoint {
+            (endpoint.clone(), None)
+        } else {
+            let metadata = self.metadata().await?;
+            let endpoint = self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")?;
+            (endpoint.clone(), metadata.token_auth_methods.clone())
+        };
+        let registered = Registered {
+            client_id: settings.client_id.clone(),
+            client_secret: settings.client_secret.clone(),
+            auth_method: AuthMethod::of(
+                offered.as_deref(),
+                settings.client_secret.is_some(),
+                settings.client_key.is_some(),
+            ),
+            source: ClientSource::Configured,
+            secret_expires_at: None,
+            redirect_uri: None,
+            scopes: Vec::new(),
+        };
+        Ok(Desk {
+            endpoint,
+            client: registered.client(settings.client_key.as_ref()),
+        })
     }
 
     fn endpoint<'a>(

@@ -1,10 +1,12 @@
 //! The commands, one file each. A file holds the command's flags, whose doc comments are its
 //! help, and the function that runs it.
 
+pub(crate) mod account;
 pub(crate) mod add;
 pub(crate) mod add_json;
 pub(crate) mod approve;
 pub(crate) mod audit;
+pub(crate) mod auth;
 pub(crate) mod call;
 pub(crate) mod complete;
 pub(crate) mod completions;
@@ -16,6 +18,8 @@ pub(crate) mod generate_docs;
 pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod list;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod logs;
 pub(crate) mod man;
 mod offers;

@@ -101,7 +101,7 @@ async fn a_program_prints_it() {
                 cwd: None,
                 shield: ShieldMode::Off,
                 limits: ProgramLimits {
-                    time: Duration::from_secs(60),
+                    time: Duration::from_mins(1),
                     stdout: 64 * 1024,
                     stderr: 1024,
                 },

@@ -6,6 +6,7 @@
 mod event;
 mod watch;
 
+use std::borrow::Cow;
 use std::io;
 
 use clap::Args;
@@ -16,6 +17,8 @@ use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, TransportKind};
 
+use super::account;
+use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -57,6 +60,9 @@ struct Row {
     tools: Option<usize>,
     resources: Option<usize>,
     prompts: Option<usize>,
+    /// Who is logged in there; absent where nobody is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    logins: Vec<Shown>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,17 +81,25 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     if args.watch {
         return watch::run(context, args.json);
     }
-    let plan = context.plan();
-    context.require_flags(plan)?;
+    let mut plan = Cow::Borrowed(context.plan());
+    context.require_flags(&plan)?;
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
-    if !args.no_connect && plan.admitted().next().is_some() {
-        let snapshot = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
-            connect::settle(context, host).await;
-            Ok(host.snapshot())
-        })?;
-        fill(&mut rows, plan, &snapshot);
+    if !args.no_connect && (plan.admitted().next().is_some() || plan.account.is_some()) {
+        let known = plan.clone().into_owned();
+        let (fresh, snapshot) =
+            connect::with_host(context, known, Wanted::Listing, async |host| {
+                connect::settle(context, host).await;
+                let fresh = account::freshened(context, host, &plan).await;
+                Ok((fresh, host.snapshot()))
+            })?;
+        if let Some(fresh) = fresh {
+            rows = fresh.servers.iter().map(planned).collect();
+            plan = Cow::Owned(fresh);
+        }
+        fill(&mut rows, &plan, &snapshot);
         say_warnings(context, &snapshot);
     }
+    add_logins(context, &mut rows);
     if args.json {
         context.output.json(&Listing { servers: rows })?;
     } else if rows.is_empty() {
@@ -95,8 +109,8 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
             .say("hint: add one with `toolway add <name> <command or url>`");
     } else {
         table(context, &rows)?;
-        say_waiting(context, plan);
-        say_failed(context, plan, &rows);
+        say_waiting(context, &plan);
+        say_failed(context, &plan, &rows);
     }
     Ok(Exit::Success)
 }
@@ -133,9 +147,16 @@ fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
         })
         .map(|(row, _)| row)
         .collect();
-    match failed.as_slice() {
-        [] => {}
-        [one, ..] => context.output.say(&format!(
+    if let Some(one) = failed.iter().find(|row| row.state == "needs-auth") {
+        context.output.say(&format!(
+            "hint: log in to `{}` with `toolway login {}`",
+            one.name,
+            as_word(&one.name)
+        ));
+    }
+    match failed.iter().find(|row| row.state == "failed") {
+        None => {}
+        Some(one) => context.output.say(&format!(
             "hint: see more about `{}` with `toolway tools {}`",
             one.name,
             as_word(&one.name)
@@ -208,6 +229,24 @@ fn planned(server: &PlannedServer) -> Row {
         tools: None,
         resources: None,
         prompts: None,
+        logins: Vec::new(),
+    }
+}
+
+/// Adds who is logged in. A vault that cannot be read is told and hides nothing else.
+fn add_logins(context: &Context, rows: &mut [Row]) {
+    let logins = match auth::logins(context) {
+        Ok(logins) => logins,
+        Err(report) => {
+            context.output.say(&format!("warning: {}", report.message));
+            return;
+        }
+    };
+    for login in logins {
+        // The first of a name is the one that counts.
+        if let Some(row) = rows.iter_mut().find(|row| row.name == login.server()) {
+            row.logins.push(login);
+        }
     }
 }
 
@@ -260,6 +299,12 @@ fn cells(row: &Row) -> Vec<String> {
         (None, Some(reason), _) => reason.clone(),
         (None, None, Some(version)) => format!("protocol {version}"),
         (None, None, None) => String::new(),
+    };
+    let logins: Vec<String> = row.logins.iter().map(Shown::words).collect();
+    let detail = match (detail.as_str(), logins.as_slice()) {
+        (_, []) => detail,
+        ("", logins) => format!("login {}", logins.join(", ")),
+        (detail, logins) => format!("{detail}; login {}", logins.join(", ")),
     };
     vec![
         row.name.clone(),

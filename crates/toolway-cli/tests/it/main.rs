@@ -7,6 +7,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod account;
 mod asking;
 mod audit;
 mod bad_input;
@@ -22,6 +23,7 @@ mod hooks;
 mod hostile;
 mod import;
 mod listing;
+mod login;
 mod logs;
 mod managed;
 mod managing;

@@ -7,6 +7,7 @@
     reason = "these are tests: they spawn servers of their own, and fail by panicking"
 )]
 
+mod account;
 mod asking;
 mod audit;
 mod background;
@@ -37,6 +38,7 @@ mod push;
 mod ranking;
 mod reload;
 mod shared_line;
+mod signing_in;
 mod skills;
 mod sleep;
 mod stdio;

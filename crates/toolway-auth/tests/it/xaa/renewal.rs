@@ -112,6 +112,58 @@ async fn sec_45_a_renewal_cannot_make_somebody_else_of_the_person() {
     assert_eq!(kept.subject, "person");
 }
 
+#[tokio::test]
+async fn the_provider_hears_who_we_are_in_the_way_it_offers() {
+    let renewing = Renewing::new().await;
+    renewing.answer("person");
+    let at = |path: &str| renewing.site.url(path).to_string();
+    renewing.site.put(
+        "/.well-known/openid-configuration",
+        &json!({
+            "issuer": renewing.site.origin(), "token_endpoint": at("/token"),
+            "jwks_uri": at("/jwks"),
+            "token_endpoint_auth_methods_supported": ["client_secret_post"],
+        }),
+    );
+    let (_, store) = renewing.provider().await;
+    let settings = IdpSettings {
+        client_secret: Some(Secret::new("s3cret")),
+        ..renewing.settings()
+    };
+    let provider = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
+    provider.identity(Way::Kept).await.unwrap();
+    let mut posts = renewing.site.asked();
+    posts.retain(|asked| asked.line == "POST /token");
+    assert!(posts[0].body.contains("client_secret=s3cret"));
+    assert!(!posts[0].headers.contains_key("authorization"));
+}
+
+/// A platform may log people in itself, and say where the provider gives tokens.
+#[tokio::test]
+async fn an_identity_that_was_handed_in_needs_no_metadata() {
+    let idp = idp_with(&[]);
+    let server = Server::trusting(&idp, &[]).await;
+    let (first, store) = provider(&idp);
+    let person = Person::default();
+    server.tokens(&first, Way::Browser(&person)).await;
+    let kept = store.read(first.settings()).await.unwrap().unwrap();
+
+    let given = Identity::given(kept.id_token.clone()).unwrap();
+    assert_eq!(given.subject, kept.subject);
+    let settings = IdpSettings {
+        token_endpoint: Some(Url::parse(&format!("{}/token", idp.issuer())).unwrap()),
+        ..first.settings().clone()
+    };
+    let store = Arc::new(Memory::default());
+    store.write(&settings, &given).await.unwrap();
+    let before = idp.report().metadata;
+    let second = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
+    let tokens = server.tokens(&second, Way::Kept).await;
+    assert!(server.authority.is_valid(tokens.access.expose()));
+    assert_eq!(idp.report().metadata, before);
+    assert!(Identity::given(Secret::new("opaque")).is_none());
+}
+
 /// Everything together: found, logged in, kept, and renewed by the way it came about.
 #[tokio::test]
 async fn a_login_by_the_organisation_is_kept_and_renewed() {

@@ -39,7 +39,7 @@ impl Challenge {
     }
 }
 
-/// A `Bearer` challenge, typed.
+/// A `Bearer` challenge, typed. A `DPoP` one has the same parameters (RFC 9449, RFC 9728).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BearerChallenge {
     /// `realm`
@@ -77,7 +77,7 @@ pub enum Need {
     Scopes(BearerChallenge),
 }
 
-/// The first `Bearer` challenge that says where to log in, else the first one.
+/// The first `Bearer` or `DPoP` challenge that says where to log in, else the first one.
 pub fn bearer(header: &str) -> Option<BearerChallenge> {
     best(parse(header))
 }
@@ -102,7 +102,7 @@ fn best(challenges: impl IntoIterator<Item = Challenge>) -> Option<BearerChallen
     let mut first = None;
     for challenge in challenges
         .into_iter()
-        .filter(|challenge| challenge.scheme == "bearer")
+        .filter(|challenge| matches!(challenge.scheme.as_str(), "bearer" | "dpop"))
     {
         let bearer = BearerChallenge::from(&challenge);
         if bearer.resource_metadata.is_some() {

@@ -7,19 +7,23 @@
 //! login from one that failed.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
+pub mod account;
 pub mod assertion;
 pub mod authorize;
+pub mod badge;
 pub mod callback;
 pub mod challenge;
 pub mod device;
 pub mod discovery;
 pub mod helper;
+pub mod idp;
 pub mod jwt;
 pub mod login;
 pub mod logins;
 pub mod memory;
 pub mod metadata;
 mod random;
+pub mod references;
 pub mod refresh;
 pub mod registration;
 pub mod revoke;
@@ -28,5 +32,7 @@ pub mod secret;
 pub mod token;
 pub mod vault;
 pub mod web;
+pub mod workload;
+pub mod xaa;
 
 pub use challenge::{BearerChallenge, BearerError, Challenge, Need};

@@ -23,7 +23,7 @@ use crate::assertion::ClientKey;
 use crate::callback::CallbackError;
 use crate::challenge::BearerChallenge;
 use crate::device::{DeviceError, DeviceLogin};
-use crate::discovery::{Discovered, DiscoveryOptions, discover};
+use crate::discovery::{Discovered, DiscoveryOptions, canonical, discover};
 use crate::metadata::{ServerMetadata, shown};
 use crate::registration::{
     AuthMethod, ClientDocument, ClientSource, Registered, Wanted, at_hand, register,
@@ -292,15 +292,17 @@ impl Login<'_> {
             return Ok(());
         }
         let clients = self.desk.clients;
+        // Two servers may have clients of one name at two authorization servers.
+        let what = format!("{} for {}", client.client_id, canonical(self.request.url));
         // Whom the person named, they named for this secret.
         let is_named = self.request.spec.auth_server_metadata_url.is_some();
-        match clients.bound(&client.client_id).await? {
-            Some(bound) if bound != issuer && !is_named => Err(LoginFault::Moved {
+        match clients.bound(&what).await? {
+            Some(bound) if bound == issuer => Ok(()),
+            Some(bound) if !is_named => Err(LoginFault::Moved {
                 from: shown(&bound),
                 to: shown(issuer),
             }),
-            Some(bound) if bound == issuer => Ok(()),
-            _ => Ok(clients.bind(&client.client_id, issuer).await?),
+            _ => Ok(clients.bind(&what, issuer).await?),
         }
     }
 

@@ -23,6 +23,10 @@ use crate::vault::{Key, Kind, Vault, VaultError};
 /// The account of a person who names none.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
+/// Stands in place of a server's name in the login at a provider of connectors. A server that is
+/// called so has another definition.
+pub const ACCOUNT_SERVER: &str = "(account)";
+
 /// How a login came about, which is how it could be done again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -89,8 +93,12 @@ pub struct Login {
 impl Login {
     /// What it is found by.
     pub fn key(&self) -> Key {
+        let kind = match self.server.as_str() {
+            ACCOUNT_SERVER => Kind::Account,
+            _ => Kind::Login,
+        };
         Key {
-            kind: Kind::Login,
+            kind,
             server: self.server.clone(),
             definition: self.definition.clone(),
             issuer: self.issuer.clone(),

@@ -123,6 +123,9 @@ pub struct Registered {
     /// Where its logins come back to.
     #[serde(default)]
     pub redirect_uri: Option<String>,
+    /// The scopes that it was registered for.
+    #[serde(default)]
+    pub scopes: Vec<String>,
 }
 
 impl Registered {
@@ -219,6 +222,7 @@ pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registere
             source: ClientSource::Configured,
             secret_expires_at: None,
             redirect_uri,
+            scopes: Vec::new(),
         });
     }
     if let Some(document) = wanted.document.filter(|_| server.takes_documents) {
@@ -229,6 +233,7 @@ pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registere
             source: ClientSource::Document,
             secret_expires_at: None,
             redirect_uri,
+            scopes: Vec::new(),
         });
     }
     wanted
@@ -236,6 +241,11 @@ pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registere
         .filter(|kept| kept.source == ClientSource::Dynamic && kept.is_good(wanted.now))
         // A server may hold us to the very address that was registered.
         .filter(|kept| redirect_uri.is_none() || kept.redirect_uri == redirect_uri)
+        // And to the very scopes: a client that was registered for fewer gets no more.
+        .filter(|kept| {
+            let mut scopes = wanted.scopes.iter();
+            scopes.all(|scope| kept.scopes.contains(scope))
+        })
         .cloned()
 }
 
@@ -332,5 +342,6 @@ fn read(
         source: ClientSource::Dynamic,
         secret_expires_at,
         redirect_uri: wanted.redirect_uri.map(str::to_owned),
+        scopes: wanted.scopes.to_vec(),
     })
 }

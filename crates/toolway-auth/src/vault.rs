@@ -9,6 +9,7 @@
 //! reading fails; it never looks as if there had been nothing. A secret lies in one place only.
 
 mod changes;
+pub mod export;
 mod file;
 mod index;
 mod keychain;
@@ -320,10 +321,11 @@ impl fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// Opens a vault. This waits for nothing; the keychain is asked on a thread of its own.
+    /// Opens a vault. This waits for nothing; the keychain is asked on a thread of its own, when it
+    /// is needed for the first time.
     pub fn open(options: VaultOptions) -> Self {
         let folder = &options.folder;
-        let keychain = (options.storage != Storage::File).then(|| Keychain::open(options.probe));
+        let keychain = (options.storage != Storage::File).then(|| Keychain::new(options.probe));
         let inner = Inner {
             keychain,
             sealed: Sealed::new(folder, options.passphrase.clone(), options.insecure),

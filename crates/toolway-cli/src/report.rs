@@ -358,6 +358,10 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
         RefusedBy::Hook { origin, .. } => {
             format!("mend the hook at {origin}, or take it out; `toolway doctor` lists all hooks")
         }
+        RefusedBy::NobodyForHook { origin, .. } => format!(
+            "run it on a terminal, where you are asked, or let the hook at {origin} answer \
+             `allow` for it"
+        ),
         RefusedBy::Person { .. } => "nothing was sent".to_owned(),
         RefusedBy::Changed { .. } => {
             "if that is as it should be, run it again with `--accept-change`".to_owned()

@@ -1,6 +1,8 @@
-//! `${VAR}` and `${VAR:-default}` in the strings of an entry.
+//! `${VAR}`, `${VAR:-default}` and references to secrets in the strings of an entry.
 //!
-//! Owns: finding and replacing variables, and which ones a project's file may read (SEC-40).
+//! Owns: finding and replacing variables, and which ones a project's file may read (SEC-40);
+//! finding references (`${keychain:name}`, `${file:path}`, `${cmd:line}`), for which a word stands
+//! until a connection is made. Where references may stand is `spec.rs`.
 //! Does not own: when it happens. Nothing of a project is expanded before a person approved it.
 //! Any other shell form (`$VAR`, `${var%pattern}`, `${VAR:?x}`) is text and stays as it is.
 
@@ -8,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use toolway_types::ReferenceKind;
 
 use crate::Environment;
 use crate::policy::pattern;
@@ -48,6 +51,10 @@ enum Piece<'a> {
         name: &'a str,
         default: Option<&'a str>,
     },
+    Reference {
+        kind: ReferenceKind,
+        target: &'a str,
+    },
 }
 
 /// Splits a string into text and variables.
@@ -60,14 +67,15 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         let mut from = 0;
         while let Some(found) = rest[from..].find("${") {
             let start = from + found;
-            if let Some((variable, length)) = variable(&rest[start..]) {
+            let special = &rest[start..];
+            if let Some((found, length)) = variable(special).or_else(|| reference(special)) {
                 if start > 0 {
                     let text = &rest[..start];
                     rest = &rest[start..];
                     return Some(Piece::Text(text));
                 }
                 rest = &rest[length..];
-                return Some(variable);
+                return Some(found);
             }
             from = start + 2;
         }
@@ -93,15 +101,47 @@ fn variable(text: &str) -> Option<(Piece<'_>, usize)> {
     }
 }
 
-/// Whether a string holds a variable.
-pub(crate) fn mentions_variable(text: &str) -> bool {
-    text.contains("${") && pieces(text).any(|piece| matches!(piece, Piece::Variable { .. }))
+/// Reads a reference at the start of a string that begins with `${`. A command may hold braces, as
+/// long as they come in pairs.
+fn reference(text: &str) -> Option<(Piece<'_>, usize)> {
+    let (word, rest) = text[2..].split_once(':')?;
+    let kind = ReferenceKind::ALL
+        .into_iter()
+        .find(|kind| kind.as_str() == word)?;
+    let mut depth = 0_usize;
+    let close = rest.find(|c| match c {
+        '{' if kind == ReferenceKind::Command => {
+            depth += 1;
+            false
+        }
+        '}' if depth > 0 => {
+            depth -= 1;
+            false
+        }
+        c => c == '}',
+    })?;
+    let piece = Piece::Reference {
+        kind,
+        target: rest[..close].trim(),
+    };
+    Some((piece, 2 + word.len() + 1 + close + 1))
 }
 
-/// Whether a string is one variable without a default, and nothing else.
+/// Whether a string holds a variable or a reference.
+pub(crate) fn mentions_variable(text: &str) -> bool {
+    text.contains("${") && pieces(text).any(|piece| !matches!(piece, Piece::Text(_)))
+}
+
+/// Whether a string is one variable without a default, or one name or path of a secret, and
+/// nothing else. A command may itself hold what must not be shown.
 pub(crate) fn is_variable(text: &str) -> bool {
     let mut found = pieces(text);
-    matches!(found.next(), Some(Piece::Variable { default: None, .. })) && found.next().is_none()
+    let is_plain = match found.next() {
+        Some(Piece::Variable { default, .. }) => default.is_none(),
+        Some(Piece::Reference { kind, .. }) => kind != ReferenceKind::Command,
+        _ => false,
+    };
+    is_plain && found.next().is_none()
 }
 
 /// The names of the variables a definition reads, in order and once each.
@@ -120,7 +160,7 @@ fn collect<'a>(value: &'a Value, names: &mut BTreeSet<&'a str>) {
         Value::String(text) if text.contains("${") => {
             names.extend(pieces(text).filter_map(|piece| match piece {
                 Piece::Variable { name, .. } => Some(name),
-                Piece::Text(_) => None,
+                Piece::Text(_) | Piece::Reference { .. } => None,
             }));
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
@@ -149,8 +189,14 @@ impl Variables<'_> {
         }
     }
 
-    /// Replaces the variables of one string; those without a value are added to `missing`.
-    pub(crate) fn expand(&self, text: &str, missing: &mut BTreeSet<String>) -> String {
+    /// Replaces the variables of one string; those without a value are added to `missing`. For
+    /// each reference stands what `refer` makes of it.
+    pub(crate) fn expand(
+        &self,
+        text: &str,
+        missing: &mut BTreeSet<String>,
+        mut refer: impl FnMut(ReferenceKind, &str) -> String,
+    ) -> String {
         if !text.contains("${") {
             return text.to_owned();
         }
@@ -158,6 +204,7 @@ impl Variables<'_> {
         for piece in pieces(text) {
             match piece {
                 Piece::Text(text) => expanded.push_str(text),
+                Piece::Reference { kind, target } => expanded.push_str(&refer(kind, target)),
                 Piece::Variable { name, default } => match (self.lookup(name), default) {
                     // As in a shell, `:-` also covers a variable that is set and empty.
                     (Some(value), Some(default)) if value.is_empty() => expanded.push_str(default),
@@ -201,7 +248,9 @@ mod tests {
             plugin_root: Some("/plugin"),
         };
         let mut missing = BTreeSet::new();
-        let expanded = variables.expand(text, &mut missing);
+        let expanded = variables.expand(text, &mut missing, |kind, target| {
+            format!("<{} {target}>", kind.as_str())
+        });
         if missing.is_empty() {
             Ok(expanded)
         } else {
@@ -232,6 +281,29 @@ mod tests {
             expand("${B} ${C:-} ${D}", &vars),
             Err(vec!["B".to_owned(), "D".to_owned()])
         );
+    }
+
+    #[test]
+    fn references_are_found_and_not_looked_up() {
+        let vars = [("A", "1"), ("file", "set")];
+        for (text, expected) in [
+            ("Bearer ${keychain:git hub}!", "Bearer <keychain git hub>!"),
+            ("${file:~/a b}${A}", "<file ~/a b>1"),
+            (
+                "${cmd:pass show ${x}|head -1}.",
+                "<cmd pass show ${x}|head -1>.",
+            ),
+            ("${keychain: }", "<keychain >"),
+            // With a default it is a variable of that name.
+            ("${file:-x}${cmd:-y}", "sety"),
+            ("${op:x}${keychain}", "${op:x}"),
+        ] {
+            let vars = [vars.as_slice(), &[("keychain", "")]].concat();
+            assert_eq!(expand(text, &vars), Ok(expected.to_owned()));
+        }
+        assert!(mentions_variable("x${file:/y}"));
+        assert!(is_variable("${keychain:x}"));
+        assert!(!is_variable("${cmd:echo x}"));
     }
 
     #[test]

@@ -357,12 +357,11 @@ impl Permissions {
         let mut ask = None;
         if !(self.deny.is_empty() && self.ask.is_empty()) {
             let made;
-            let spellings = match subject.spellings {
-                Some(spellings) => spellings,
-                None => {
-                    made = Spellings::of(&subject);
-                    &made
-                }
+            let spellings = if let Some(kept) = subject.spellings {
+                kept
+            } else {
+                made = Spellings::of(&subject);
+                &made
             };
             for rule in self
                 .deny

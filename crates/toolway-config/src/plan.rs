@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use toolway_types::text;
 use toolway_types::{
     Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
 };
@@ -266,7 +267,7 @@ impl Limits {
             if let Some(text) = environment.var(name).filter(|text| !text.trim().is_empty())
                 && !limits.set(name, text)
             {
-                diagnoses.push(not_a_number(name));
+                diagnoses.push(not_a_number(name, text));
             }
         }
         if let Some(search) = ToolSearch::read(environment, diagnoses) {
@@ -290,7 +291,7 @@ impl Limits {
                 );
                 diagnoses.push(Diagnosis::warning(message).at(named.origin.clone()));
             } else if !limits.set(name, &text) {
-                diagnoses.push(not_a_number(name).at(named.origin.clone()));
+                diagnoses.push(not_a_number(name, &text).at(named.origin.clone()));
             }
         }
         limits
@@ -323,13 +324,20 @@ impl Limits {
     }
 }
 
-fn not_a_number(name: &str) -> Diagnosis {
+/// The longest value that a message repeats, in characters.
+const SHOWN_OF_A_VALUE: usize = 40;
+
+fn not_a_number(name: &str, value: &str) -> Diagnosis {
     let wanted = if name.ends_with(IDLE) {
         "a whole number"
     } else {
         "a whole number above zero"
     };
-    Diagnosis::warning(format!("`{name}` is not {wanted}; the default is kept"))
+    let value = text::spelled_out(value);
+    let value = text::cut(&value, SHOWN_OF_A_VALUE);
+    Diagnosis::warning(format!(
+        "`{name}` is `{value}`, which is not {wanted}; the default is kept"
+    ))
 }
 
 /// Reads `TOOLWAY_MCP_NO_PREFIX`, or what the other host calls it; ours wins.

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolway_types::{
-    Diagnosis, ProtocolMode, Scope, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec,
-    TransportKind, TransportSpec,
+    Diagnosis, ProtocolMode, Scope, Secret, SecretReference, ServerName, ServerSpec, ShieldMode,
+    StdioSpec, TransportKind, TransportSpec,
 };
 
 use crate::Environment;
@@ -23,6 +23,7 @@ use crate::load::Place;
 use crate::raw::Source;
 use crate::raw::json::Spot;
 
+mod reference;
 mod remote;
 
 /// What building a definition needs.
@@ -49,6 +50,7 @@ impl Builder<'_> {
                 plugin_root: self.place.plugin_root.as_deref(),
             },
             missing: BTreeSet::new(),
+            references: Vec::new(),
             faults: Vec::new(),
         };
         let transport = work.transport();
@@ -68,6 +70,7 @@ impl Builder<'_> {
                     .and_then(Value::as_str)
                     .and_then(ProtocolMode::parse)
                     .unwrap_or_default(),
+                references: work.references,
             }),
             _ => Err(work.faults),
         }
@@ -78,6 +81,7 @@ struct Work<'a> {
     builder: &'a Builder<'a>,
     variables: Variables<'a>,
     missing: BTreeSet<String>,
+    references: Vec<SecretReference>,
     faults: Vec<Diagnosis>,
 }
 
@@ -126,13 +130,9 @@ impl Work<'_> {
         found.map(|(key, _)| key.clone()).unwrap_or_default()
     }
 
-    fn expand(&mut self, text: &str) -> String {
-        self.variables.expand(text, &mut self.missing)
-    }
-
     fn text(&mut self, key: &str) -> Option<String> {
         let text = self.builder.definition.get(key).and_then(Value::as_str)?;
-        let text = self.expand(text);
+        let text = self.expand(key, text);
         self.without_nul(key, &text);
         Some(text)
     }
@@ -177,7 +177,7 @@ impl Work<'_> {
             .into_iter()
             .flatten()
         {
-            let word = self.expand(word.as_str().unwrap_or_default());
+            let word = self.expand("args", word.as_str().unwrap_or_default());
             self.without_nul("args", &word);
             args.push(word);
         }
@@ -210,7 +210,8 @@ impl Work<'_> {
             .into_iter()
             .flatten()
         {
-            let value = self.expand(value.as_str().unwrap_or_default());
+            let value = value.as_str().unwrap_or_default();
+            let value = self.expand_secret("env", &format!("env.{name}"), value);
             self.without_nul("env", &value);
             env.insert(name.clone(), Secret::new(value));
         }

@@ -40,6 +40,7 @@ pub use self::process::AuthorityProcess;
 pub use self::record::{Party, Report, Seen};
 pub use self::settings::{Account, Consent, Dpop, KnownClient, Place, ResourcePlace, Settings};
 pub use self::switch::Switch;
+pub use crate::browser::{Page, browse, fetch};
 
 use self::state::{Grant, Places, State};
 
@@ -70,8 +71,7 @@ pub fn holds_secret(text: &str) -> bool {
 /// account. [`Switch`]es spoil it, one rule at a time or several at once.
 ///
 /// ```
-/// use toolway_testkit::authority::{Authority, Settings, Switch};
-/// use toolway_testkit::browser::browse;
+/// use toolway_testkit::authority::{Authority, Settings, Switch, browse};
 ///
 /// let authority = Authority::start(Settings::default());
 /// // Configure the client under test with `authority.entry()`, and let it log in. Where it would
@@ -200,6 +200,17 @@ impl Authority {
         self.state.turn(switch, false);
     }
 
+    /// Requests at a path that ends so wait from now on, after they were counted as seen, until
+    /// what is returned is dropped. `/token` holds every refresh, `/mcp` every call.
+    #[must_use = "dropping it lets the requests go on"]
+    pub fn hold(&self, path: &str) -> Held<'_> {
+        self.state.hold(path);
+        Held {
+            state: &self.state,
+            path: path.to_owned(),
+        }
+    }
+
     /// What happened so far, in numbers.
     pub fn report(&self) -> Report {
         self.state.memory().report.clone()
@@ -287,6 +298,19 @@ impl Authority {
     /// What a person says to the code that a device shows; whether there is such a code.
     pub fn decide_device(&self, user_code: &str, allow: bool) -> bool {
         device::decide(&self.state, user_code, allow)
+    }
+}
+
+/// Requests wait as long as this lives.
+#[derive(Debug)]
+pub struct Held<'a> {
+    state: &'a State,
+    path: String,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.state.release(&self.path);
     }
 }
 

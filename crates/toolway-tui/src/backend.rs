@@ -20,6 +20,8 @@ pub(crate) struct InlineBackend<W: Write> {
     frame: Vec<u8>,
     size: Size,
     cursor: Position,
+    /// Up to which column each line was written.
+    written: Vec<u16>,
     style: (Color, Modifier),
     drawn: bool,
 }
@@ -33,6 +35,7 @@ impl<W: Write> InlineBackend<W> {
             frame: Vec::new(),
             size,
             cursor: Position::ORIGIN,
+            written: Vec::new(),
             style,
             drawn: false,
         }
@@ -44,6 +47,29 @@ impl<W: Write> InlineBackend<W> {
             self.clear()?;
             self.drawn = false;
         }
+        self.flush()
+    }
+
+    /// As [`InlineBackend::erase`], on a terminal that is this wide by now and has wrapped what it
+    /// could not show any more: one line of ours is several of its lines.
+    pub(crate) fn erase_rewrapped(&mut self, width: u16) -> io::Result<()> {
+        let above = self.written.iter().take(usize::from(self.cursor.y));
+        let pieces = above.map(|columns| columns.div_ceil(width.max(1)).max(1));
+        // Behind a line's first piece stand those of the line that the cursor is in.
+        let own = self.cursor.x / width.max(1);
+        self.cursor = Position {
+            x: self.cursor.x,
+            y: pieces.fold(own, u16::saturating_add),
+        };
+        self.erase()
+    }
+
+    /// Puts the cursor at the beginning of its line, where it stays when a terminal wraps anew.
+    pub(crate) fn rest(&mut self) -> io::Result<()> {
+        self.move_to(Position {
+            x: 0,
+            y: self.cursor.y,
+        });
         self.flush()
     }
 
@@ -125,6 +151,11 @@ impl<W: Write> Backend for InlineBackend<W> {
             self.put(cell.symbol());
             let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
             self.cursor.x = self.cursor.x.saturating_add(width);
+            let line = usize::from(y);
+            if self.written.len() <= line {
+                self.written.resize(line + 1, 0);
+            }
+            self.written[line] = self.written[line].max(self.cursor.x);
         }
         self.set_style((Color::Reset, Modifier::empty()));
         Ok(())
@@ -168,6 +199,7 @@ impl<W: Write> Backend for InlineBackend<W> {
             ClearType::All | ClearType::BeforeCursor => {
                 self.move_to(Position::ORIGIN);
                 self.put("\x1b[J");
+                self.written.clear();
             }
             ClearType::AfterCursor => self.put("\x1b[J"),
             ClearType::CurrentLine => self.put("\x1b[2K"),

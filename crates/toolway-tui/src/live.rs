@@ -71,13 +71,14 @@ struct Canvas<W: Write, O: Fn() -> W, S: Fn() -> Screen> {
 
 impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Canvas<W, O, S> {
     fn draw(&mut self, app: &App, theme: Theme) -> io::Result<()> {
-        let wanted = area(app, (self.screen)());
+        let screen = (self.screen)();
+        let wanted = area(app, screen);
         if self
             .drawing
             .as_ref()
             .is_some_and(|(size, _)| *size != wanted)
         {
-            self.erase()?;
+            self.erase_on(screen)?;
         }
         if self.drawing.is_none() {
             let terminal = open(InlineBackend::new((self.writer)(), wanted))?;
@@ -85,21 +86,26 @@ impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Canvas<W, O, S> {
         }
         if let Some((_, terminal)) = &mut self.drawing {
             terminal.draw(|frame| servers::draw_live(frame, app, Instant::now(), theme))?;
+            terminal.backend_mut().rest()?;
         }
         Ok(())
     }
 
     fn print(&mut self, text: &str) -> io::Result<()> {
-        self.erase()?;
+        self.erase_on((self.screen)())?;
         let mut writer = (self.writer)();
         writer.write_all(text.as_bytes())?;
         writer.flush()
     }
 
-    fn erase(&mut self) -> io::Result<()> {
-        match self.drawing.take() {
-            Some((_, mut terminal)) => terminal.backend_mut().erase(),
-            None => Ok(()),
+    fn erase_on(&mut self, screen: Screen) -> io::Result<()> {
+        let Some((size, mut terminal)) = self.drawing.take() else {
+            return Ok(());
+        };
+        if screen.rewraps && screen.width < size.width {
+            terminal.backend_mut().erase_rewrapped(screen.width)
+        } else {
+            terminal.backend_mut().erase()
         }
     }
 }

@@ -28,26 +28,30 @@ const PATIENCE: Duration = Duration::from_millis(150);
 /// The view never takes more lines than this.
 const MAX_LINES: u16 = 24;
 
-/// The size of a terminal.
+/// The size of a terminal, and what it does when that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     /// Columns.
     pub width: u16,
     /// Lines.
     pub height: u16,
+    /// Whether what it shows is wrapped anew when it becomes narrower; some cut it off instead.
+    pub rewraps: bool,
 }
 
 impl Screen {
-    /// The terminal behind a descriptor; 80 by 24 when it does not say.
+    /// The terminal behind a descriptor; 80 by 24 when it does not say. Most terminals wrap anew.
     pub fn of(terminal: impl AsFd) -> Self {
         match rustix::termios::tcgetwinsize(terminal) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Self {
                 width: size.ws_col,
                 height: size.ws_row,
+                rewraps: true,
             },
             _ => Self {
                 width: 80,
                 height: 24,
+                rewraps: true,
             },
         }
     }

@@ -95,7 +95,11 @@ mod tests {
 
     fn options(width: u16) -> Options {
         Options {
-            screen: Screen { width, height: 24 },
+            screen: Screen {
+                width,
+                height: 24,
+                rewraps: true,
+            },
             theme: Theme::Plain,
         }
     }

@@ -9,6 +9,7 @@ pub mod diagnosis;
 pub mod era;
 pub mod name;
 pub mod origin;
+pub mod reference;
 pub mod scope;
 pub mod secret;
 pub mod server;
@@ -20,6 +21,7 @@ pub use diagnosis::{Diagnosis, Severity};
 pub use era::{Era, ProtocolMode};
 pub use name::{NameError, ServerName, ToolKey};
 pub use origin::Origin;
+pub use reference::{ReferenceKind, SecretReference};
 pub use scope::Scope;
 pub use secret::Secret;
 pub use server::{

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::{ProtocolMode, Secret, ServerName, ShieldMode};
+use crate::{ProtocolMode, Secret, SecretReference, ServerName, ShieldMode};
 
 /// Everything needed to connect to one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub struct ServerSpec {
     pub timeout: Option<Duration>,
     /// Which era to speak.
     pub protocol: ProtocolMode,
+    /// The secrets that are looked up when a connection is made. Until then a word stands for
+    /// each: [`SecretReference::placeholder`].
+    pub references: Vec<SecretReference>,
 }
 
 /// The ways to reach a server.

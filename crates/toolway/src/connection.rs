@@ -23,6 +23,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_auth::references::References;
 use toolway_config::Limits;
 use toolway_transport::OpenOptions;
 use toolway_types::{ConnectionState, Failure, ServerName, Untrusted};
@@ -41,6 +42,7 @@ use self::line::Standing;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
+use crate::account::Connectors;
 use crate::auth::Auth;
 use crate::dispatch::hooks::Runner;
 use crate::error::ConnectError;
@@ -73,6 +75,8 @@ pub(crate) struct Context {
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
     pub open: OpenOptions,
+    /// Where secrets are that entries name.
+    pub references: Option<References>,
     /// Which era each definition spoke last time.
     pub eras: EraMemory,
     /// The longest that opening, greeting and listing may take together, for most servers.
@@ -91,6 +95,8 @@ pub(crate) struct Context {
     pub interests: Arc<Interests>,
     /// What is known of logins; nobody can log in without it.
     pub auth: Option<Arc<Auth>>,
+    /// The account whose connectors are servers too.
+    pub connectors: Option<Connectors>,
 }
 
 impl Context {

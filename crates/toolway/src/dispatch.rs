@@ -69,7 +69,7 @@ impl Dispatch<'_> {
             Some(audit) => audit.begin(&request, &options),
             None => Entry::none(),
         };
-        let outcome = self.noted(request, options, &mut entry).await;
+        let outcome = self.noted(request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
@@ -90,7 +90,7 @@ impl Dispatch<'_> {
     pub(crate) async fn noted(
         &self,
         request: ToolRequest,
-        options: CallOptions,
+        options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
         let call =
@@ -101,7 +101,7 @@ impl Dispatch<'_> {
         let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
         let mut after = hooks::After::of(&call, self);
-        let answer = send::send(call, self.lines, &options, self.limits).await;
+        let answer = send::send(call, self.lines, options, self.limits).await;
         let unfit = answer.as_ref().ok().and_then(validate::structured);
         let answer = after.look(answer).await?;
         let place = result::Place {

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use toolway_auth::challenge;
+use toolway_auth::references::ReferenceError;
 use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 use toolway_types::{CertificateFault, Failure, FailureKind, Untrusted};
 use toolway_wire::RpcError;
@@ -60,6 +61,9 @@ pub enum ConnectError {
     /// The configuration names a server object that the embedding program did not hand over.
     #[error("no server object of this name was given to the host")]
     NoServerObject,
+    /// A secret that its entry names is not there.
+    #[error(transparent)]
+    Secret(#[from] ReferenceError),
     /// The server wants a login.
     #[error("the server asks for a login")]
     NeedsAuth {
@@ -165,7 +169,7 @@ impl ConnectError {
             Self::Open(OpenError::Client(_) | OpenError::NotThisMachine(_)) => {
                 FailureKind::Unreachable
             }
-            Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
+            Self::Open(_) | Self::NoServerObject | Self::Secret(_) => FailureKind::Spawn,
             Self::TimedOut { .. } => FailureKind::TimedOut,
             Self::NeedsAuth { .. } | Self::Version { .. } | Self::NotStreamable { .. } => {
                 FailureKind::Protocol

@@ -17,11 +17,12 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
 use toolway_transport::stdio::keeper::Keeper;
-use toolway_types::{ConnectionState, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Untrusted};
 
 use self::attention::Attention;
 use self::background::Background;
@@ -31,16 +32,18 @@ pub use self::background::{
 pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
+use self::reload::Reload;
+use crate::account::{self, Connectors, DirectoryState};
 use crate::audit::{Audit, Entry};
 use crate::auth::Auth;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
-use crate::connection::{self, Context, EraMemory, InProcessServer, Interests};
+use crate::connection::{self, Context, EraMemory, Interests};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{Runner, RunnerOwner};
 use crate::dispatch::permission::Approvals;
-use crate::event::{self, Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
+use crate::event::{self, Changes, HostEvent, NoPlanSource, UnknownServer};
 use crate::journal::Journal;
 use crate::pool::ToolPool;
 use crate::respondent::Root;
@@ -57,15 +60,17 @@ mod following;
 mod logins;
 mod offers;
 mod options;
+pub(crate) mod reload;
 
 /// A running host.
 pub struct Host {
     reach: Arc<Reach>,
     background: Background,
     events: broadcast::Sender<HostEvent>,
-    in_process: Vec<(ServerName, InProcessServer)>,
-    only: Option<Vec<ServerName>>,
-    replan: Option<Replan>,
+    reload: Arc<Reload>,
+    directory: Option<watch::Receiver<DirectoryState>>,
+    // Held for its drop.
+    _following: Option<Task<()>>,
     journal: Option<Journal>,
     hooks: RunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
@@ -102,6 +107,11 @@ impl Host {
             keeper: options.keeper,
             ..OpenOptions::default()
         };
+        let references = options.secrets.map(|vault| References {
+            vault,
+            inherited: Arc::clone(&plan.inherited_env),
+            cwd: None,
+        });
         let limits = plan.limits;
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
@@ -127,6 +137,7 @@ impl Host {
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
+            references,
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
@@ -138,6 +149,7 @@ impl Host {
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
             auth: auth.clone(),
+            connectors: options.connectors.clone(),
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
@@ -153,24 +165,32 @@ impl Host {
         hooks.follow(handle.pictures.clone());
         let attendant = auth.as_ref();
         let attendant = attendant.map(|auth| auth.attend(handle.requests.clone()));
-        Host {
-            reach: Arc::new(Reach {
-                pictures: handle.pictures,
-                requests: handle.requests,
-                audit: options.audit,
-                approvals,
-                prompter: options
-                    .prompter
-                    .map(|prompter| attention.of_prompter(prompter)),
-                runner: Arc::clone(hooks.runner()),
-                output_dir: options.output_dir,
-                attention,
-            }),
-            background: Background::default(),
-            events,
+        let reach = Arc::new(Reach {
+            pictures: handle.pictures,
+            requests: handle.requests,
+            audit: options.audit,
+            approvals,
+            prompter: options
+                .prompter
+                .map(|prompter| attention.of_prompter(prompter)),
+            runner: Arc::clone(hooks.runner()),
+            output_dir: options.output_dir,
+            attention,
+        });
+        let reload = Arc::new(Reload {
+            reach: Arc::clone(&reach),
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
+        });
+        let (following, directory) = follow_account(options.connectors, &reload);
+        Host {
+            reach,
+            background: Background::default(),
+            events,
+            reload,
+            directory,
+            _following: following,
             journal: options.journal,
             hooks,
             roots,
@@ -237,41 +257,30 @@ impl Host {
     /// connection (half a minute at most). Rules, hooks and limits hold for every call that
     /// starts afterwards.
     pub async fn apply(&self, plan: Plan) -> Changes {
-        let members = supervisor::roster(&plan, &self.in_process, self.only.as_deref());
-        let settings = settings(plan);
-        let reach = &self.reach;
-        reach
-            .ask(|done| Request::Apply {
-                members,
-                settings,
-                done,
-            })
-            .await
-            .unwrap_or_default()
+        self.reload.apply(plan).await
     }
 
     /// Makes a fresh plan and applies it.
     pub async fn reload(&self) -> Result<Changes, NoPlanSource> {
-        let replan = self.replan.clone().ok_or(NoPlanSource)?;
-        match tasks::blocking("replan", move || replan()).await {
-            Ok(plan) => Ok(self.apply(plan).await),
-            Err(failure) => {
-                tracing::error!(%failure, "no fresh plan: the old one stays");
-                Ok(Changes::default())
-            }
-        }
+        self.reload.reload().await
+    }
+
+    /// What is known of the account's connectors, and every change of it; nothing without an
+    /// account.
+    pub fn directory(&self) -> Option<watch::Receiver<DirectoryState>> {
+        self.directory.clone()
     }
 
     /// Carries one call through the whole line. A server that is connecting, also one that was
     /// lost and is being brought back, is waited for when the call names it, for as long as the
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
-    pub async fn call(
+    pub fn call(
         &self,
         request: ToolRequest,
         options: CallOptions,
-    ) -> Result<ToolOutcome, CallError> {
-        self.reach.call(request, options).await
+    ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
+        self.reach.call(request, options)
     }
 
     /// Waits for the server that a call names, if it is on its way.
@@ -280,7 +289,7 @@ impl Host {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        self.reach.await_server(target, options).await
+        self.reach.await_server(target, options).await.map(drop)
     }
 
     /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
@@ -344,7 +353,7 @@ impl Reach {
             Some(audit) => audit.begin(&request, &options),
             None => Entry::none(),
         };
-        let outcome = self.carry(request, options, &mut entry).await;
+        let outcome = self.carry(request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
@@ -352,11 +361,10 @@ impl Reach {
     async fn carry(
         &self,
         request: ToolRequest,
-        options: CallOptions,
+        options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
-        self.await_server(&request.target, &options).await?;
-        let picture = self.snapshot();
+        let picture = self.await_server(&request.target, options).await?;
         let settings = &picture.settings;
         let dispatch = Dispatch {
             catalog: Arc::clone(&picture.catalog),
@@ -374,18 +382,19 @@ impl Reach {
         dispatch.noted(request, options, entry).await
     }
 
-    /// Waits for the server that a call names, if it is on its way.
+    /// Waits for the server that a call names, if it is on its way; gives the picture then.
     async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
-    ) -> Result<(), CallError> {
+    ) -> Result<Arc<HostSnapshot>, CallError> {
         let picture = self.snapshot();
         let Some(server) = picture.absent(target) else {
-            return Ok(());
+            return Ok(picture);
         };
         // Boxed: a call of a server that is there must not carry the room for waiting along.
-        Box::pin(self.await_absent(&picture, server, target, options)).await
+        Box::pin(self.await_absent(&picture, server, target, options)).await?;
+        Ok(self.snapshot())
     }
 
     async fn await_absent(
@@ -422,6 +431,19 @@ impl Reach {
         self.requests.send(request(done)).await.ok()?;
         answer.await.ok()
     }
+}
+
+/// Keeps the list of connectors fresh, where there is an account.
+fn follow_account(
+    connectors: Option<Connectors>,
+    reload: &Arc<Reload>,
+) -> (Option<Task<()>>, Option<watch::Receiver<DirectoryState>>) {
+    let Some(connectors) = connectors else {
+        return (None, None);
+    };
+    let (state, directory) = watch::channel(DirectoryState::Asking);
+    let work = account::follow(connectors, Arc::clone(reload), state);
+    (Some(tasks::spawn("connectors", work)), Some(directory))
 }
 
 fn settings(plan: Plan) -> Arc<Settings> {

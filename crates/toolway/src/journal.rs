@@ -179,6 +179,11 @@ impl JournalWriter {
         self.sink.learn(secrets::of_headers(headers));
     }
 
+    /// The same for secrets that a definition names and does not hold.
+    pub fn keep_secrets_back(&self, secrets: Vec<Secret>) {
+        self.sink.learn(secrets);
+    }
+
     /// A line the server logged.
     pub fn stderr(&self, line: &Untrusted) {
         let text = line.as_received();

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+pub mod account;
 pub mod audit;
 pub mod auth;
 pub mod builtin;
@@ -54,6 +55,7 @@ mod tasks;
 pub mod template;
 pub mod watch;
 
+pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
@@ -81,6 +83,8 @@ pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 pub use template::{TemplateError, UriTemplate};
+/// Logins: what an account is asked with, and where it is kept.
+pub use toolway_auth;
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;
 /// How remote servers are reached: proxies and certificates.

@@ -106,7 +106,11 @@ impl Supervisor {
         let (report_to, reports) = mpsc::channel(REPORTS_LEN);
         let (requests_to, requests) = mpsc::channel(REQUESTS_LEN);
         let published: watch::Sender<Arc<HostSnapshot>> = watch::Sender::default();
-        let desk = Desk::new(HostHandle::new(published.subscribe(), context.auth.clone()));
+        let desk = Desk::new(HostHandle::new(
+            published.subscribe(),
+            requests_to.downgrade(),
+            context.auth.clone(),
+        ));
         let mut supervisor = Self {
             desk,
             members,

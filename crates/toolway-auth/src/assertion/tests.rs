@@ -1,3 +1,5 @@
+//! What a client assertion says, and that its key signed it.
+
 use serde_json::{Value, json};
 use toolway_types::Secret;
 

@@ -1,3 +1,5 @@
+//! What an attempt asks for, and which answers it takes (SEC-18, SEC-47).
+
 use std::collections::HashMap;
 
 use toolway_types::Secret;

@@ -1,3 +1,5 @@
+//! The callback, visited over real connections by browsers and others (SEC-44).
+
 use std::collections::HashMap;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

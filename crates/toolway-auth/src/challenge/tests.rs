@@ -230,3 +230,20 @@ proptest! {
         prop_assert_eq!(read, challenges);
     }
 }
+
+#[test]
+fn a_challenge_for_proof_of_possession_says_where_to_log_in_too() {
+    let header = "DPoP algs=\"ES256\", resource_metadata=\"https://a.example/prm\", scope=\"x y\"";
+    let read = bearer(header).unwrap();
+    assert_eq!(
+        read.resource_metadata.unwrap().as_str(),
+        "https://a.example/prm"
+    );
+    assert_eq!(read.scopes, ["x", "y"]);
+    let both = "DPoP algs=\"ES256\", Bearer resource_metadata=\"https://a.example/prm\"";
+    assert!(bearer(both).unwrap().resource_metadata.is_some());
+    assert!(matches!(
+        need(401, Some(header)),
+        Some(Need::Login(Some(_)))
+    ));
+}

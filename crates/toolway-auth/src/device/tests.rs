@@ -1,3 +1,5 @@
+//! Device logins: what is shown, the pace, and the end.
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Keys of every kind, tokens of others, and tokens that are not to be believed.
+
 use serde_json::{Map, Value, json};
 use toolway_types::Secret;
 

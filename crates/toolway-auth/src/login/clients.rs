@@ -15,7 +15,7 @@ pub struct KeepError(pub String);
 /// What came of keeping or finding.
 pub type Keeping<'a, T> = BoxFuture<'a, Result<T, KeepError>>;
 
-/// Where clients of one server are kept.
+/// Where clients are kept.
 pub trait Clients: Send + Sync {
     /// The client that was registered with an issuer.
     fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>>;
@@ -26,11 +26,12 @@ pub trait Clients: Send + Sync {
     /// Forgets it.
     fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()>;
 
-    /// The issuer at which a configured client was first used.
-    fn bound<'a>(&'a self, client_id: &'a str) -> Keeping<'a, Option<String>>;
+    /// The issuer at which a configured client was first used. `what` names the client and the
+    /// server it is for.
+    fn bound<'a>(&'a self, what: &'a str) -> Keeping<'a, Option<String>>;
 
     /// Remembers it.
-    fn bind<'a>(&'a self, client_id: &'a str, issuer: &'a str) -> Keeping<'a, ()>;
+    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> Keeping<'a, ()>;
 }
 
 /// Clients that are forgotten with this program.
@@ -69,14 +70,14 @@ impl Clients for Memory {
         })
     }
 
-    fn bound<'a>(&'a self, client_id: &'a str) -> Keeping<'a, Option<String>> {
-        Box::pin(async move { Ok(self.lock().bound.get(client_id).cloned()) })
+    fn bound<'a>(&'a self, what: &'a str) -> Keeping<'a, Option<String>> {
+        Box::pin(async move { Ok(self.lock().bound.get(what).cloned()) })
     }
 
-    fn bind<'a>(&'a self, client_id: &'a str, issuer: &'a str) -> Keeping<'a, ()> {
+    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> Keeping<'a, ()> {
         Box::pin(async move {
             let mut inner = self.lock();
-            inner.bound.insert(client_id.to_owned(), issuer.to_owned());
+            inner.bound.insert(what.to_owned(), issuer.to_owned());
             Ok(())
         })
     }

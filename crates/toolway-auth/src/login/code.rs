@@ -9,7 +9,7 @@ use crate::callback::{Callback, Place};
 use crate::metadata::shown;
 use crate::registration::{ClientSource, Registered};
 use crate::scopes::OFFLINE_ACCESS;
-use crate::token::{Grant, Tokens};
+use crate::token::{DpopKey, Grant, Tokens};
 
 use super::{Login, LoginFault, Page, Prepared, Progress, Way};
 
@@ -35,7 +35,7 @@ impl Login<'_> {
         }
         let callback = self.listen(prepared).await?;
         let registered = self.client(prepared, Some(callback.redirect_uri())).await?;
-        let thumbprint = prepared.dpop.as_ref().map(|key| key.thumbprint());
+        let thumbprint = prepared.dpop.as_ref().map(DpopKey::thumbprint);
         let mut extra = Vec::new();
         if let Some(thumbprint) = &thumbprint {
             extra.push(("dpop_jkt", thumbprint.as_str()));

@@ -46,7 +46,7 @@ pub enum LoginFault {
     NoCredentials,
     /// The server names another authorization server than the one a configured secret is for.
     #[error(
-        "the server now names the authorization server {to}, but the client secret in its configuration belongs to {from}: it was not sent. Ask the server's operator; if the change is right, set the secret again"
+        "the server now names the authorization server {to}, but the client secret in its configuration belongs to {from}: it was not sent. Ask the server's operator; if the change is right, set `oauth.authServerMetadataUrl`"
     )]
     Moved {
         /// Whose the secret is.

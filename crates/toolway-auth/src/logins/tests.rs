@@ -46,6 +46,7 @@ pub(crate) fn due(authority: &Authority, server: &str) -> Login {
             source: ClientSource::Configured,
             secret_expires_at: None,
             redirect_uri: None,
+            scopes: Vec::new(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -131,6 +132,7 @@ async fn a_client_is_kept_for_its_issuer_and_no_other() {
         source: ClientSource::Dynamic,
         secret_expires_at: None,
         redirect_uri: None,
+        scopes: Vec::new(),
     };
     logins
         .save_client("https://a.example", &client)

@@ -1,7 +1,8 @@
 //! How a client says who it is to a token endpoint (RFC 6749 section 2.3, RFC 7523).
 //!
-//! Owns the four ways and the choice among them by what the server offers. The same ways serve
-//! every endpoint that wants to know the client: token, device, revocation.
+//! Owns the four ways. They serve every endpoint that wants to know the client: token, device,
+//! revocation.
+//! Does not own: which of them a client uses (`registration.rs`).
 
 use std::sync::Arc;
 
@@ -37,32 +38,6 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// The way for a client that has a key, a secret or neither, at a server that offers
-    /// `methods` (`token_endpoint_auth_methods_supported`). One that does not say takes a secret
-    /// in the header (RFC 8414 section 2).
-    ///
-    /// A server that offers nothing that fits is asked all the same, in the way that needs what
-    /// the client has: lists in metadata are often incomplete, and its refusal says more.
-    pub fn choose(
-        methods: Option<&[String]>,
-        secret: Option<&Secret>,
-        key: Option<&Arc<ClientKey>>,
-    ) -> Self {
-        let offers = |name: &str| methods.is_some_and(|all| all.iter().any(|one| one == name));
-        if let Some(key) = key {
-            return Proof::Key(Arc::clone(key));
-        }
-        let Some(secret) = secret else {
-            return Proof::Nothing;
-        };
-        let secret = secret.clone();
-        if offers("client_secret_post") && !offers("client_secret_basic") {
-            Proof::Post(secret)
-        } else {
-            Proof::Basic(secret)
-        }
-    }
-
     /// The word in metadata and registrations.
     pub fn method(&self) -> &'static str {
         match self {

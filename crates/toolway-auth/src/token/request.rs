@@ -119,6 +119,10 @@ pub enum TokenError {
     /// The answer has no token that can be used.
     #[error("the authorization server's answer cannot be used: {0}")]
     Malformed(#[from] Malformed),
+    /// The authorization server was not asked, because what it would have been shown is not there
+    /// or not for it. Says why, and what to do.
+    #[error("{0}")]
+    NotAsked(String),
     /// The client's assertion could not be made.
     #[error(transparent)]
     Assertion(#[from] AssertionError),

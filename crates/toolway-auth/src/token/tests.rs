@@ -287,41 +287,6 @@ async fn a_client_proves_itself_in_the_way_it_has() {
     );
 }
 
-#[test]
-fn the_way_is_chosen_from_what_the_server_offers() {
-    let secret = Secret::new("s");
-    let (key, _) = SigningKey::generate().expect("made");
-    let key = Arc::new(ClientKey { key, id: None });
-    let choose = |methods: Option<&[&str]>, secret, key| {
-        let methods: Option<Vec<String>> =
-            methods.map(|all| all.iter().map(|one| (*one).to_owned()).collect());
-        Proof::choose(methods.as_deref(), secret, key).method()
-    };
-    assert_eq!(choose(None, None, None), "none");
-    assert_eq!(choose(None, Some(&secret), None), "client_secret_basic");
-    assert_eq!(
-        choose(Some(&["client_secret_post"]), Some(&secret), None),
-        "client_secret_post"
-    );
-    assert_eq!(
-        choose(
-            Some(&["client_secret_post", "client_secret_basic"]),
-            Some(&secret),
-            None
-        ),
-        "client_secret_basic"
-    );
-    assert_eq!(
-        choose(Some(&["none"]), Some(&secret), None),
-        "client_secret_basic"
-    );
-    assert_eq!(choose(Some(&["client_secret_basic"]), None, None), "none");
-    assert_eq!(
-        choose(Some(&["private_key_jwt"]), Some(&secret), Some(&key)),
-        "private_key_jwt"
-    );
-}
-
 #[tokio::test]
 async fn a_failure_says_whether_the_server_acted() {
     let plain = |status: u16, body: &str| Scripted {

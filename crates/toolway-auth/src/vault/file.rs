@@ -59,7 +59,7 @@ pub(super) struct Record {
 }
 
 #[derive(Clone)]
-struct Sealer {
+pub(super) struct Sealer {
     key: SealKey,
     /// Tells two keys apart without telling the key.
     mark: String,
@@ -262,15 +262,8 @@ impl Sealed {
         let path = self.folder.join("salt");
         open_directory(&self.folder).map_err(io_error(&self.folder))?;
         let salt = read_or_make(&path, true).map_err(io_error(&path))?;
-        let mut key = [0; 32];
-        Argon2::default()
-            .hash_password_into(
-                given.expose().as_bytes(),
-                salt.unwrap_or_default().trim().as_bytes(),
-                &mut key,
-            )
-            .map_err(|error| io_error(&path)(io::Error::other(error.to_string())))?;
-        Ok(self.derived.get_or_init(|| Sealer::new(key)).clone())
+        let sealer = derive(given, salt.unwrap_or_default().trim()).map_err(io_error(&path))?;
+        Ok(self.derived.get_or_init(|| sealer).clone())
     }
 }
 
@@ -299,39 +292,62 @@ fn read_or_make(path: &Path, make: bool) -> io::Result<Option<String>> {
         if read()?.is_some() {
             return Ok(None);
         }
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Some(format!("{}\n", hex::encode(bytes))))
+        Ok(Some(random()? + "\n"))
     })?;
     read()
 }
 
+/// Thirty-two random bytes in hexadecimal digits.
+pub(super) fn random() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(hex::encode(bytes))
+}
+
+/// The key that a passphrase leads to.
+pub(super) fn derive(passphrase: &Secret, salt: &str) -> io::Result<Sealer> {
+    let mut key = [0; 32];
+    let passphrase = passphrase.expose().as_bytes();
+    Argon2::default()
+        .hash_password_into(passphrase, salt.as_bytes(), &mut key)
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(Sealer::new(key))
+}
+
 fn seal(with: &str, sealer: &Sealer, key: &Key, text: &str) -> io::Result<String> {
-    let mut nonce = [0; NONCE];
-    getrandom::fill(&mut nonce).map_err(io::Error::other)?;
-    let id = key.id();
-    let payload = Payload {
-        msg: text.as_bytes(),
-        aad: id.as_bytes(),
-    };
-    let closed = XChaCha20Poly1305::new(&sealer.key)
-        .encrypt(&XNonce::from(nonce), payload)
-        .map_err(|_| io::Error::other("it could not be sealed"))?;
-    let body = STANDARD.encode([nonce.as_slice(), &closed].concat());
+    let body = STANDARD.encode(close(sealer, &key.id(), text)?);
     Ok(format!("{SEALED} {with} {}\n{body}\n", sealer.mark))
 }
 
 fn unseal(sealer: &Sealer, id: &str, body: &str) -> Option<Record> {
     let bytes = STANDARD.decode(body.trim_end()).ok()?;
+    serde_json::from_slice(&open(sealer, id, &bytes)?).ok()
+}
+
+/// A text that only the key opens, and only as being about the same thing.
+pub(super) fn close(sealer: &Sealer, about: &str, text: &str) -> io::Result<Vec<u8>> {
+    let mut nonce = [0; NONCE];
+    getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+    let payload = Payload {
+        msg: text.as_bytes(),
+        aad: about.as_bytes(),
+    };
+    let closed = XChaCha20Poly1305::new(&sealer.key)
+        .encrypt(&XNonce::from(nonce), payload)
+        .map_err(|_| io::Error::other("it could not be sealed"))?;
+    Ok([nonce.as_slice(), &closed].concat())
+}
+
+/// What [`close`] closed.
+pub(super) fn open(sealer: &Sealer, about: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     let (nonce, closed) = bytes.split_first_chunk::<NONCE>()?;
     let payload = Payload {
         msg: closed,
-        aad: id.as_bytes(),
+        aad: about.as_bytes(),
     };
-    let text = XChaCha20Poly1305::new(&sealer.key)
+    XChaCha20Poly1305::new(&sealer.key)
         .decrypt(&XNonce::from(*nonce), payload)
-        .ok()?;
-    serde_json::from_slice(&text).ok()
+        .ok()
 }
 
 /// Renames a file to a name that is free.

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use keyring_core::{CredentialStore, Entry, Error};
@@ -94,6 +94,13 @@ impl Connection {
 }
 
 pub(super) struct Keychain {
+    probe: Duration,
+    /// Started by the first who asks: most runs of a program need no secret.
+    line: OnceLock<Line>,
+}
+
+/// The line to the thread.
+struct Line {
     jobs: mpsc::Sender<Job>,
     /// It has answered, whatever the answer.
     answered: watch::Receiver<bool>,
@@ -102,9 +109,9 @@ pub(super) struct Keychain {
     hangs: Arc<AtomicBool>,
 }
 
-impl Keychain {
+impl Line {
     /// Starts asking, and returns.
-    pub(super) fn open(probe: Duration) -> Self {
+    fn open(probe: Duration) -> Self {
         let (jobs, inbox) = mpsc::channel::<Job>();
         let (outcome, answered) = watch::channel(false);
         let work = move || {
@@ -124,6 +131,15 @@ impl Keychain {
             answered,
             due: Instant::now() + probe,
             hangs: Arc::default(),
+        }
+    }
+}
+
+impl Keychain {
+    pub(super) fn new(probe: Duration) -> Self {
+        Self {
+            probe,
+            line: OnceLock::new(),
         }
     }
 
@@ -161,34 +177,35 @@ impl Keychain {
     }
 
     /// Has the thread do something with the open keychain. Waits for the first answer as long as
-    /// that may take, counted from the opening.
+    /// that may take, counted from the first asking.
     async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&CredentialStore) -> Result<T, KeychainTrouble> + Send + 'static,
     ) -> Result<T, KeychainTrouble> {
-        let mut first = self.answered.clone();
-        let first = timeout_at(self.due, first.wait_for(|has| *has)).await;
+        let line = self.line.get_or_init(|| Line::open(self.probe));
+        let mut first = line.answered.clone();
+        let first = timeout_at(line.due, first.wait_for(|has| *has)).await;
         let has_answered = matches!(first, Ok(Ok(_)));
         drop(first);
-        if !has_answered || self.hangs.load(Ordering::Acquire) {
+        if !has_answered || line.hangs.load(Ordering::Acquire) {
             return Err(KeychainTrouble::Silent);
         }
         let (answer, answered) = oneshot::channel();
-        let hangs = Arc::clone(&self.hangs);
+        let hangs = Arc::clone(&line.hangs);
         let job: Job = Box::new(move |connection| {
             let done = connection.unlocked().and_then(work);
             hangs.store(false, Ordering::Release);
             // Whoever asked may have given up.
             let _ = answer.send(done);
         });
-        if self.jobs.send(job).is_err() {
+        if line.jobs.send(job).is_err() {
             return Err(KeychainTrouble::Silent);
         }
         match timeout(REQUEST, answered).await {
             Ok(Ok(done)) => done,
             Ok(Err(_)) => Err(KeychainTrouble::Silent),
             Err(_) => {
-                self.hangs.store(true, Ordering::Release);
+                line.hangs.store(true, Ordering::Release);
                 Err(KeychainTrouble::Silent)
             }
         }

@@ -231,6 +231,22 @@ fn the_canonical_form_holds_no_key() {
 }
 
 #[tokio::test]
+async fn a_websocket_server_has_its_documents_where_it_begins() {
+    let (mcp, idp, issuer) = honest("").await;
+    idp.put(OAUTH, &server(&issuer));
+    let mut url = mcp.url("/mcp");
+    url.set_scheme("ws").unwrap();
+    let found = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
+    assert_eq!(found.unwrap().resource, mcp.url("/mcp").to_string());
+    mcp.put(&format!("{RESOURCE}/mcp"), &resource(url.as_str(), &issuer));
+    let found = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
+    assert_eq!(found.unwrap().resource, url.to_string());
+    let secure = Url::parse("wss://mcp.example.com/mcp").unwrap();
+    assert_eq!(canonical(&secure), "https://mcp.example.com/mcp");
+    assert!(!covers("ws://mcp.example.com/mcp", &secure));
+}
+
+#[tokio::test]
 async fn sec_17_a_challenge_that_points_elsewhere_is_not_followed() {
     let (mcp, idp, issuer) = honest("").await;
     idp.put(OAUTH, &server(&issuer));

@@ -1,7 +1,7 @@
 //! Logins that go well, in every way there is, and what is kept of them.
 
-use toolway_auth::login::{LoginFault, Progress, Way};
-use toolway_auth::registration::{ClientDocument, ClientSource};
+use toolway_auth::login::{Clients as _, LoginFault, Progress, Way};
+use toolway_auth::registration::{AuthMethod, ClientDocument, ClientSource, Registered};
 use toolway_auth::revoke::Revocation;
 use toolway_auth::scopes::Spent;
 use toolway_auth::token::TokenKind;
@@ -257,6 +257,50 @@ async fn sec_19_a_configured_secret_stays_with_the_server_it_was_first_used_at()
     }
     assert_eq!(case.authority.stolen(), None);
     assert_eq!(case.person.opened.lock().unwrap().len(), 1);
+    // The person may say that it is right.
+    let place = format!(
+        "{}/.well-known/oauth-authorization-server",
+        case.authority.attacker()
+    );
+    case.spec.auth_server_metadata_url = Some(Url::parse(&place).unwrap());
+    let tried = case.log_in().await;
+    assert!(
+        !matches!(&tried, Err(error) if matches!(error.fault, LoginFault::Moved { .. })),
+        "{tried:?}"
+    );
+}
+
+#[tokio::test]
+async fn sec_19_two_servers_may_have_clients_of_one_name() {
+    let machine = || {
+        let settings = Settings {
+            clients: vec![known("machine")],
+            ..Settings::default()
+        };
+        let mut case = Case::new(settings);
+        case.way = Way::ClientCredentials;
+        case.spec.client_id = Some("machine".to_owned());
+        case.secret = Some(Secret::new(format!("{CANARY}-secret")));
+        case
+    };
+    let first = machine();
+    first.log_in().await.unwrap();
+    let mut second = machine();
+    second.clients = first.clients;
+    let got = second.log_in().await.unwrap();
+    assert_eq!(got.issuer, second.authority.issuer());
+}
+
+#[tokio::test]
+async fn a_wider_login_registers_for_its_scopes() {
+    let case = Case::new(Settings::default());
+    let narrow = ["read".to_owned()];
+    case.log_in_for(Some(&narrow)).await.unwrap();
+    let wide = ["read".to_owned(), "write".to_owned()];
+    let got = case.log_in_for(Some(&wide)).await.unwrap();
+    assert_eq!(got.client.scopes, wide);
+    case.log_in_for(Some(&narrow)).await.unwrap();
+    assert_eq!(case.authority.report().registrations, 2);
 }
 
 #[tokio::test]
@@ -264,23 +308,18 @@ async fn a_registration_that_the_server_forgot_is_made_anew() {
     let case = Case::new(Settings::default());
     let first = case.log_in().await.unwrap();
     // Another server at the same address would know nothing: as good as a client it never gave.
-    let forgotten = toolway_auth::registration::Registered {
+    let forgotten = Registered {
         client_secret: Some(Secret::new("wrong")),
-        auth_method: toolway_auth::registration::AuthMethod::ClientSecretPost,
+        auth_method: AuthMethod::ClientSecretPost,
         ..first.client.clone()
     };
-    use toolway_auth::login::Clients as _;
     case.clients.keep(&first.issuer, &forgotten).await.unwrap();
-    let refused = case.log_in().await;
-    if let Err(refused) = &refused {
-        assert!(
-            matches!(&refused.fault, LoginFault::Token(error) if error.is_refusal("invalid_client")),
-            "{refused:?}"
-        );
-        assert_eq!(case.clients.find(&first.issuer).await.unwrap(), None);
-    } else {
-        panic!("a wrong secret was taken");
-    }
+    let refused = case.log_in().await.unwrap_err();
+    assert!(
+        matches!(&refused.fault, LoginFault::Token(error) if error.is_refusal("invalid_client")),
+        "{refused:?}"
+    );
+    assert_eq!(case.clients.find(&first.issuer).await.unwrap(), None);
     case.log_in().await.unwrap();
     assert_eq!(case.authority.report().registrations, 2);
 }

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use toolway_auth::login::{Device, Page, Person, Progress};
-use toolway_testkit::authority;
+use toolway_testkit::browser::{Page as Seen, browse, fetch};
 
 /// What they do when they are to open a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) struct Tester {
     pub(crate) said: Mutex<Vec<Progress>>,
     /// The codes they were shown, and where to type them.
     pub(crate) devices: Mutex<Vec<(String, String)>>,
-    walks: Mutex<Vec<JoinHandle<Vec<authority::Page>>>>,
+    walks: Mutex<Vec<JoinHandle<Vec<Seen>>>>,
     first: Mutex<VecDeque<String>>,
     paste: mpsc::UnboundedSender<String>,
     pasted: tokio::sync::Mutex<mpsc::UnboundedReceiver<String>>,
@@ -57,7 +57,7 @@ impl Tester {
     }
 
     /// The pages that their browser saw, once it is done.
-    pub(crate) async fn walked(&self) -> Vec<authority::Page> {
+    pub(crate) async fn walked(&self) -> Vec<Seen> {
         let walks: Vec<_> = self.walks.lock().unwrap().drain(..).collect();
         let mut pages = Vec::new();
         for walk in walks {
@@ -78,7 +78,7 @@ impl Person for Tester {
         let address = page.url.to_string();
         match self.habit {
             Habit::Browses => {
-                let walk = tokio::task::spawn_blocking(move || authority::browse(&address));
+                let walk = tokio::task::spawn_blocking(move || browse(&address));
                 self.walks.lock().unwrap().push(walk);
             }
             Habit::HasNone => {
@@ -98,7 +98,7 @@ impl Person for Tester {
         }
         let paste = self.paste.clone();
         tokio::task::spawn_blocking(move || {
-            let there = authority::fetch(&address);
+            let there = fetch(&address);
             if let Some(end) = there.and_then(|page| page.location) {
                 // The login may have ended meanwhile.
                 drop(paste.send(end));

@@ -228,6 +228,7 @@ fn login(authority: &Authority, server: usize) -> Login {
             source: ClientSource::Configured,
             secret_expires_at: None,
             redirect_uri: None,
+            scopes: Vec::new(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),

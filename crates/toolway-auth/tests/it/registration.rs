@@ -64,6 +64,7 @@ async fn a_registration_says_what_we_are() {
             source: ClientSource::Dynamic,
             secret_expires_at: None,
             redirect_uri: Some(REDIRECT.to_owned()),
+            scopes: words("a b"),
         }
     );
     let asked = site.asked().pop().unwrap();
@@ -302,13 +303,18 @@ async fn a_registration_is_kept_and_repeated_only_when_it_must_be() {
     };
     let withdrawn = Wanted {
         kept: Some(&configured),
-        ..again
+        ..again.clone()
     };
-    for wanted in [expired, elsewhere, withdrawn] {
+    let wider = words("more");
+    let wider = Wanted {
+        scopes: &wider,
+        ..again.clone()
+    };
+    for wanted in [expired, elsewhere, withdrawn, wider] {
         let client = register(&web(), &server(&site), &wanted).await.unwrap();
         assert_eq!(client.client_id, "new");
     }
-    assert_eq!(site.lines().len(), 4);
+    assert_eq!(site.lines().len(), 5);
 }
 
 #[test]
@@ -320,6 +326,7 @@ fn a_client_survives_the_vault() {
         source: ClientSource::Dynamic,
         secret_expires_at: Some(7),
         redirect_uri: None,
+        scopes: Vec::new(),
     };
     let text = serde_json::to_string(&client).unwrap();
     assert_eq!(serde_json::from_str::<Registered>(&text).unwrap(), client);

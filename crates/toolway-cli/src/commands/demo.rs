@@ -152,7 +152,7 @@ async fn tour(context: &Context, environment: &Environment) -> Outcome {
         settle(context, &host).await;
         let snapshot = host.snapshot();
         context.output.result("\n$ toolway list\n")?;
-        list::show(context, &plan, &snapshot)?;
+        list::show(context, &plan, &snapshot, false)?;
         context.output.result("\n$ toolway tools\n")?;
         crate::commands::tools::table(context, &snapshot.catalog)?;
         call(context, &host, "desk", "add", &json!({ "a": 2, "b": 40 })).await?;

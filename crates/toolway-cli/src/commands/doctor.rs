@@ -170,7 +170,8 @@ fn shield_json(context: &Context, state: &ShieldState) -> Value {
 }
 
 /// A hook, in one line.
-fn hook_line(hook: &Hook) -> String {
+/// A hook, for a person.
+pub(crate) fn hook_line(hook: &Hook) -> String {
     let matcher = match hook.matcher() {
         "" => "everything".to_owned(),
         matcher => format!("`{}`", text::spelled_out(matcher)),
@@ -180,7 +181,8 @@ fn hook_line(hook: &Hook) -> String {
     format!("{event} on {matcher}: `{title}` at {}", hook.origin)
 }
 
-fn hook_json(hook: &Hook) -> Value {
+/// A hook, as JSON.
+pub(crate) fn hook_json(hook: &Hook) -> Value {
     json!({
         "event": hook.event.as_str(),
         "matcher": hook.matcher(),

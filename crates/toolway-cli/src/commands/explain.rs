@@ -4,9 +4,12 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway_config::{PlannedServer, Verdict};
+use toolway_config::{Hook, HookEvent, Plan, PlannedServer, Verdict};
+use toolway_types::ToolKey;
 use toolway_types::name::as_word;
+use toolway_types::text::spelled_out;
 
+use crate::commands::doctor::{hook_json, hook_line};
 use crate::commands::get::redacted;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
@@ -17,6 +20,9 @@ use crate::report::{Outcome, render_diagnosis};
 pub(crate) struct ExplainArgs {
     /// Its name
     name: String,
+
+    /// A tool of it, by its own name: also say which hooks run around a call of it
+    tool: Option<String>,
 
     /// Print JSON
     #[arg(long)]
@@ -35,22 +41,50 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
         context.say_unreadable(plan);
         return Err(unknown_server(plan, &args.name));
     }
+    let tool = args.tool.as_deref();
+    let hooks = tool.map(|tool| hooks(plan, &ToolKey::new(entries[0].name.clone(), tool)));
     if args.json {
         let entries: Vec<Value> = entries.iter().map(|entry| as_json(entry)).collect();
+        let hooks = hooks.map(|hooks| hooks.into_iter().map(hook_json).collect::<Vec<_>>());
         context
             .output
-            .json(&json!({ "name": args.name, "entries": entries }))?;
+            .json(&json!({ "name": args.name, "entries": entries, "hooks": hooks }))?;
         return Ok(Exit::Success);
     }
     let mut text = String::new();
     for entry in &entries {
         describe(&mut text, entry);
     }
+    if let (Some(tool), Some(hooks)) = (tool, hooks) {
+        let tool = spelled_out(tool);
+        if hooks.is_empty() {
+            let _ = writeln!(text, "no hook runs around a call of `{tool}`");
+        } else {
+            let _ = writeln!(text, "around a call of `{tool}` run:");
+        }
+        for hook in hooks {
+            let _ = writeln!(text, "  {}", hook_line(hook));
+        }
+    }
     if let Some(next) = next_step(entries[0]) {
         let _ = writeln!(text, "next: {next}");
     }
     context.output.result(&text)?;
     Ok(Exit::Success)
+}
+
+/// The hooks that a call of a tool sets off, those around the questions that its server may ask
+/// meanwhile included.
+fn hooks<'a>(plan: &'a Plan, key: &ToolKey) -> Vec<&'a Hook> {
+    let of_event = |event: HookEvent| match event {
+        HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
+            plan.hooks.matching_tool(event, key)
+        }
+        HookEvent::Elicitation | HookEvent::ElicitationResult => {
+            plan.hooks.matching(event, key.server.as_str())
+        }
+    };
+    HookEvent::ALL.into_iter().flat_map(of_event).collect()
 }
 
 fn describe(text: &mut String, entry: &PlannedServer) {
@@ -69,7 +103,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     } = &entry.verdict
     {
         for line in diff.lines() {
-            let _ = writeln!(text, "    {}", toolway_types::text::spelled_out(line));
+            let _ = writeln!(text, "    {}", spelled_out(line));
         }
     }
     for shadow in &entry.shadows {
@@ -83,7 +117,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     }
     let shown = serde_json::to_string_pretty(&redacted(&entry.definition)).unwrap_or_default();
     for line in shown.lines() {
-        let _ = writeln!(text, "    {}", toolway_types::text::spelled_out(line));
+        let _ = writeln!(text, "    {}", spelled_out(line));
     }
     for diagnosis in &entry.diagnoses {
         for line in render_diagnosis(diagnosis).lines() {

@@ -219,7 +219,7 @@ fn report(server: &ServerName, problem: &LoginProblem) -> Report {
 }
 
 /// The person at this terminal.
-struct AtTerminal {
+pub(super) struct AtTerminal {
     output: Output,
     browser: Browser,
     lines: tokio::sync::Mutex<Option<mpsc::UnboundedReceiver<String>>>,
@@ -227,7 +227,7 @@ struct AtTerminal {
 }
 
 impl AtTerminal {
-    fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &Context) -> Self {
         Self {
             output: context.output,
             browser: elicit::browser(&context.environment),

@@ -27,6 +27,10 @@ pub(crate) struct ReconnectArgs {
     /// Every server that may connect
     #[arg(long, conflicts_with = "servers")]
     all: bool,
+
+    /// Print JSON, as `toolway list --json` does
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.
@@ -45,7 +49,7 @@ pub(crate) fn run(context: &Context, args: &ReconnectArgs) -> Outcome {
         Ok(host.snapshot())
     })?;
     list::say_warnings(context, &snapshot);
-    list::show(context, &plan, &snapshot)?;
+    list::show(context, &plan, &snapshot, args.json)?;
     let down: Vec<(&ServerName, &ConnectionState)> = snapshot
         .servers
         .iter()

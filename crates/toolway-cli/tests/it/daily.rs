@@ -240,3 +240,16 @@ fn servers_that_did_not_reconnect_are_counted_in_a_sentence() {
     hint: is it up? check its address with `toolway get a`
     ");
 }
+
+#[test]
+fn reconnect_prints_what_list_prints_as_json_also_when_it_fails() {
+    let home = TempHome::new();
+    let chaos = ScriptedServer::new(Script::default()).entry();
+    let nobody = json!({ "type": "http", "url": "http://127.0.0.1:9/" });
+    home.write_settings(servers(&[("chaos", chaos), ("nobody", nobody)]));
+    let listed = toolway(&home, &["list", "--json"]).expect_code(0).json();
+    let one = toolway(&home, &["reconnect", "chaos", "--json"]).expect_code(0);
+    assert_eq!(one.json()["servers"][0], listed["servers"][0]);
+    let all = toolway(&home, &["reconnect", "--all", "--json"]).expect_code(4);
+    assert_eq!(all.json(), listed);
+}

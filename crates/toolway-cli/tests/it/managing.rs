@@ -1,7 +1,7 @@
 //! Adding, showing, switching and removing servers: what is printed and what is written.
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolway_testkit::TempHome;
 
 use crate::support::{servers, toolway};
@@ -427,6 +427,53 @@ fn explain_tells_who_won_and_why() {
     next: look at it with `toolway approve one`
     ----- stderr
     "#);
+}
+
+#[test]
+fn explain_says_which_hooks_a_call_of_a_tool_sets_off() {
+    let home = TempHome::new();
+    let runs = |command: &str| json!([{ "type": "command", "command": command }]);
+    let settings = json!({
+        "mcpServers": { "one": { "command": "user" } },
+        "hooks": {
+            "PreToolUse": [
+                { "matcher": "mcp__one__write_.*", "hooks": runs("guard") },
+                { "matcher": "mcp__two__.*", "hooks": runs("other") },
+            ],
+            "PostToolUse": [{ "hooks": runs("note") }],
+            "Elicitation": [{ "matcher": "one", "hooks": runs("answer") }],
+        },
+    });
+    home.write_settings(serde_json::to_string_pretty(&settings).unwrap());
+    assert_snapshot!(toolway(&home, &["explain", "one", "write_all"]), @r#"
+    exit: 0
+    ----- stdout
+    one (user scope) at [HOME]/.config/toolway/settings.json:3
+      admitted
+        {
+          "command": "user"
+        }
+    around a call of `write_all` run:
+      PreToolUse on `mcp__one__write_.*`: `guard` at [HOME]/.config/toolway/settings.json:7
+      PostToolUse on everything: `note` at [HOME]/.config/toolway/settings.json:7
+      Elicitation on `one`: `answer` at [HOME]/.config/toolway/settings.json:7
+    next: see its tools with `toolway tools one`
+    ----- stderr
+    "#);
+    let hooks = toolway(&home, &["explain", "one", "read", "--json"]).json()["hooks"].clone();
+    let runs: Vec<&Value> = hooks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["runs"])
+        .collect();
+    assert_eq!(runs, ["note", "answer"]);
+    home.write_settings(servers(&[("one", json!({ "command": "user" }))]));
+    let none = toolway(&home, &["explain", "one", "read"]).stdout;
+    assert!(
+        none.contains("\nno hook runs around a call of `read`\n"),
+        "{none}"
+    );
 }
 
 #[test]

@@ -230,7 +230,21 @@ fn a_hook_that_asks_is_shown_also_for_what_was_typed() {
         "{shown}"
     );
     assert_eq!(out, "hi\nexit 0");
-    toolway(&home, &["call", "chaos", "echo", "text=hi"]).expect_code(6);
+    let alone = toolway(&home, &["call", "chaos", "echo", "text=hi"]).expect_code(6);
+    let place = "settings.json:";
+    let (said, hint) = alone.stderr.split_once('\n').unwrap();
+    assert!(
+        said.starts_with("error: `echo` of server `chaos` was refused because the hook `echo ")
+            && said.contains(place)
+            && said.ends_with(" wants a person asked and there is none: it is Friday"),
+        "{said}"
+    );
+    assert!(
+        hint.starts_with("hint: run it on a terminal, where you are asked, or let the hook at ")
+            && hint.contains(place)
+            && hint.ends_with(" answer `allow` for it\n"),
+        "{hint}"
+    );
 }
 
 /// A home whose server is a script that can be changed without a change of its entry.

@@ -57,7 +57,7 @@ impl Work<'_> {
         };
         let mut expanded = Vec::new();
         for word in &words {
-            let word = self.expand(word);
+            let word = self.expand("headersHelper", word);
             self.without_nul(KEY, &word);
             expanded.push(word);
         }
@@ -169,9 +169,14 @@ impl Work<'_> {
     }
 
     fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {
-        let text = self.text(key)?;
+        let text = self.builder.definition.get(key).and_then(Value::as_str)?;
+        let text = self.expand_secret(key, key, text);
+        self.without_nul(key, &text);
         match parse_url(&text, schemes) {
-            Ok(url) => Some(url),
+            Ok(url) => {
+                self.check_address(key, &url);
+                Some(url)
+            }
             Err(why) => {
                 self.fault(key, format!("`{key}` {why}"));
                 None
@@ -187,7 +192,8 @@ impl Work<'_> {
             .and_then(Value::as_object);
         let mut expanded = Vec::new();
         for (name, value) in headers.into_iter().flatten() {
-            let value = self.expand(value.as_str().unwrap_or_default());
+            let value = value.as_str().unwrap_or_default();
+            let value = self.expand_secret("headers", &format!("headers.{name}"), value);
             if let Err(why) = header_value(&value) {
                 self.fault("headers", format!("`headers.{name}` {why}"));
             }
@@ -203,23 +209,23 @@ impl Work<'_> {
             .get("oauth")
             .and_then(Value::as_object)?;
         let text = |key: &str| oauth.get(key).and_then(Value::as_str);
-        let client_id = text("clientId").map(|id| self.expand(id));
+        let client_id = text("clientId").map(|id| self.expand("oauth", id));
         let auth_server_metadata_url = text("authServerMetadataUrl").and_then(|url| {
-            let url = self.expand(url);
+            let url = self.expand("oauth", url);
             parse_url(&url, &["https", "http"])
                 .map_err(|why| self.fault("oauth", format!("`oauth.authServerMetadataUrl` {why}")))
                 .ok()
         });
         let scopes = oauth.get("scopes").map(|scopes| match scopes {
             Value::String(list) => self
-                .expand(list)
+                .expand("oauth", list)
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect(),
             Value::Array(list) => list
                 .iter()
                 .filter_map(Value::as_str)
-                .map(|scope| self.expand(scope))
+                .map(|scope| self.expand("oauth", scope))
                 .collect(),
             _ => Vec::new(),
         });

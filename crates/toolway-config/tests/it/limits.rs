@@ -19,7 +19,7 @@ fn the_limit_on_silence_may_be_nought_and_our_spelling_wins() {
     stage.set("MCP_TOOL_IDLE_TIMEOUT", "never");
     let plan = stage.plan();
     assert_eq!(plan.limits.tool_idle_timeout, Some(Duration::from_secs(90)));
-    assert_snapshot!(findings(&stage, &plan), @"`MCP_TOOL_IDLE_TIMEOUT` is not a whole number; the default is kept");
+    assert_snapshot!(findings(&stage, &plan), @"`MCP_TOOL_IDLE_TIMEOUT` is `never`, which is not a whole number; the default is kept");
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn limits_come_from_the_environment_and_managed_settings_win() {
     };
     assert_eq!(plan.limits, expected);
     assert_snapshot!(findings(&stage, &plan), @"
-    `MCP_SERVER_CONNECTION_BATCH_SIZE` is not a whole number above zero; the default is kept
-    `MAX_MCP_OUTPUT_TOKENS` is not a whole number above zero; the default is kept
-    system/managed-settings.json:1 `MCP_TOOL_TIMEOUT` is not a whole number above zero; the default is kept
+    `MCP_SERVER_CONNECTION_BATCH_SIZE` is `0`, which is not a whole number above zero; the default is kept
+    `MAX_MCP_OUTPUT_TOKENS` is `many`, which is not a whole number above zero; the default is kept
+    system/managed-settings.json:1 `MCP_TOOL_TIMEOUT` is `soon`, which is not a whole number above zero; the default is kept
     system/managed-settings.json:1 `env.HTTPS_PROXY` is not applied: besides `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS` a person has to confirm it first
     ");
 }

@@ -201,6 +201,7 @@ fn converse(state: &Arc<State>, stream: &Arc<TcpStream>, party: Party) -> io::Re
     while let Some(request) = http::read(&mut reader)? {
         let seen = seen(party, request);
         state.record(&seen);
+        state.wait_until_released(&seen.path);
         let reply = route::answer(state, &seen);
         if !write(state, reader.get_mut(), &reply)? {
             return Ok(());

@@ -97,7 +97,7 @@ impl Default for Account {
 
 /// How an authority is set up. The default is well behaved and offers everything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The path of the issuer, e.g. `/tenant`; none when empty.
     pub issuer_path: String,
@@ -141,6 +141,8 @@ pub struct Settings {
     pub refresh_ms: u64,
     /// How long a code is good, in milliseconds.
     pub code_ms: u64,
+    /// How long the token endpoint thinks before it looks at a request, in milliseconds.
+    pub token_delay_ms: u64,
     /// For how long a used refresh token may be used again without harm, in milliseconds.
     pub grace_ms: u64,
     /// How long a device's code is good, in seconds.
@@ -192,6 +194,7 @@ impl Default for Settings {
             access_ms: 3_600_000,
             refresh_ms: 30 * 24 * 3_600_000,
             code_ms: 60_000,
+            token_delay_ms: 0,
             grace_ms: 0,
             device_seconds: 600,
             device_interval: 5,

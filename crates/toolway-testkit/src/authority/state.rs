@@ -172,6 +172,9 @@ pub(super) struct State {
     memory: Mutex<Memory>,
     stopped: Mutex<bool>,
     stop: Condvar,
+    /// Paths at which requests wait.
+    held: Mutex<Vec<String>>,
+    released: Condvar,
 }
 
 impl State {
@@ -203,6 +206,8 @@ impl State {
             memory: Mutex::new(memory),
             stopped: Mutex::new(false),
             stop: Condvar::new(),
+            held: Mutex::default(),
+            released: Condvar::new(),
             settings,
         };
         state.set(&state.settings.switches);
@@ -262,7 +267,30 @@ impl State {
     pub(super) fn end(&self) {
         *self.stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.stop.notify_all();
+        self.held().clear();
+        self.released.notify_all();
         self.sockets.close();
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<String>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on requests at a path that ends so wait.
+    pub(super) fn hold(&self, path: &str) {
+        self.held().push(path.to_owned());
+    }
+
+    /// They go on.
+    pub(super) fn release(&self, path: &str) {
+        self.held().retain(|held| held != path);
+        self.released.notify_all();
+    }
+
+    /// Waits as long as requests at this path are to wait.
+    pub(super) fn wait_until_released(&self, path: &str) {
+        let waits = |held: &mut Vec<String>| held.iter().any(|held| path.ends_with(held.as_str()));
+        drop(self.released.wait_while(self.held(), waits));
     }
 
     /// Waits a moment; whether the authority was stopped meanwhile.

@@ -49,7 +49,7 @@ switches! {
     ResourceMissing => "RFC 9728 2: resource is required",
     /// The resource names no authorization server.
     NoServers => "MCP authorization: at least one authorization server",
-    /// The resource's metadata is nowhere; only the server's own stands where old servers put it.
+    /// The resource's metadata is nowhere, and the challenge names no place.
     NoResourceMetadata => "RFC 9728 3: metadata is required",
     /// The resource names an identity provider of its own choice.
     ResourceNamesProvider => "SEP-990: the identity provider comes from managed configuration only",

@@ -3,6 +3,8 @@
 //! Owns the grants but for devices (`device.rs`) and assertions (`exchange.rs`). The shape of the
 //! answer is `answer.rs`.
 
+use std::time::Duration;
+
 use super::answer::{Tokens, granted, id_token, make, refuse};
 use super::authorize::{check_resource, scope_of};
 use super::client::authenticate;
@@ -22,6 +24,10 @@ pub(super) fn token(state: &State, seen: &Seen) -> Reply {
         .token_requests
         .entry(grant.clone())
         .or_default() += 1;
+    let delay = state.settings.token_delay_ms;
+    if delay > 0 {
+        state.pause(Duration::from_millis(delay));
+    }
     if let Some(reply) = disturbed(state, seen) {
         return reply;
     }

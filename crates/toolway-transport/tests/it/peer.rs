@@ -169,6 +169,7 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
         transport,
         timeout: None,
         protocol: ProtocolMode::Auto,
+        references: Vec::new(),
     }
 }
 

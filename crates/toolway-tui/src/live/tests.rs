@@ -10,6 +10,7 @@ use crate::progress::tests::{Tape, connected, failed, pass, pending, server, sna
 const SCREEN: Screen = Screen {
     width: 60,
     height: 24,
+    rewraps: true,
 };
 
 #[tokio::test(start_paused = true)]
@@ -60,6 +61,7 @@ async fn text_passes_above_the_view_and_a_smaller_terminal_is_followed() {
     let screen = || Screen {
         width: 50,
         height: height.get(),
+        rewraps: true,
     };
     let talk = async {
         pass(50).await;
@@ -77,6 +79,46 @@ async fn text_passes_above_the_view_and_a_smaller_terminal_is_followed() {
           and 7 more: 7 connected
           9 of 9 connected · Ctrl-C ends
         ");
+        drop(sender);
+    };
+    let view = watch(receiver, texts, || tape.clone(), screen, Theme::Plain);
+    let (shown, ()) = tokio::join!(view, talk);
+    shown.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_that_wraps_anew_keeps_no_pieces_of_the_wider_view() {
+    let all = (0..3).map(|number| server(&format!("server-{number}"), connected(), Some(2)));
+    let all: Vec<_> = all.collect();
+    let (sender, receiver) = watch::channel(snapshot(all.clone()));
+    let (say, texts) = mpsc::channel(1);
+    let tape = Tape::default();
+    let width = Cell::new(60);
+    let screen = || Screen {
+        width: width.get(),
+        height: 24,
+        rewraps: true,
+    };
+    let talk = async {
+        // What stands above is not ours, and stays.
+        say.send("error: above\n".to_owned()).await.unwrap();
+        pass(50).await;
+        for narrow in [30_u16, 12] {
+            width.set(narrow);
+            tape.narrow(usize::from(narrow));
+            pass(1000).await;
+            let shown = tape.screen();
+            assert_eq!(shown.len(), 5, "{shown:#?}");
+            assert_eq!(shown[0], "error: above");
+            assert!(shown[1].starts_with("✔ connected"), "{shown:#?}");
+            // A change that is drawn on top, so that more was written than is shown.
+            let mut changed = all.clone();
+            changed[0] = server("server-0", failed(), None);
+            sender.send_replace(snapshot(changed));
+            pass(50).await;
+            sender.send_replace(snapshot(all.clone()));
+            pass(50).await;
+        }
         drop(sender);
     };
     let view = watch(receiver, texts, || tape.clone(), screen, Theme::Plain);

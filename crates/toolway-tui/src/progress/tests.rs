@@ -18,6 +18,12 @@ impl Tape {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
+    /// Makes the terminal this narrow, and has it wrap anew what it shows.
+    pub(crate) fn narrow(&self, width: usize) {
+        let command = format!("\u{1b}[{width}{NARROW}");
+        self.0.lock().unwrap().extend_from_slice(command.as_bytes());
+    }
+
     /// What a terminal shows after the bytes so far.
     pub(crate) fn screen(&self) -> Vec<String> {
         play(&self.text())
@@ -34,6 +40,9 @@ impl Write for Tape {
         Ok(())
     }
 }
+
+/// Not a view's command, but what happens to a terminal between two of them.
+const NARROW: char = '@';
 
 /// A terminal with only the moves this view may use; any other byte sequence fails the test.
 fn play(text: &str) -> Vec<String> {
@@ -64,6 +73,18 @@ fn play(text: &str) -> Vec<String> {
                     'B' => y += count(),
                     'C' => x += count(),
                     'm' => {}
+                    NARROW => {
+                        let width = count();
+                        let pieces = |line: &Vec<char>| line.len().div_ceil(width).max(1);
+                        y = lines[..y].iter().map(pieces).sum::<usize>() + x / width;
+                        x %= width;
+                        let wrapped = lines.iter().flat_map(|line| {
+                            let chunks = line.chunks(width).map(<[char]>::to_vec);
+                            let empty = line.is_empty().then(Vec::new);
+                            empty.into_iter().chain(chunks).collect::<Vec<_>>()
+                        });
+                        lines = wrapped.collect();
+                    }
                     'J' => {
                         lines[y].truncate(x);
                         lines.truncate(y + 1);
@@ -138,6 +159,7 @@ fn options() -> Options {
         screen: Screen {
             width: 60,
             height: 24,
+            rewraps: true,
         },
         theme: Theme::Plain,
     }
@@ -236,6 +258,7 @@ async fn more_servers_than_lines_fit_the_screen() {
         screen: Screen {
             width: 40,
             height: 6,
+            rewraps: true,
         },
         theme: Theme::Colour,
     };

@@ -167,10 +167,12 @@ fn refuser(by: &RefusedBy) -> By {
         RefusedBy::Unreadable { origin } => By::Unreadable {
             origin: origin.to_string(),
         },
-        RefusedBy::Hook { origin, title, .. } => By::Hook {
-            hook: title.to_string(),
-            origin: origin.to_string(),
-        },
+        RefusedBy::Hook { origin, title, .. } | RefusedBy::NobodyForHook { origin, title, .. } => {
+            By::Hook {
+                hook: title.to_string(),
+                origin: origin.to_string(),
+            }
+        }
         RefusedBy::Person { .. } => By::Person,
         RefusedBy::Changed { .. } => By::Changed,
         RefusedBy::NobodyToAsk { .. } => By::Nobody,

@@ -253,6 +253,15 @@ pub enum RefusedBy {
         /// Why, in its own words, or what went wrong with it; clean, on one line.
         reason: Box<str>,
     },
+    /// A hook wants a person asked, and there is none.
+    NobodyForHook {
+        /// Where it stands.
+        origin: Origin,
+        /// What to call it: the program, the tool or the function.
+        title: Box<str>,
+        /// Why, in its own words; clean, on one line.
+        reason: Option<Box<str>>,
+    },
     /// The person who was asked.
     Person {
         /// Why, where they said; clean, on one line.
@@ -286,6 +295,21 @@ impl fmt::Display for RefusedBy {
                 title,
                 reason,
             } => write!(formatter, "by the hook `{title}` in {origin}: {reason}"),
+            RefusedBy::NobodyForHook {
+                origin,
+                title,
+                reason,
+            } => {
+                let hook = format_args!("the hook `{title}` in {origin}");
+                write!(
+                    formatter,
+                    "because {hook} wants a person asked and there is none"
+                )?;
+                match reason {
+                    Some(reason) => write!(formatter, ": {reason}"),
+                    None => Ok(()),
+                }
+            }
             RefusedBy::Person { reason: None } => formatter.write_str("by the person asked"),
             RefusedBy::Person {
                 reason: Some(reason),

@@ -3,6 +3,7 @@
 //! Owns what is open while a connection is made and kept, and its orderly end. Does not own when
 //! an attempt is made, or what follows one that failed (`connection.rs`).
 
+use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolway_auth::references::nowhere;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{OpenOptions, SendFailure};
 use toolway_types::Untrusted;
@@ -19,14 +21,14 @@ use tracing::{debug, error};
 
 use super::era_memory::Key;
 use super::line::Standing;
-use super::source::Group;
+use super::source::{Group, Source};
 use super::{Connected, Connection, Lists};
-use crate::auth;
 use crate::error::{ConnectError, RequestError};
-use crate::journal::JournalWriter;
+use crate::journal::{JournalWriter, secrets_of};
 use crate::respondent::Counterpart;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
+use crate::{account, auth};
 
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);
@@ -177,12 +179,33 @@ impl Connection {
     fn open_options(&self) -> OpenOptions {
         let open = self.context.open.clone();
         let journal = self.journal.as_ref();
-        let auth = self.context.auth.as_ref();
-        let credentials = auth::credentials(&self.server, &self.source, &open, journal, auth);
+        let (auth, connectors) = (self.context.auth.as_ref(), self.context.connectors.as_ref());
+        let credentials = account::credentials(&self.source, connectors, journal)
+            .or_else(|| auth::credentials(&self.server, &self.source, &open, journal, auth));
         OpenOptions {
             credentials,
             ..open
         }
+    }
+
+    /// What to connect to, with the secrets that it names. The journal keeps them back before
+    /// anything is said to the server.
+    async fn filled(&self, open: &OpenOptions) -> Result<Cow<'_, Source>, ConnectError> {
+        let Source::Spec(spec) = &self.source else {
+            return Ok(Cow::Borrowed(&self.source));
+        };
+        let Some(first) = spec.references.first() else {
+            return Ok(Cow::Borrowed(&self.source));
+        };
+        let Some(references) = &self.context.references else {
+            return Err(nowhere(first).into());
+        };
+        let (spec, mut secrets) = references.resolve(spec, open).await?;
+        if let Some(journal) = &self.journal {
+            secrets.extend(secrets_of(&spec));
+            journal.keep_secrets_back(secrets);
+        }
+        Ok(Cow::Owned(Source::Spec(Box::new(spec))))
     }
 
     fn tap(&self) -> Option<Arc<dyn Tap>> {
@@ -203,7 +226,7 @@ impl Connection {
         }
         *live = None;
         *step = Step::Opening;
-        let opened = self.source.open(open).await?;
+        let opened = self.filled(open).await?.open(open).await?;
         let log = opened.channel.log.clone();
         let counterpart = Counterpart {
             server: self.server.clone(),

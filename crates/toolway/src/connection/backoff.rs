@@ -7,6 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use toolway_auth::references::Missing;
 use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 
 use crate::error::{ConnectError, RequestError};
@@ -131,6 +132,8 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
         | ConnectError::Version { .. }
         | ConnectError::NotStreamable { .. }
         | ConnectError::Stopped => true,
+        // A keychain may be unlocked, or a file mended, while we wait.
+        ConnectError::Secret(error) => !matches!(error.why, Missing::Vault(_)),
         ConnectError::TimedOut { .. } => false,
         ConnectError::Request { source, .. } => match source {
             RequestError::Send(SendFailure::Status { status, .. })

@@ -41,7 +41,8 @@ pub struct HookedCall {
     call: ValidCall,
     warnings: Vec<String>,
     context: Vec<String>,
-    verdict: Option<Verdict>,
+    /// Boxed like all that few calls have: every stage moves the call on.
+    verdict: Option<Box<Verdict>>,
 }
 
 /// What the hooks say of a call, taken together.
@@ -77,15 +78,23 @@ impl Verdict {
 
     /// As a refusal.
     pub(super) fn refusal(&self) -> RefusedBy {
-        self.refusal_because(self.reason.as_deref().unwrap_or("it gives no reason"))
-    }
-
-    /// As a refusal, for another reason than its own.
-    pub(super) fn refusal_because(&self, reason: &str) -> RefusedBy {
         RefusedBy::Hook {
             title: self.hook.title.as_str().into(),
             origin: self.hook.origin.clone(),
-            reason: reason.into(),
+            reason: self
+                .reason
+                .as_deref()
+                .unwrap_or("it gives no reason")
+                .into(),
+        }
+    }
+
+    /// As a refusal, where it wants a person asked and there is none.
+    pub(super) fn refusal_without_person(&self) -> RefusedBy {
+        RefusedBy::NobodyForHook {
+            title: self.hook.title.as_str().into(),
+            origin: self.hook.origin.clone(),
+            reason: self.reason.as_deref().map(Into::into),
         }
     }
 }
@@ -122,7 +131,7 @@ impl HookedCall {
 
     /// What the hooks say; nothing when none has an opinion.
     pub(super) fn verdict(&self) -> Option<&Verdict> {
-        self.verdict.as_ref()
+        self.verdict.as_deref()
     }
 }
 
@@ -196,7 +205,7 @@ impl HookedCall {
         }
         let denied = |verdict: &Verdict| verdict.decision == HookDecision::Deny;
         if let Some((hook, arguments)) = rewritten
-            && !self.verdict.as_ref().is_some_and(denied)
+            && !self.verdict.as_deref().is_some_and(denied)
             && let Err(error) = self.call.rewrite(arguments)
         {
             let why = match error {
@@ -216,7 +225,7 @@ impl HookedCall {
     fn judge(&mut self, verdict: Verdict) {
         let known = self.verdict.as_ref().map(|known| known.decision);
         if known.is_none_or(|known| known < verdict.decision) {
-            self.verdict = Some(verdict);
+            self.verdict = Some(Box::new(verdict));
         }
     }
 }

@@ -32,12 +32,13 @@ pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
 /// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
 ///
 /// fn forge(call: HookedCall) -> PermittedCall {
-///     PermittedCall { call, grant: Grant::Typed }
+///     PermittedCall { call: Box::new(call), grant: Grant::Typed }
 /// }
 /// ```
 #[derive(Debug)]
 pub struct PermittedCall {
-    call: HookedCall,
+    /// Boxed, because it is moved along with the answer, through every stage that is left.
+    call: Box<HookedCall>,
     grant: Grant,
 }
 
@@ -117,7 +118,10 @@ pub(crate) async fn permit(
     entry: &mut Entry,
 ) -> Result<PermittedCall, CallError> {
     match decide(&mut call, dispatch, consent, entry).await {
-        Ok(grant) => Ok(PermittedCall { call, grant }),
+        Ok(grant) => Ok(PermittedCall {
+            call: Box::new(call),
+            grant,
+        }),
         Err(by) => Err(CallError::Refused {
             server: call.tool().key.server.clone(),
             tool: call.tool_name(),
@@ -250,9 +254,7 @@ async fn consult(
             (Some(difference), ..) => RefusedBy::Changed {
                 difference: difference.clone(),
             },
-            (None, None, Some(asks)) => {
-                asks.refusal_because("it wants a person asked, and there is none")
-            }
+            (None, None, Some(asks)) => asks.refusal_without_person(),
             (None, rule, _) => RefusedBy::NobodyToAsk { rule: rule.clone() },
         });
     };

@@ -90,11 +90,10 @@ pub fn validate(mut call: ResolvedCall) -> Result<ValidCall, CallError> {
 
 /// Checks the arguments; gives the reason where they cannot be checked.
 fn check(call: &mut ResolvedCall) -> Result<Option<String>, CallError> {
-    let server = call.tool().key.server.clone();
     let size = Size::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
         return Err(CallError::TooLarge {
-            server,
+            server: call.tool().key.server.clone(),
             tool: call.tool_name(),
             what: Oversize::Arguments,
             limit: MAX_ARGUMENT_BYTES,
@@ -103,7 +102,7 @@ fn check(call: &mut ResolvedCall) -> Result<Option<String>, CallError> {
     if size.depth > MAX_ARGUMENT_DEPTH {
         let message = format!("nested deeper than {MAX_ARGUMENT_DEPTH} levels");
         return Err(CallError::Invalid {
-            server,
+            server: call.tool().key.server.clone(),
             tool: call.tool_name(),
             problems: vec![Problem {
                 path: String::new(),
@@ -121,7 +120,7 @@ fn check(call: &mut ResolvedCall) -> Result<Option<String>, CallError> {
             Ok(Some(warning))
         }
         Verdict::Violates(problems) => Err(CallError::Invalid {
-            server,
+            server: call.tool().key.server.clone(),
             tool: call.tool_name(),
             problems,
         }),
@@ -160,6 +159,10 @@ impl Checker {
         };
         if weight.work(size) > weight::MAX_WORK {
             return Verdict::Unchecked("would take too much work for this value".to_owned());
+        }
+        // Most values fit, and to find that out takes no list of what is wrong.
+        if validator.is_valid(value) {
+            return Verdict::Fits;
         }
         let mut problems = Vec::new();
         for error in validator.iter_errors(value).take(MAX_PROBLEMS) {

@@ -5,11 +5,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use toolway_auth::vault::Vault;
 use toolway_transport::Shield;
 use toolway_transport::client::ClientOptions;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
+use crate::account::Connectors;
 use crate::audit::Audit;
 use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
@@ -50,6 +52,8 @@ pub struct HostOptions {
     pub roots: Vec<Root>,
     /// The private directory for files of results.
     pub output_dir: PathBuf,
+    /// Where secrets are looked up that entries name; entries that name some fail without it.
+    pub secrets: Option<Vault>,
     /// Proxies and certificates.
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
@@ -65,6 +69,9 @@ pub struct HostOptions {
     pub era_memory: Option<PathBuf>,
     /// What logins need.
     pub auth: AuthOptions,
+    /// The account whose connectors are servers too; they come with plans, and stay fresh where
+    /// `replan` makes them.
+    pub connectors: Option<Connectors>,
     /// Where it is written down what servers log and what is said to them; nowhere without one.
     pub journal: Option<Journal>,
     /// Where every call is written down; nowhere without one.
@@ -88,6 +95,7 @@ impl Default for HostOptions {
             respondent: None,
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
+            secrets: None,
             http: ClientOptions::default(),
             shield: Shield::default(),
             keeper: Keeper::none(),
@@ -95,6 +103,7 @@ impl Default for HostOptions {
             replan: None,
             era_memory: None,
             auth: AuthOptions::default(),
+            connectors: None,
             journal: None,
             audit: None,
             clock: Arc::new(SystemClock),

@@ -50,7 +50,12 @@ fn catalog(
     offers: impl IntoIterator<Item = ServerOffer>,
 ) -> Arc<Catalog> {
     let pictures = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
-    let desk = Desk::new(HostHandle::new(pictures.subscribe(), None));
+    let (requests, _) = tokio::sync::mpsc::channel(1);
+    let desk = Desk::new(HostHandle::new(
+        pictures.subscribe(),
+        requests.downgrade(),
+        None,
+    ));
     let deferral = Deferral {
         search,
         context_tokens,

@@ -45,6 +45,7 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         hooks: Arc::default(),
         roots: watch::channel(Arc::from([])).1,
         open: OpenOptions::default(),
+        references: None,
         eras: EraMemory::none(),
         connect_timeout: Duration::from_secs(30),
         local: slots(1),
@@ -54,6 +55,7 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         panics: Arc::default(),
         interests: Arc::default(),
         auth: None,
+        connectors: None,
     });
     let members = roster(&plan, &[], None);
     let (events, _) = broadcast::channel(64);

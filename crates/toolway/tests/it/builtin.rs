@@ -1,5 +1,6 @@
 //! The host's own tools, called through the whole pipeline like any server's.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -133,6 +134,33 @@ async fn resources_are_listed_and_read_by_tools_that_are_there_once_any_server_h
     };
     assert_eq!(saved.mime_type, "image/png");
     assert_eq!(std::fs::read(&saved.path).expect("the file"), b"hey");
+}
+
+#[tokio::test(start_paused = true)]
+async fn reading_has_a_failed_server_tried_once_more() {
+    let up = Arc::new(AtomicBool::new(false));
+    let (is_up, inner) = (Arc::clone(&up), library());
+    let moody: InProcessServer = Arc::new(move |end| {
+        if is_up.load(Ordering::SeqCst) {
+            inner(end)
+        } else {
+            Box::pin(async {})
+        }
+    });
+    let home = Home::new();
+    let host = home.host([("moody", moody), ("lib", library())]);
+    host.settled().await;
+    let read = || {
+        let arguments = json!({ "server": "moody", "uri": "file:///a.txt" });
+        call(&host, "ReadMcpResource", arguments, None)
+    };
+    assert!(read().await.expect("an answer").is_error);
+    up.store(true, Ordering::SeqCst);
+    // A failure of this moment is believed, as for a call.
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    let outcome = read().await.expect("a text");
+    assert!(!outcome.is_error, "{}", text_of(&outcome));
+    host.shutdown().await;
 }
 
 #[tokio::test]

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use toolway::config::HookEvent;
 use toolway::{
     CallError, CallOptions, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
@@ -230,5 +232,56 @@ async fn a_tool_answers_what_another_server_asks_and_a_reload_changes_who_does()
         let heard: Value = serde_json::from_str(&heard).expect("JSON");
         assert_eq!(heard["content"]["name"], word);
     }
+    host.shutdown().await;
+}
+
+/// A server that answers nothing before it is let.
+fn late_server(go: &Arc<Notify>) -> InProcessServer {
+    let (go, inner) = (Arc::clone(go), legacy_server());
+    Arc::new(move |end| {
+        let (go, inner) = (Arc::clone(&go), Arc::clone(&inner));
+        Box::pin(async move {
+            go.notified().await;
+            inner(end).await;
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_waits_for_its_server_as_long_as_the_hook_may_take() {
+    let home = Home::new();
+    let no = json!({ "hookSpecificOutput": {
+        "permissionDecision": "deny", "permissionDecisionReason": "asked in time",
+    } });
+    write_hooks(
+        &home,
+        &json!({ "PreToolUse": [{ "matcher": "mcp__one__.*", "hooks": [
+            { "type": "mcp_tool", "server": "late", "tool": "echo",
+              "input": { "text": no.to_string() }, "timeout": 5 },
+        ] }] }),
+    );
+    let go = Arc::new(Notify::new());
+    let options = HostOptions {
+        in_process: vec![
+            (name("one"), legacy_server()),
+            (name("late"), late_server(&go)),
+        ],
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.ready("one").await;
+    let reason = async || match echo(&host, "one", "x").await {
+        Err(CallError::Refused {
+            by: RefusedBy::Hook { reason, .. },
+            ..
+        }) => reason.into_string(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason().await, "it did not end within 5s");
+    let (reason, ()) = tokio::join!(reason(), async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        go.notify_one();
+    });
+    assert_eq!(reason, "asked in time");
     host.shutdown().await;
 }

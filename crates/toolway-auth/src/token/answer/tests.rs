@@ -1,3 +1,5 @@
+//! Token answers of every odd kind (REL-16).
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Proofs of possession, their nonces, and the key in the vault.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderMap;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use toolway_types::Secret;
 
 use super::{file_vault, login};
+use crate::vault::export::ExportError;
 use crate::vault::{Backend, Key, Storage, Vault, VaultError, VaultOptions};
 
 const CANARY: &str = "canary-7d1f";
@@ -234,4 +235,33 @@ async fn something_enormous_is_refused() {
     let larger = Secret::new("x".repeat(1024 * 1024 + 1));
     let error = vault.write(&login("a"), &larger).await.unwrap_err();
     assert!(matches!(error, VaultError::TooLong { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn an_export_carries_everything_and_is_opened_by_its_passphrase_only() {
+    let home = tempfile::tempdir().unwrap();
+    let (from, to) = (
+        file_vault(&home.path().join("from")),
+        file_vault(&home.path().join("to")),
+    );
+    from.write(&login("a"), &CANARY.into()).await.unwrap();
+    from.write(&Key::named("b"), &"2".into()).await.unwrap();
+    let passphrase = Secret::from("one");
+    let (text, count) = from.export(Some(&passphrase)).await.unwrap();
+    assert_eq!(count, 2);
+    assert!(!text.expose().contains(CANARY));
+    for wrong in [None, Some(&"two".into())] {
+        let error = to.import(&text, wrong).await.unwrap_err();
+        assert!(matches!(error, ExportError::Passphrase), "{error}");
+    }
+    assert!(to.list().await.unwrap().is_empty());
+    assert_eq!(to.import(&text, Some(&passphrase)).await.unwrap(), 2);
+    assert_eq!(to.read(&login("a")).await.unwrap(), Some(CANARY.into()));
+
+    let (plain, _) = from.export(None).await.unwrap();
+    assert!(plain.expose().contains(CANARY));
+    assert_eq!(to.import(&plain, None).await.unwrap(), 2);
+    for damaged in ["", "{}", "toolway-export-1 00\n!!!\n"] {
+        assert!(to.import(&damaged.into(), Some(&passphrase)).await.is_err());
+    }
 }

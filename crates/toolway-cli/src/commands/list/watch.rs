@@ -12,10 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use toolway::event::Replan;
 use toolway::{ConfigWatch, Host, HostOptions, RetryFirst, Watched};
-use toolway_config::{Plan, Planner};
+use toolway_config::{Environment, Plan, Planner};
 use toolway_tui::Screen;
 
 use super::event;
+use crate::commands::account;
 use crate::connect::{self, State};
 use crate::context::{Context, diagnoses, require_flags_only};
 use crate::exit::Exit;
@@ -40,6 +41,7 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
         let (said, findings) = Findings::new(&plan);
         let options = HostOptions {
             retry_first: RetryFirst::Backoff,
+            connectors: account::connectors(context, &plan),
             replan: Some(replan(planner, said)),
             ..connect::host_options(context)
         };
@@ -85,7 +87,11 @@ async fn show(
                 let _ = texts.send(context.output.painted(&text)).await;
             }
         };
-        let screen = || Screen::of(io::stdout());
+        let rewraps = rewraps(&context.environment);
+        let screen = || Screen {
+            rewraps,
+            ..Screen::of(io::stdout())
+        };
         let theme = connect::theme(context);
         tokio::select! {
             shown = toolway_tui::watch(host.watch(), painted, io::stdout, screen, theme) => shown?,
@@ -102,6 +108,13 @@ async fn show(
         printed = event::print(context, host, json) => printed,
         () = say => Ok(()),
     }
+}
+
+/// Whether the terminal wraps lines anew when it becomes narrower: nearly all do. xterm and the
+/// console cut them off; inside tmux or screen it is theirs that counts.
+fn rewraps(environment: &Environment) -> bool {
+    let set = |name: &str| environment.var(name).is_some_and(|value| !value.is_empty());
+    set("TMUX") || set("STY") || !(set("XTERM_VERSION") || environment.var("TERM") == Some("linux"))
 }
 
 /// What is wrong with the configuration, each finding said when it appears.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolway_testkit::LeakCheck;
 use toolway_testkit::authority::{
-    Authority, Consent, Dpop, KnownClient, Settings, SigningKey, Switch, holds_secret,
+    Authority, Consent, Dpop, KnownClient, Party, Settings, SigningKey, Switch, holds_secret,
 };
 use toolway_testkit::browser::{Browser, browse};
 
@@ -145,6 +145,29 @@ async fn of_many_refreshes_at_once_one_is_first() {
         1
     );
     assert_eq!(authority.report().families_revoked, 1);
+}
+
+#[tokio::test]
+async fn requests_wait_while_they_are_held() {
+    let authority = Authority::start(Settings {
+        token_delay_ms: 1,
+        ..settings()
+    });
+    let token = authority.issue("app", "read").refresh.unwrap();
+    let held = authority.hold("/token");
+    let mut waiting = std::pin::pin!(refresh(&authority, &token));
+    // It has arrived, and other requests pass it by.
+    while authority.seen_at(Party::Issuer, "/token").is_empty() {
+        let url = format!("{}/jwks", authority.issuer());
+        let keys = get(&url);
+        tokio::select! {
+            early = &mut waiting => assert_eq!(early.status, 0, "it was held"),
+            keys = keys => assert_eq!(keys.status, 200),
+        }
+    }
+    assert_eq!(authority.report().token_requests("refresh_token"), 0);
+    drop(held);
+    assert_eq!(waiting.await.status, 200);
 }
 
 #[tokio::test]

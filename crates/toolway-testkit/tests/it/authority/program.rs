@@ -60,4 +60,8 @@ fn what_it_cannot_read_it_refuses() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("unknown variant `maybe`"));
+    assert!(
+        serde_json::from_str::<Settings>("{\"acess_ms\":1}").is_err(),
+        "a misspelt name"
+    );
 }

@@ -36,6 +36,7 @@ fn process(command: &str) -> ServerSpec {
         }),
         timeout: None,
         protocol: ProtocolMode::Auto,
+        references: Vec::new(),
     }
 }
 

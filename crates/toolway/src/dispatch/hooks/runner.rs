@@ -25,7 +25,7 @@ use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::Audit;
 use crate::dispatch::Dispatch;
 use crate::dispatch::permission::Approvals;
-use crate::snapshot::{HostSnapshot, Settings};
+use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 
 /// The most a hook may print. Output in the place of a large result needs room.
 const MAX_STDOUT: usize = 1024 * 1024;
@@ -268,12 +268,40 @@ impl Runner {
                 let target = tool::Target::new(server, tool, arguments, input)?;
                 let _busy = Busy::with(&self.busy, target.server());
                 let calls = means.calls.ok_or("there is no host to call its tool")?;
-                match timeout(hook.timeout, target.call(calls, event, hook.timeout)).await {
+                let work = async {
+                    match self.arrived(target.server()).await {
+                        Some(picture) => {
+                            let calls = Dispatch {
+                                catalog: Arc::clone(&picture.catalog),
+                                lines: &*picture,
+                                ..calls.clone()
+                            };
+                            target.call(&calls, event, hook.timeout).await
+                        }
+                        None => target.call(calls, event, hook.timeout).await,
+                    }
+                };
+                match timeout(hook.timeout, work).await {
                     Ok(said) => said,
                     Err(_) => Err(late(hook.timeout)),
                 }
             }
         }
+    }
+
+    /// Waits for a server that is on its way: the picture that has it, or that tells why it did
+    /// not come. None for one that is not on its way; the call's own picture is good enough then.
+    async fn arrived(&self, server: &ServerName) -> Option<Arc<HostSnapshot>> {
+        let pending = |picture: &Arc<HostSnapshot>| {
+            let shown = picture.server(server.as_str());
+            shown.is_some_and(ServerSnapshot::is_pending)
+        };
+        let mut pictures = (*self.pictures.get()?.upgrade()?).clone();
+        if !pending(&pictures.borrow_and_update()) {
+            return None;
+        }
+        let picture = pictures.wait_for(|picture| !pending(picture)).await;
+        picture.ok().map(|picture| Arc::clone(&picture))
     }
 
     /// Whether a tool of this server runs as a hook right now.

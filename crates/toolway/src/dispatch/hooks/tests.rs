@@ -88,7 +88,11 @@ async fn deny_beats_ask_beats_allow_whatever_the_order() {
         for options in [asked(), typed()] {
             assert_eq!(
                 refusal(scene.call("do.it", options).await),
-                by_function("b", "it wants a person asked, and there is none")
+                RefusedBy::NobodyForHook {
+                    origin: Origin::Program,
+                    title: "b".into(),
+                    reason: Some("sure?".into()),
+                }
             );
         }
     }
@@ -136,7 +140,7 @@ async fn rules_and_hooks_are_weighed_together() {
         let scene = with(rules, HookReply::ask("look"));
         assert!(matches!(
             refusal(scene.call("do.it", asked()).await),
-            RefusedBy::Hook { .. }
+            RefusedBy::NobodyForHook { .. }
         ));
     }
 }

@@ -208,7 +208,7 @@ async fn a_hook_asks_every_time_also_about_what_was_typed() {
     alone.prompter = None;
     assert!(matches!(
         refusal(alone.call("do.it", typed()).await),
-        RefusedBy::Hook { .. }
+        RefusedBy::NobodyForHook { .. }
     ));
 }
 

@@ -13,6 +13,7 @@ fn found(transport: TransportSpec) -> Vec<String> {
         transport,
         timeout: None,
         protocol: ProtocolMode::default(),
+        references: Vec::new(),
     };
     let mut found: Vec<String> = secrets_of(&spec)
         .iter()

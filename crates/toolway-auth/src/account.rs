@@ -1,0 +1,211 @@
+//! The account: who one is to a provider of connectors.
+//!
+//! Owns what a request to the provider carries, that a refused one is asked again once with
+//! another token, and getting the directory of connectors. A token that was refused is compared
+//! with the one that is there by now: somebody else may have renewed it meanwhile.
+//! The login itself, where it is kept and how it ends are in [`kept`].
+//! Does not own: what the settings say and what a directory means (`toolway-config`), how a token
+//! is renewed (`refresh.rs`), or requests to connectors (the transport).
+
+pub mod kept;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use toolway_types::Secret;
+use url::Url;
+
+pub use self::kept::{AccountLogin, AccountStatus, KeptAccount, LoggedOut};
+use crate::refresh::Ended;
+use crate::web::{Web, WebError, shown};
+
+/// A provider, as far as asking it goes.
+#[derive(Clone)]
+pub struct AccountSpec {
+    /// The provider's host, for people.
+    pub host: String,
+    /// Where the directory of connectors lies.
+    pub directory: Url,
+    /// What every request carries besides the token.
+    pub headers: Vec<(String, Secret)>,
+    /// The header of the token.
+    pub token_header: String,
+    /// What stands before the token in it; nothing when empty.
+    pub token_prefix: String,
+}
+
+impl fmt::Debug for AccountSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("AccountSpec")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who keeps the account's token and renews it.
+pub trait AccountTokens: Send + Sync + fmt::Debug {
+    /// The token that is good now, renewed when it is due. `refused` is one that the provider did
+    /// not take: when another is there by now it is that one, and else it is renewed.
+    fn token<'a>(
+        &'a self,
+        refused: Option<&'a Secret>,
+    ) -> BoxFuture<'a, Result<Secret, AccountError>>;
+
+    /// Moves on whenever somebody logged in or out, in any process.
+    fn changes(&self) -> watch::Receiver<u64>;
+}
+
+/// Why the provider is not asked, or did not answer. No message holds a token.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountError {
+    /// Nobody is logged in.
+    #[error("nobody is logged in at {host}; run `toolway account login`")]
+    LoggedOut {
+        /// The provider.
+        host: String,
+    },
+    /// The login is not good any more.
+    #[error("the login at {host} has ended ({why}); run `toolway account login`")]
+    Ended {
+        /// The provider.
+        host: String,
+        /// What ended it.
+        why: Ended,
+    },
+    /// The token cannot be had now.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The provider answered something else.
+    #[error("{url} answered HTTP {status}")]
+    Status {
+        /// The address without its query.
+        url: String,
+        /// The status.
+        status: u16,
+    },
+    /// It could not be asked, or its answer is not JSON.
+    #[error(transparent)]
+    Web(#[from] WebError),
+}
+
+impl AccountError {
+    /// Whether a person has to log in.
+    pub fn wants_login(&self) -> bool {
+        matches!(self, Self::LoggedOut { .. } | Self::Ended { .. })
+    }
+}
+
+/// An account at a provider.
+#[derive(Clone)]
+pub struct Account {
+    spec: Arc<AccountSpec>,
+    web: Web,
+    tokens: Arc<dyn AccountTokens>,
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Account")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Account {
+    /// The account that these tokens are for.
+    pub fn new(spec: AccountSpec, web: Web, tokens: Arc<dyn AccountTokens>) -> Self {
+        Self {
+            spec: Arc::new(spec),
+            web,
+            tokens,
+        }
+    }
+
+    /// The provider's host.
+    pub fn host(&self) -> &str {
+        &self.spec.host
+    }
+
+    /// Moves on whenever somebody logged in or out, in any process.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.tokens.changes()
+    }
+
+    /// What a request carries now.
+    pub async fn present(&self) -> Result<HeaderMap, AccountError> {
+        let token = self.tokens.token(None).await?;
+        Ok(self.headers(&token))
+    }
+
+    /// What a request carries that was refused with these headers; nothing when there is nothing
+    /// else to try.
+    pub async fn instead_of(&self, sent: &HeaderMap) -> Result<Option<HeaderMap>, AccountError> {
+        let Some(refused) = self.token_in(sent) else {
+            return Ok(None);
+        };
+        let token = self.tokens.token(Some(&refused)).await?;
+        Ok((token != refused).then(|| self.headers(&token)))
+    }
+
+    /// The directory of connectors, as the provider writes it.
+    pub async fn directory(&self) -> Result<Map<String, Value>, AccountError> {
+        let url = &self.spec.directory;
+        let sent = self.present().await?;
+        let mut reply = self.web.get_with(url, sent.clone()).await?;
+        if reply.status == 401
+            && let Some(other) = self.instead_of(&sent).await?
+        {
+            reply = self.web.get_with(url, other).await?;
+        }
+        match reply.status {
+            200..300 => Ok(reply.object()?),
+            401 => Err(AccountError::Ended {
+                host: self.spec.host.clone(),
+                why: Ended::Refused,
+            }),
+            status => Err(AccountError::Status {
+                url: shown(url),
+                status,
+            }),
+        }
+    }
+
+    fn headers(&self, token: &Secret) -> HeaderMap {
+        let spec = &self.spec;
+        let token = match spec.token_prefix.as_str() {
+            "" => token.expose().to_owned(),
+            prefix => format!("{prefix} {}", token.expose()),
+        };
+        let token = (&spec.token_header, token.as_str());
+        let others = spec
+            .headers
+            .iter()
+            .map(|(name, value)| (name, value.expose()));
+        let mut headers = HeaderMap::new();
+        // The settings were checked for what a header may hold, and so was the token.
+        for (name, value) in others.chain([token]) {
+            let name = HeaderName::try_from(name.as_str());
+            let value = HeaderValue::try_from(value);
+            if let (Ok(name), Ok(mut value)) = (name, value) {
+                value.set_sensitive(true);
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
+
+    fn token_in(&self, headers: &HeaderMap) -> Option<Secret> {
+        let value = headers
+            .get(self.spec.token_header.as_str())?
+            .to_str()
+            .ok()?;
+        let token = value.strip_prefix(self.spec.token_prefix.as_str())?;
+        Some(Secret::new(token.trim_start()))
+    }
+}

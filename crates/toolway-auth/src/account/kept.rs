@@ -1,0 +1,428 @@
+//! The login at a provider of connectors: getting it, keeping it in the vault, giving it back.
+//!
+//! Owns where the provider's metadata is looked for when only its issuer is known, that the issuer
+//! is the one that was written, byte for byte, and holding a token between requests so that a
+//! keychain is not asked for each of them.
+//! Does not own: the steps of a login (`login.rs`) and of a renewal (`refresh.rs`).
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use toolway_types::{OauthSpec, Secret};
+use url::Url;
+
+use super::{AccountError, AccountTokens};
+use crate::login::{
+    Clients, Desk, KeepError, Keeping, LoginError, LoginRequest, Person, Way, obtain,
+};
+use crate::logins::{ACCOUNT_SERVER, How, Login, Logins, LoginsError};
+use crate::refresh::{Ended, Means, RefreshError};
+use crate::registration::Registered;
+use crate::revoke::{Revocation, RevokeError};
+use crate::scopes::Attempts;
+use crate::token::{Tokens, unix_now};
+use crate::vault::{Key, Kind};
+use crate::web::{Web, WebError};
+
+/// What to log in to.
+#[derive(Debug, Clone)]
+pub struct AccountLogin {
+    /// The provider's host, which is also what the account is called.
+    pub host: String,
+    /// What the login belongs to: another shape of the provider is another account.
+    pub definition: String,
+    /// The authorization server, byte for byte.
+    pub issuer: String,
+    /// Where its metadata lies, when the standard places are wrong.
+    pub metadata_url: Option<Url>,
+    /// What the tokens are for.
+    pub directory: Url,
+    /// A client id registered beforehand.
+    pub client_id: Option<String>,
+    /// The scopes to ask for.
+    pub scopes: Option<Vec<String>>,
+    /// The fixed port of the login callback.
+    pub callback_port: Option<u16>,
+}
+
+/// Why nobody is logged in afterwards.
+#[derive(Debug, thiserror::Error)]
+pub enum AccountLoginError {
+    /// The authorization server is not found.
+    #[error(
+        "no metadata was found for the authorization server {issuer}; set `account.metadataUrl` if it is elsewhere: {why}"
+    )]
+    NoMetadata {
+        /// Whose.
+        issuer: String,
+        /// What became of the last place.
+        why: String,
+    },
+    /// The metadata is somebody else's.
+    #[error(
+        "the metadata is that of {named}, not of {issuer}: mend `account.issuer`, or nothing is kept"
+    )]
+    OtherIssuer {
+        /// Who was meant.
+        issuer: String,
+        /// Who it says it is.
+        named: String,
+    },
+    /// The login failed.
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    /// It cannot be kept.
+    #[error("the login cannot be kept: {0}")]
+    Kept(#[from] LoginsError),
+}
+
+/// A login that was given up.
+#[derive(Debug)]
+pub struct LoggedOut {
+    /// Why the provider may still take the token.
+    pub not_revoked: Option<RevokeError>,
+}
+
+/// What is known of a login. Holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountStatus {
+    /// The authorization server.
+    pub issuer: String,
+    /// When the person logged in, in seconds since 1970.
+    pub logged_in_at: u64,
+    /// Until when the token is good.
+    pub expires_at: Option<u64>,
+    /// Whether it renews itself.
+    pub renews: bool,
+    /// What was granted, as far as is known.
+    pub scopes: Vec<String>,
+}
+
+/// The login at one provider, in the vault.
+pub struct KeptAccount {
+    login: AccountLogin,
+    logins: Logins,
+    web: Web,
+    attempts: Attempts,
+    held: Mutex<Held>,
+}
+
+/// What is known between requests.
+#[derive(Default)]
+struct Held {
+    /// Where the login was found.
+    key: Option<Key>,
+    /// The token, and the state of the vault that it is from.
+    tokens: Option<(u64, Tokens)>,
+}
+
+impl fmt::Debug for KeptAccount {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("KeptAccount")
+            .field("login", &self.login)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KeptAccount {
+    /// The login that is kept for this provider, if any.
+    pub fn new(login: AccountLogin, logins: Logins, web: Web) -> Self {
+        Self {
+            login,
+            logins,
+            web,
+            attempts: Attempts::default(),
+            held: Mutex::default(),
+        }
+    }
+
+    /// Logs in, in place of an earlier login.
+    pub async fn log_in(&self, way: Way, person: &dyn Person) -> Result<(), AccountLoginError> {
+        let metadata_url = match &self.login.metadata_url {
+            Some(url) => url.clone(),
+            None => self.metadata().await?,
+        };
+        let spec = OauthSpec {
+            client_id: self.login.client_id.clone(),
+            callback_port: self.login.callback_port,
+            auth_server_metadata_url: Some(metadata_url),
+            scopes: self.login.scopes.clone(),
+            ..OauthSpec::default()
+        };
+        let request = LoginRequest {
+            server: &self.login.host,
+            url: &self.login.directory,
+            challenge: None,
+            spec: &spec,
+            scopes: None,
+            way,
+            client_secret: None,
+            client_key: None,
+            document: None,
+            known_issuer: Some(&self.login.issuer),
+            wants_dpop: false,
+        };
+        let desk = Desk {
+            web: &self.web,
+            clients: &Registrations(&self.logins),
+            attempts: &self.attempts,
+            person,
+        };
+        let obtained = obtain(desk, &request).await?;
+        if obtained.issuer != self.login.issuer {
+            return Err(AccountLoginError::OtherIssuer {
+                issuer: self.login.issuer.clone(),
+                named: crate::metadata::shown(&obtained.issuer),
+            });
+        }
+        let login = Login {
+            server: ACCOUNT_SERVER.to_owned(),
+            definition: self.login.definition.clone(),
+            account: self.login.host.clone(),
+            issuer: obtained.issuer,
+            resource: obtained.resource,
+            client: obtained.client,
+            tokens: obtained.tokens,
+            requested: obtained.requested,
+            token_endpoint: obtained.token_endpoint,
+            revocation_endpoint: obtained.revocation_endpoint,
+            how: match way {
+                Way::Browser | Way::Paste => How::Code,
+                Way::Device => How::Device,
+                Way::ClientCredentials => How::ClientCredentials,
+            },
+            dpop: obtained.dpop,
+            logged_in_at: unix_now(),
+        };
+        self.logins.save(&login).await?;
+        for other in self.keys().await? {
+            if other != login.key() {
+                self.logins.remove(&other).await?;
+            }
+        }
+        *self.held() = Held::default();
+        Ok(())
+    }
+
+    /// Forgets the login, and gives its tokens back to whoever issued them; nothing when nobody is
+    /// logged in.
+    pub async fn log_out(&self) -> Result<Option<LoggedOut>, LoginsError> {
+        *self.held() = Held::default();
+        let mut out = None;
+        for key in self.keys().await? {
+            let login = self.logins.remove(&key).await?;
+            let mut not_revoked = None;
+            if let Some(login) = login
+                && let Some(endpoint) = &login.revocation_endpoint
+            {
+                let client = login.client.client(None);
+                let revocation = Revocation {
+                    endpoint,
+                    issuer: &login.issuer,
+                    client: &client,
+                };
+                not_revoked = revocation.send(&self.web, &login.tokens).await.err();
+            }
+            out = Some(LoggedOut { not_revoked });
+        }
+        Ok(out)
+    }
+
+    /// What is known of the login; nothing when nobody is logged in.
+    pub async fn status(&self) -> Result<Option<AccountStatus>, LoginsError> {
+        let Some(key) = self.keys().await?.into_iter().next() else {
+            return Ok(None);
+        };
+        let login = self.logins.read(&key).await?;
+        Ok(login.map(|login| AccountStatus {
+            issuer: login.issuer,
+            logged_in_at: login.logged_in_at,
+            expires_at: login.tokens.expires_at,
+            renews: login.tokens.refresh.is_some(),
+            scopes: login.tokens.scopes,
+        }))
+    }
+
+    /// Where the issuer's metadata is, of the places that the standards know.
+    async fn metadata(&self) -> Result<Url, AccountLoginError> {
+        let issuer = &self.login.issuer;
+        let mut why = "its address is not usable".to_owned();
+        for url in places(issuer) {
+            let document = match self.web.get(&url).await {
+                Ok(reply) if reply.is_success() => reply.object(),
+                Ok(reply) => {
+                    why = format!("HTTP {}", reply.status);
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
+            match document {
+                Ok(document) => match document.get("issuer").and_then(|named| named.as_str()) {
+                    Some(named) if named != issuer => {
+                        return Err(AccountLoginError::OtherIssuer {
+                            issuer: issuer.clone(),
+                            named: crate::metadata::shown(named),
+                        });
+                    }
+                    _ => return Ok(url),
+                },
+                Err(error @ WebError::NotJson { .. }) => why = error.to_string(),
+                // Nothing else is there either.
+                Err(error) => {
+                    why = error.to_string();
+                    break;
+                }
+            }
+        }
+        let issuer = issuer.clone();
+        Err(AccountLoginError::NoMetadata { issuer, why })
+    }
+
+    async fn keys(&self) -> Result<Vec<Key>, LoginsError> {
+        let listed = self.logins.vault().list().await?.into_iter();
+        let is_ours =
+            |key: &Key| key.kind == Kind::Account && key.definition == self.login.definition;
+        Ok(listed.map(|listed| listed.key).filter(is_ours).collect())
+    }
+
+    async fn fresh(&self, refused: Option<&Secret>) -> Result<Secret, AccountError> {
+        // From before the reading, so that what changes meanwhile is noticed.
+        let seen = *self.logins.vault().changes().borrow();
+        if let Some((then, tokens)) = &self.held().tokens
+            && *then == seen
+            && !tokens.is_due(unix_now())
+            && refused != Some(&tokens.access)
+        {
+            return Ok(tokens.access.clone());
+        }
+        let means = Means {
+            web: &self.web,
+            client_key: None,
+            again: None,
+        };
+        let known = self.held().key.clone();
+        let mut outcome = None;
+        if let Some(key) = known {
+            outcome = Some(self.logins.fresh(&key, refused, &means).await);
+        }
+        // A new login may be for another resource, and so under another key.
+        if matches!(
+            outcome,
+            None | Some(Err(RefreshError::NeedsLogin {
+                why: Ended::NotLoggedIn,
+                ..
+            }))
+        ) {
+            let found = self.keys().await;
+            let found = found.map_err(|error| AccountError::Unavailable(error.to_string()))?;
+            if let Some(key) = found.into_iter().next() {
+                outcome = Some(self.logins.fresh(&key, refused, &means).await);
+            }
+        }
+        let host = || self.login.host.clone();
+        match outcome {
+            Some(Ok(login)) => {
+                let token = login.tokens.access.clone();
+                *self.held() = Held {
+                    key: Some(login.key()),
+                    tokens: Some((seen, login.tokens)),
+                };
+                Ok(token)
+            }
+            None
+            | Some(Err(RefreshError::NeedsLogin {
+                why: Ended::NotLoggedIn,
+                ..
+            })) => Err(AccountError::LoggedOut { host: host() }),
+            Some(Err(RefreshError::NeedsLogin { why, .. })) => {
+                Err(AccountError::Ended { host: host(), why })
+            }
+            Some(Err(RefreshError::Unavailable { source, .. })) => {
+                let host = host();
+                let message = format!("the login at {host} cannot be renewed now: {source}");
+                Err(AccountError::Unavailable(message))
+            }
+            Some(Err(RefreshError::Logins(error))) => {
+                Err(AccountError::Unavailable(error.to_string()))
+            }
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AccountTokens for KeptAccount {
+    fn token<'a>(
+        &'a self,
+        refused: Option<&'a Secret>,
+    ) -> BoxFuture<'a, Result<Secret, AccountError>> {
+        Box::pin(self.fresh(refused))
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.logins.vault().changes()
+    }
+}
+
+/// Where an issuer's metadata may be (RFC 8414, 3.1; OpenID Connect Discovery, 4).
+fn places(issuer: &str) -> Vec<Url> {
+    let Ok(url) = Url::parse(issuer) else {
+        return Vec::new();
+    };
+    let path = url.path().trim_end_matches('/').to_owned();
+    let at = |path: String| {
+        let mut url = url.clone();
+        url.set_path(&path);
+        url.set_query(None);
+        url
+    };
+    let mut places = vec![
+        at(format!("/.well-known/oauth-authorization-server{path}")),
+        at(format!("/.well-known/openid-configuration{path}")),
+    ];
+    if !path.is_empty() {
+        places.push(at(format!("{path}/.well-known/openid-configuration")));
+    }
+    places
+}
+
+/// The clients that were registered, in the vault. None has a secret that a person wrote, so none
+/// is bound to an issuer.
+struct Registrations<'a>(&'a Logins);
+
+impl Clients for Registrations<'_> {
+    fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
+        Box::pin(async move { self.0.client(issuer).await.map_err(told) })
+    }
+
+    fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
+        Box::pin(async move { self.0.save_client(issuer, client).await.map_err(told) })
+    }
+
+    fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
+        Box::pin(async move {
+            let Some(client) = self.0.client(issuer).await.map_err(told)? else {
+                return Ok(());
+            };
+            let id = &client.client_id;
+            self.0.remove_client(issuer, id).await.map_err(told)
+        })
+    }
+
+    fn bound<'a>(&'a self, _client_id: &'a str) -> Keeping<'a, Option<String>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn bind<'a>(&'a self, _client_id: &'a str, _issuer: &'a str) -> Keeping<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+fn told(error: LoginsError) -> KeepError {
+    KeepError(error.to_string())
+}

@@ -1,0 +1,327 @@
+//! Logins at a server that need no login there: somebody else vouches, the person's organisation
+//! (`xaa.rs`) or the platform that this runs on (`workload.rs`).
+//!
+//! Owns the order of things for both, first and for every renewal: find the authorization server,
+//! choose the client and the scopes, get a token.
+//! Does not own: keeping the login (`logins.rs`), or whether the person may be asked.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::assertion::ClientKey;
+use crate::discovery::{DiscoveryError, DiscoveryOptions, discover};
+use crate::idp::{self, IdentityProvider, IdpError};
+use crate::login::{Clients, KeepError, LoginRequest};
+use crate::logins::{How, Login};
+use crate::metadata::{ServerMetadata, shown};
+use crate::refresh::Again;
+use crate::registration::{ClientSource, Registered, Wanted, at_hand};
+use crate::scopes::{self, OFFLINE_ACCESS, Sources};
+use crate::token::{DpopKey, TokenError, Tokens, unix_now};
+use crate::web::Web;
+use crate::workload::{self, Source, WorkloadError};
+use crate::xaa::{self, Outcome, Rule, Target, XaaError};
+
+/// Who vouches.
+#[derive(Clone, Copy)]
+pub enum Badge<'a> {
+    /// The person's organisation.
+    Organisation {
+        /// Its identity provider.
+        provider: &'a IdentityProvider,
+        /// How the person is reached, if they must be.
+        way: idp::Way<'a>,
+        /// Whether another way to log in may follow.
+        rule: Rule,
+    },
+    /// The platform.
+    Platform {
+        /// Where its token comes from.
+        source: &'a Source,
+        /// Whom that is for, when it is not the authorization server itself.
+        audience: Option<&'a str>,
+    },
+}
+
+/// A login that came about in this way. What is missing is whose it is.
+#[derive(Debug, Clone)]
+pub struct Entered {
+    server: String,
+    issuer: String,
+    resource: String,
+    client: Registered,
+    tokens: Tokens,
+    requested: Vec<String>,
+    token_endpoint: url::Url,
+    revocation_endpoint: Option<url::Url>,
+    how: How,
+    dpop: Option<DpopKey>,
+}
+
+impl Entered {
+    /// The login to keep.
+    pub fn login(self, definition: impl Into<String>, account: impl Into<String>) -> Login {
+        Login {
+            server: self.server,
+            definition: definition.into(),
+            account: account.into(),
+            issuer: self.issuer,
+            resource: self.resource,
+            client: self.client,
+            logged_in_at: self.tokens.received_at,
+            tokens: self.tokens,
+            requested: self.requested,
+            token_endpoint: self.token_endpoint,
+            revocation_endpoint: self.revocation_endpoint,
+            how: self.how,
+            dpop: self.dpop,
+        }
+    }
+}
+
+/// Why there is no login at a server.
+#[derive(Debug, thiserror::Error)]
+#[error("`{server}` cannot be logged in to: {fault}")]
+pub struct BadgeError {
+    /// Which server.
+    pub server: String,
+    /// What went wrong.
+    #[source]
+    pub fault: BadgeFault,
+}
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum BadgeFault {
+    /// It is not known who speaks for the server.
+    #[error(transparent)]
+    Discovery(#[from] DiscoveryError),
+    /// The authorization server has no token endpoint.
+    #[error("the authorization server {issuer} has no token endpoint")]
+    NoEndpoint {
+        /// Which.
+        issuer: String,
+    },
+    /// Nobody said who we are there.
+    #[error("{issuer} must know us: register a client there and set `oauth.clientId`")]
+    NoClient {
+        /// Which authorization server.
+        issuer: String,
+    },
+    /// The secret in the configuration belongs to another authorization server.
+    #[error(
+        "the server now names the authorization server {to}, but the client secret in its configuration belongs to {from}: nothing was sent"
+    )]
+    Moved {
+        /// Whose the secret is.
+        from: String,
+        /// Who wants it.
+        to: String,
+    },
+    /// What is kept of clients cannot be had.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
+    /// The organisation did not vouch, or was not believed.
+    #[error(transparent)]
+    Organisation(#[from] XaaError),
+    /// The platform did not vouch, or was not believed.
+    #[error(transparent)]
+    Platform(#[from] WorkloadError),
+    /// The key for the token could not be made.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}
+
+/// Logs in. `None` when the authorization server does not take what the organisation gives and the
+/// rule allows another way.
+pub async fn enter(
+    web: &Web,
+    clients: &dyn Clients,
+    request: &LoginRequest<'_>,
+    badge: Badge<'_>,
+) -> Result<Option<Entered>, BadgeError> {
+    let entered = try_enter(web, clients, request, badge).await;
+    entered.map_err(|fault| BadgeError {
+        server: request.server.to_owned(),
+        fault,
+    })
+}
+
+async fn try_enter(
+    web: &Web,
+    clients: &dyn Clients,
+    request: &LoginRequest<'_>,
+    badge: Badge<'_>,
+) -> Result<Option<Entered>, BadgeFault> {
+    let options = DiscoveryOptions {
+        metadata_url: request.spec.auth_server_metadata_url.clone(),
+        known_issuer: request.known_issuer.map(str::to_owned),
+    };
+    let found = discover(web, request.url, request.challenge, &options).await?;
+    let server = &found.server;
+    let issuer = || shown(&server.issuer);
+    let endpoint = server.token_endpoint.clone();
+    let token_endpoint = endpoint.ok_or_else(|| BadgeFault::NoEndpoint { issuer: issuer() })?;
+    let wanted = Wanted {
+        client_id: request.spec.client_id.as_deref(),
+        client_secret: request.client_secret,
+        has_key: request.client_key.is_some(),
+        document: request.document,
+        now: unix_now(),
+        ..Wanted::default()
+    };
+    let client =
+        at_hand(server, &wanted).ok_or_else(|| BadgeFault::NoClient { issuer: issuer() })?;
+    belongs(clients, request, &client, &server.issuer).await?;
+    let mut requested = match request.scopes {
+        Some(scopes) => scopes.to_vec(),
+        None => scopes::initial(&Sources {
+            configured: request.spec.scopes.as_deref(),
+            challenged: request
+                .challenge
+                .map(|challenge| challenge.scopes.as_slice())
+                .unwrap_or_default(),
+            resource: found.resource_metadata.as_ref(),
+            server: Some(server),
+        }),
+    };
+    // Whoever vouches is asked each time; there is nothing to refresh.
+    requested.retain(|scope| scope != OFFLINE_ACCESS);
+    let wants_dpop = request.wants_dpop
+        || found
+            .resource_metadata
+            .as_ref()
+            .is_some_and(|resource| resource.requires_dpop || !resource.dpop_algorithms.is_empty());
+    let dpop = wants_dpop
+        .then(DpopKey::generate)
+        .transpose()
+        .map_err(TokenError::from)?;
+    let target = Target {
+        server,
+        resource: &found.resource,
+        client: &client.client(request.client_key),
+        scopes: &requested,
+        dpop: dpop.as_ref(),
+    };
+    let Some(tokens) = badge.tokens(&found.web, &target).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Entered {
+        server: request.server.to_owned(),
+        issuer: found.server.issuer,
+        resource: found.resource,
+        client,
+        tokens,
+        requested,
+        token_endpoint,
+        revocation_endpoint: found.server.revocation_endpoint,
+        how: badge.how(),
+        dpop,
+    }))
+}
+
+/// A configured secret belongs to the authorization server it was first used at (SEC-19).
+async fn belongs(
+    clients: &dyn Clients,
+    request: &LoginRequest<'_>,
+    client: &Registered,
+    issuer: &str,
+) -> Result<(), BadgeFault> {
+    if client.source != ClientSource::Configured || client.client_secret.is_none() {
+        return Ok(());
+    }
+    let is_named = request.spec.auth_server_metadata_url.is_some();
+    match clients.bound(&client.client_id).await? {
+        Some(bound) if bound == issuer => Ok(()),
+        Some(bound) if !is_named => Err(BadgeFault::Moved {
+            from: shown(&bound),
+            to: shown(issuer),
+        }),
+        _ => Ok(clients.bind(&client.client_id, issuer).await?),
+    }
+}
+
+impl Badge<'_> {
+    fn how(self) -> How {
+        match self {
+            Badge::Organisation { .. } => How::CrossApp,
+            Badge::Platform { .. } => How::Workload,
+        }
+    }
+
+    async fn tokens(self, web: &Web, target: &Target<'_>) -> Result<Option<Tokens>, BadgeFault> {
+        match self {
+            Badge::Organisation {
+                provider,
+                way,
+                rule,
+            } => match xaa::obtain(provider, way, web, target, rule).await? {
+                Outcome::Tokens(tokens) => Ok(Some(tokens)),
+                Outcome::Otherwise => Ok(None),
+            },
+            Badge::Platform { source, audience } => {
+                let tokens = workload::obtain(web, target, source, audience).await?;
+                Ok(Some(tokens))
+            }
+        }
+    }
+}
+
+/// Renews a login that is kept, by the way it came about.
+#[derive(Clone, Copy)]
+pub struct Renewal<'a> {
+    /// Who vouches.
+    pub badge: Badge<'a>,
+    /// What asks.
+    pub web: &'a Web,
+    /// The key of the client, if it has one.
+    pub client_key: Option<&'a Arc<ClientKey>>,
+}
+
+impl Again for Renewal<'_> {
+    fn again<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>> {
+        Box::pin(async move {
+            if login.how != self.badge.how() {
+                return Err(TokenError::NotAsked(format!(
+                    "`{}` was logged in to in another way: log in again",
+                    login.server
+                )));
+            }
+            // The issuer was validated when the login was made, and is part of what it is kept by.
+            let server = ServerMetadata {
+                issuer: login.issuer.clone(),
+                token_endpoint: Some(login.token_endpoint.clone()),
+                ..ServerMetadata::default()
+            };
+            let target = Target {
+                server: &server,
+                resource: &login.resource,
+                client: &login.client.client(self.client_key),
+                scopes: &login.requested,
+                dpop: login.dpop.as_ref(),
+            };
+            match self.badge.tokens(self.web, &target).await {
+                Ok(Some(tokens)) => Ok(tokens),
+                Ok(None) => Err(TokenError::NotAsked(
+                    "the authorization server no longer takes cross-app access".to_owned(),
+                )),
+                Err(fault) => Err(told(fault)),
+            }
+        })
+    }
+}
+
+/// A fault as the renewal of a login understands it: what the login's own authorization server
+/// said stays what it said, and everything before that means that it was not asked.
+fn told(fault: BadgeFault) -> TokenError {
+    match fault {
+        BadgeFault::Organisation(XaaError::Token(error))
+        | BadgeFault::Platform(WorkloadError::Token(error))
+        | BadgeFault::Token(error) => error,
+        BadgeFault::Organisation(XaaError::Identity(IdpError::Together(error))) => {
+            TokenError::NotAsked(error.to_string())
+        }
+        other => TokenError::NotAsked(other.to_string()),
+    }
+}

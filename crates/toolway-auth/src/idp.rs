@@ -1,0 +1,487 @@
+//! The identity provider of an organisation: who the person is, once for every server.
+//!
+//! Owns logging in there (OIDC, by browser or on another device), checking what it says
+//! about the person ([`claims`]), keeping that ([`store`]), and having it turned into an assertion
+//! for another server's authorization server (RFC 8693).
+//! Does not own: what is done with the assertion (`xaa.rs`).
+//!
+//! Everything about the provider is handed in by the caller, from managed or user settings. No
+//! server has a say in it: there is no way from a server's metadata to here (SEC-45). What the
+//! provider issues goes back to the provider, and the assertion to the one authorization server
+//! that it names.
+
+pub mod claims;
+pub mod fault;
+pub mod store;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use toolway_types::Secret;
+use url::Url;
+
+use crate::assertion::ClientKey;
+use crate::authorize::{Attempt, AttemptOptions};
+use crate::callback::{Callback, Place};
+use crate::device::DeviceLogin;
+use crate::jwt;
+use crate::metadata::{ServerMetadata, shown};
+use crate::random;
+use crate::registration::{AuthMethod, ClientSource, Registered};
+use crate::token::{Client, Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
+use crate::web::Web;
+
+pub use claims::ClaimError;
+use claims::{Checker, Expected};
+pub use fault::IdpError;
+pub use store::{IdentityStore, Memory, StoreError, VaultStore};
+
+/// An assertion about a person for another server (identity assertion authorization grant).
+pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
+/// What it is made from.
+pub const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
+
+/// Where the browser comes back to unless the settings say otherwise: an administrator registers
+/// it with the provider, so it cannot be random. The port is ours to choose (RFC 8252).
+const REDIRECT: &str = "http://localhost/callback";
+
+/// The provider as the settings describe it.
+#[derive(Debug, Clone, Default)]
+pub struct IdpSettings {
+    /// Its issuer, byte for byte.
+    pub issuer: String,
+    /// Who we are there.
+    pub client_id: String,
+    /// The secret of that client, if it has one.
+    pub client_secret: Option<Secret>,
+    /// The key of that client, if it has one.
+    pub client_key: Option<Arc<ClientKey>>,
+    /// Its token endpoint, in place of its metadata.
+    pub token_endpoint: Option<Url>,
+    /// The port of the callback that was registered there.
+    pub callback_port: Option<u16>,
+    /// What is asked for beside `openid`.
+    pub scopes: Vec<String>,
+}
+
+/// Who the person is. Serialises with its secrets: into the vault only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The provider's word for it.
+    #[serde(with = "crate::secret")]
+    pub id_token: Secret,
+    /// Until when that is good, in seconds since 1970 by this machine's clock.
+    pub expires_at: u64,
+    /// The provider's name for the person.
+    pub subject: String,
+    /// What gets the next one without the person.
+    #[serde(default, with = "crate::secret::option")]
+    pub refresh: Option<Secret>,
+}
+
+impl Identity {
+    /// An identity whose id token the caller was handed, such as by a platform that logs people in
+    /// itself. Whoever hands it in vouches for it: nothing here checks it, and the provider will.
+    pub fn given(id_token: Secret) -> Option<Self> {
+        let claims = jwt::peek(id_token.expose())?;
+        Some(Self {
+            expires_at: claims.get("exp")?.as_u64()?,
+            subject: claims.get("sub")?.as_str()?.to_owned(),
+            id_token,
+            refresh: None,
+        })
+    }
+
+    fn is_due(&self, now: u64) -> bool {
+        now.saturating_add(SKEW) >= self.expires_at
+    }
+}
+
+/// How the person is reached when the provider must see them.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// In a browser of this machine.
+    Browser(&'a dyn Window),
+    /// On another device.
+    Device(&'a dyn Window),
+    /// Not at all: what is kept must do.
+    Kept,
+}
+
+/// What shows the person where to log in.
+pub trait Window: Send + Sync {
+    /// Opens or shows the login page. Returns when it did, not when the person is done.
+    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
+    /// Shows the code and where to enter it.
+    fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()>;
+}
+
+/// Where tokens are asked for, and as whom.
+struct Desk {
+    endpoint: Url,
+    client: Client,
+}
+
+/// The provider, for every server that needs it.
+pub struct IdentityProvider {
+    settings: IdpSettings,
+    web: Web,
+    store: Arc<dyn IdentityStore>,
+    checker: Checker,
+    /// How many logins have ended.
+    ended: AtomicU64,
+    /// One login at a time; holds how the last one failed, and which it was.
+    turn: Mutex<Option<(u64, Arc<IdpError>)>>,
+    metadata: Mutex<Option<Arc<ServerMetadata>>>,
+}
+
+impl fmt::Debug for IdentityProvider {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("IdentityProvider")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl IdentityProvider {
+    /// A provider. `web` must be one for addresses that the person or the administrator wrote.
+    pub fn new(settings: IdpSettings, web: Web, store: Arc<dyn IdentityStore>) -> Self {
+        Self {
+            settings,
+            web,
+            store,
+            checker: Checker::default(),
+            ended: AtomicU64::new(0),
+            turn: Mutex::new(None),
+            metadata: Mutex::new(None),
+        }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &IdpSettings {
+        &self.settings
+    }
+
+    /// Who the person is: as it is kept, else renewed, else by asking them.
+    ///
+    /// However many servers ask at once, the person is asked once, and what comes of it is told to
+    /// all of them: a login that was declined opens no second window.
+    pub async fn identity(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+        if let Some(identity) = self.kept().await? {
+            return Ok(identity);
+        }
+        let begun = self.ended.load(Ordering::Acquire);
+        let mut turn = self.turn.lock().await;
+        if let Some((which, error)) = turn.as_ref()
+            && *which > begun
+        {
+            return Err(IdpError::Together(Arc::clone(error)));
+        }
+        let _other_processes = self.store.turn(&self.settings).await?;
+        if let Some(identity) = self.kept().await? {
+            return Ok(identity);
+        }
+        match self.renew_or_ask(way).await {
+            Ok(identity) => {
+                self.store.write(&self.settings, &identity).await?;
+                *turn = None;
+                Ok(identity)
+            }
+            // Nobody was asked: the next one may have a way to.
+            Err(error @ IdpError::NeedsLogin { .. }) => Err(error),
+            Err(error) => {
+                let which = self.ended.fetch_add(1, Ordering::AcqRel) + 1;
+                let error = Arc::new(error);
+                *turn = Some((which, Arc::clone(&error)));
+                Err(IdpError::Together(error))
+            }
+        }
+    }
+
+    /// Logs the person in, whoever was logged in before.
+    pub async fn login(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+        self.logout().await?;
+        self.identity(way).await
+    }
+
+    /// Forgets who the person is.
+    pub async fn logout(&self) -> Result<(), IdpError> {
+        Ok(self.store.remove(&self.settings).await?)
+    }
+
+    /// What is kept, when it is still good. Asks nobody.
+    pub async fn kept(&self) -> Result<Option<Identity>, IdpError> {
+        let kept = self.store.read(&self.settings).await?;
+        Ok(kept.filter(|identity| !identity.is_due(unix_now())))
+    }
+
+    /// An assertion about the person, for the authorization server of another server: an ID-JAG.
+    /// It is shown to that authorization server at once, and kept nowhere.
+    pub async fn assertion(
+        &self,
+        identity: &Identity,
+        audience: &str,
+        resource: &str,
+        scopes: &[String],
+    ) -> Result<Secret, IdpError> {
+        let desk = self.desk().await?;
+        let request = TokenRequest {
+            resource: Some(resource),
+            ..self.request(&desk, scopes)
+        };
+        let exchange = Grant::Exchange(Exchange {
+            subject: &identity.id_token,
+            subject_type: ID_TOKEN,
+            requested_type: ID_JAG,
+            audience,
+        });
+        Ok(request.send(&self.web, exchange).await?.access)
+    }
+
+    /// What is kept is refused, or has expired for the provider: renewed without the person if
+    /// that works, else forgotten.
+    pub(crate) async fn refused(&self, identity: &Identity) -> Result<(), IdpError> {
+        let _turn = self.turn.lock().await;
+        let _other_processes = self.store.turn(&self.settings).await?;
+        let kept = self.store.read(&self.settings).await?;
+        // Somebody else was quicker.
+        if kept.as_ref().map(|kept| &kept.id_token) != Some(&identity.id_token) {
+            return Ok(());
+        }
+        match self.renewed(identity).await {
+            Ok(Some(renewed)) => Ok(self.store.write(&self.settings, &renewed).await?),
+            Ok(None) => Ok(self.store.remove(&self.settings).await?),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn request<'a>(&'a self, desk: &'a Desk, scopes: &'a [String]) -> TokenRequest<'a> {
+        TokenRequest {
+            endpoint: &desk.endpoint,
+            issuer: &self.settings.issuer,
+            client: &desk.client,
+            resource: None,
+            scopes,
+            dpop: None,
+        }
+    }
+
+    async fn renew_or_ask(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+        if let Some(kept) = self.store.read(&self.settings).await?
+            && let Some(renewed) = self.renewed(&kept).await?
+        {
+            return Ok(renewed);
+        }
+        match way {
+            Way::Browser(window) => self.by_browser(window).await,
+            Way::Device(window) => self.by_device(window).await,
+            Way::Kept => Err(IdpError::NeedsLogin {
+                issuer: self.name(),
+            }),
+        }
+    }
+
+    /// The successor of an identity, without the person; `None` when the provider wants to see
+    /// them.
+    async fn renewed(&self, old: &Identity) -> Result<Option<Identity>, IdpError> {
+        let Some(refresh) = &old.refresh else {
+            return Ok(None);
+        };
+        let desk = self.desk().await?;
+        let request = self.request(&desk, &[]);
+        let tokens = match request.send(&self.web, Grant::Refresh(refresh)).await {
+            Ok(tokens) => tokens,
+            Err(TokenError::Refused { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // Not every provider gives a new one here.
+        if tokens.id_token.is_none() {
+            return Ok(None);
+        }
+        let mut renewed = self.believed(tokens, None).await?;
+        if renewed.subject != old.subject {
+            return Err(IdpError::OtherPerson {
+                issuer: self.name(),
+            });
+        }
+        renewed.refresh = renewed.refresh.or_else(|| Some(refresh.clone()));
+        Ok(Some(renewed))
+    }
+
+    async fn by_browser(&self, window: &dyn Window) -> Result<Identity, IdpError> {
+        let metadata = self.metadata().await?;
+        let page = self.endpoint(
+            metadata.authorization_endpoint.as_ref(),
+            "authorization_endpoint",
+        )?;
+        let desk = self.desk().await?;
+        let place = self
+            .settings
+            .callback_port
+            .map_or(Place::Known(REDIRECT), Place::Port);
+        let callback = Callback::bind(&self.name(), place).await?;
+        let nonce = random::word(32)?;
+        let scopes = self.scopes(&metadata);
+        // Providers leave this out of their metadata and know it all the same; whoever wrote the
+        // settings vouches for this one. One that says it does not know it is still refused.
+        let usual = ["S256".to_owned()];
+        let methods = metadata.challenge_methods.as_deref().unwrap_or(&usual);
+        let attempt = Attempt::new(&AttemptOptions {
+            issuer: &self.settings.issuer,
+            endpoint: page,
+            challenge_methods: Some(methods),
+            promises_issuer: metadata.promises_issuer,
+            client_id: &self.settings.client_id,
+            redirect_uri: callback.redirect_uri(),
+            resource: None,
+            scopes: &scopes,
+            extra: &[("nonce", &nonce)],
+        })?;
+        window.open(attempt.url()).await;
+        let spend = async |code| {
+            let request = self.request(&desk, &scopes);
+            let tokens = request.send(&self.web, Grant::Code(&code)).await?;
+            self.believed(tokens, Some(&nonce)).await
+        };
+        callback.finish(&attempt, spend).await?
+    }
+
+    async fn by_device(&self, window: &dyn Window) -> Result<Identity, IdpError> {
+        let metadata = self.metadata().await?;
+        let begin = self.endpoint(
+            metadata.device_authorization_endpoint.as_ref(),
+            "device_authorization_endpoint",
+        )?;
+        let desk = self.desk().await?;
+        let scopes = self.scopes(&metadata);
+        let request = self.request(&desk, &scopes);
+        let login = DeviceLogin::begin(&self.web, begin, &request).await?;
+        window.show(&login).await;
+        let tokens = login.wait(&self.web, &request).await?;
+        // There is no nonce in this way: the code in the answer is what ties it to this login.
+        self.believed(tokens, None).await
+    }
+
+    /// The identity in an answer, if everything about it is right.
+    async fn believed(&self, tokens: Tokens, nonce: Option<&str>) -> Result<Identity, IdpError> {
+        let issuer = || self.name();
+        let id_token = tokens
+            .id_token
+            .ok_or_else(|| IdpError::NoIdToken { issuer: issuer() })?;
+        let metadata = self.metadata().await?;
+        let keys = self.endpoint(metadata.jwks_uri.as_ref(), "jwks_uri")?;
+        let expected = Expected {
+            issuer: &self.settings.issuer,
+            client_id: &self.settings.client_id,
+            nonce,
+            algorithms: &metadata.id_token_algorithms,
+        };
+        let known = self
+            .checker
+            .check(&self.web, keys, &id_token, &expected)
+            .await?
+            .map_err(|fault| IdpError::Claims {
+                issuer: issuer(),
+                fault,
+            })?;
+        Ok(Identity {
+            id_token,
+            expires_at: known.expires_at,
+            subject: known.subject,
+            refresh: tokens.refresh,
+        })
+    }
+
+    fn scopes(&self, metadata: &ServerMetadata) -> Vec<String> {
+        let mut scopes = vec!["openid".to_owned()];
+        let offline = "offline_access".to_owned();
+        let offered = metadata.scopes.contains(&offline).then_some(offline);
+        for scope in self.settings.scopes.iter().cloned().chain(offered) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        scopes
+    }
+
+    /// Where and as whom to ask for tokens. The metadata is not needed where the settings say it.
+    async fn desk(&self) -> Result<Desk, IdpError> {
+        let settings = &self.settings;
+        let (endpoint, offered) = if let Some(endpoint) = &settings.token_endpoint {
+            (endpoint.clone(), None)
+        } else {
+            let metadata = self.metadata().await?;
+            let endpoint = self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")?;
+            (endpoint.clone(), metadata.token_auth_methods.clone())
+        };
+        let registered = Registered {
+            client_id: settings.client_id.clone(),
+            client_secret: settings.client_secret.clone(),
+            auth_method: AuthMethod::of(
+                offered.as_deref(),
+                settings.client_secret.is_some(),
+                settings.client_key.is_some(),
+            ),
+            source: ClientSource::Configured,
+            secret_expires_at: None,
+            redirect_uri: None,
+            scopes: Vec::new(),
+        };
+        Ok(Desk {
+            endpoint,
+            client: registered.client(settings.client_key.as_ref()),
+        })
+    }
+
+    fn endpoint<'a>(
+        &self,
+        endpoint: Option<&'a Url>,
+        name: &'static str,
+    ) -> Result<&'a Url, IdpError> {
+        endpoint.ok_or_else(|| IdpError::NoEndpoint {
+            issuer: self.name(),
+            endpoint: name,
+        })
+    }
+
+    /// The provider's metadata, asked for once it is needed and kept while it is good.
+    async fn metadata(&self) -> Result<Arc<ServerMetadata>, IdpError> {
+        let mut known = self.metadata.lock().await;
+        if let Some(metadata) = known.as_ref() {
+            return Ok(Arc::clone(metadata));
+        }
+        let issuer = &self.settings.issuer;
+        let place = format!(
+            "{}/.well-known/openid-configuration",
+            issuer.strip_suffix('/').unwrap_or(issuer)
+        );
+        let place = Url::parse(&place).map_err(|_| IdpError::BadIssuer {
+            issuer: self.name(),
+        })?;
+        let document = self.web.get(&place).await?.object()?;
+        let metadata = ServerMetadata::read(&document, self.web.reach()).map_err(|fault| {
+            IdpError::Metadata {
+                issuer: self.name(),
+                fault,
+            }
+        })?;
+        if metadata.issuer != *issuer {
+            return Err(IdpError::OtherIssuer {
+                issuer: self.name(),
+                named: shown(&metadata.issuer),
+            });
+        }
+        let metadata = Arc::new(metadata);
+        *known = Some(Arc::clone(&metadata));
+        Ok(metadata)
+    }
+
+    fn name(&self) -> String {
+        shown(&self.settings.issuer)
+    }
+}

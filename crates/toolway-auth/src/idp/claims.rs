@@ -1,0 +1,337 @@
+//! Whether an id token is to be believed (OIDC Core, section 3.1.3.7).
+//!
+//! Owns the keys of the provider, fetched from where its metadata says and fetched again for a key
+//! that is not among them, and every check of the claims. A token that comes straight from the
+//! token endpoint is checked like any other.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use toolway_types::Secret;
+use url::Url;
+
+use crate::jwt::{Algorithm, KeySet, VerifyError};
+use crate::token::{SKEW, unix, unix_now};
+use crate::web::{Web, WebError};
+
+/// What an id token may be signed by: everything there is here, all of it asymmetric.
+const ALGORITHMS: [Algorithm; 7] = [
+    Algorithm::Rs256,
+    Algorithm::Rs384,
+    Algorithm::Rs512,
+    Algorithm::Ps256,
+    Algorithm::Es256,
+    Algorithm::Es384,
+    Algorithm::EdDsa,
+];
+
+/// How long keys are good without another look.
+const KEEP: Duration = Duration::from_hours(1);
+/// How often an unknown key is worth another look.
+const PAUSE: Duration = Duration::from_mins(1);
+/// The longest name of a person.
+const MAX_SUBJECT: usize = 255;
+
+/// What is wrong with an id token. Shows nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    /// It is not signed by the provider.
+    #[error(transparent)]
+    Signature(#[from] VerifyError),
+    /// `iss`
+    #[error("it comes from another issuer")]
+    Issuer,
+    /// `aud` or `azp`
+    #[error("it is for another client")]
+    Audience,
+    /// `exp`
+    #[error("it has expired, or does not say when it will")]
+    Expired,
+    /// `iat` or `nbf`
+    #[error("it is not good yet: look at this machine's clock")]
+    NotYet,
+    /// `nonce`
+    #[error("it belongs to another login")]
+    Nonce,
+    /// `sub`
+    #[error("it does not say who the person is")]
+    Subject,
+}
+
+/// What an id token must say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected<'a> {
+    pub(super) issuer: &'a str,
+    pub(super) client_id: &'a str,
+    /// Of a login in a browser.
+    pub(super) nonce: Option<&'a str>,
+    /// What the provider says it signs by; everything allowed here when it does not say.
+    pub(super) algorithms: &'a [String],
+}
+
+/// What an id token said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) subject: String,
+    /// By our clock.
+    pub(super) expires_at: u64,
+}
+
+/// The keys as last seen, and the provider's clock then.
+struct Keys {
+    set: KeySet,
+    seen: Instant,
+    /// How far its clock is ahead of ours, in seconds.
+    ahead: i64,
+}
+
+/// Checks the id tokens of one provider.
+#[derive(Default)]
+pub(super) struct Checker(Mutex<Option<Keys>>);
+
+impl Checker {
+    /// Checks a token. The outer failure is that of fetching the keys.
+    pub(super) async fn check(
+        &self,
+        web: &Web,
+        place: &Url,
+        token: &Secret,
+        expected: &Expected<'_>,
+    ) -> Result<Result<Known, ClaimError>, WebError> {
+        let mut keys = self.0.lock().await;
+        let age = keys.as_ref().map(|keys| keys.seen.elapsed());
+        if age.is_none_or(|age| age >= KEEP) {
+            *keys = Some(fetch(web, place).await?);
+        }
+        let allowed = allowed(expected.algorithms);
+        let judged = judge(keys.as_ref(), token, &allowed, expected);
+        // Providers change their keys; but a token must not make us ask without end.
+        let worth_a_look = age.is_some_and(|age| (PAUSE..KEEP).contains(&age));
+        if judged == Err(ClaimError::Signature(VerifyError::UnknownKey)) && worth_a_look {
+            *keys = Some(fetch(web, place).await?);
+            return Ok(judge(keys.as_ref(), token, &allowed, expected));
+        }
+        Ok(judged)
+    }
+}
+
+async fn fetch(web: &Web, place: &Url) -> Result<Keys, WebError> {
+    let reply = web.get(place).await?;
+    let ahead = reply.date().map_or(0, |date| {
+        let ours = i64::try_from(unix_now()).unwrap_or(i64::MAX);
+        let theirs = i64::try_from(unix(date)).unwrap_or(i64::MAX);
+        theirs.saturating_sub(ours)
+    });
+    Ok(Keys {
+        set: KeySet::read(&reply.object()?),
+        seen: Instant::now(),
+        ahead,
+    })
+}
+
+fn allowed(said: &[String]) -> Vec<Algorithm> {
+    let said: Vec<Algorithm> = said
+        .iter()
+        .filter_map(|word| Algorithm::named(word))
+        .collect();
+    ALGORITHMS
+        .into_iter()
+        .filter(|algorithm| said.is_empty() || said.contains(algorithm))
+        .collect()
+}
+
+fn judge(
+    keys: Option<&Keys>,
+    token: &Secret,
+    allowed: &[Algorithm],
+    expected: &Expected<'_>,
+) -> Result<Known, ClaimError> {
+    let keys = keys.ok_or(ClaimError::Signature(VerifyError::UnknownKey))?;
+    let claims = keys.set.verify(token.expose(), allowed)?;
+    let now = unix_now();
+    known(
+        &claims,
+        expected,
+        now,
+        now.saturating_add_signed(keys.ahead),
+    )
+}
+
+/// What claims say, when they say what they must. `theirs` is the provider's clock.
+fn known(
+    claims: &Map<String, Value>,
+    expected: &Expected<'_>,
+    now: u64,
+    theirs: u64,
+) -> Result<Known, ClaimError> {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    if text("iss") != Some(expected.issuer) {
+        return Err(ClaimError::Issuer);
+    }
+    let audiences: Vec<&str> = match claims.get("aud") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let party = text("azp");
+    let ours = audiences.contains(&expected.client_id)
+        && party.is_none_or(|party| party == expected.client_id)
+        && (audiences.len() == 1 || party.is_some());
+    if !ours {
+        return Err(ClaimError::Audience);
+    }
+    // A provider's `Date` can be as wrong as our own clock; one of the two must make sense of it.
+    let left = left(claims, theirs).or_else(|error| left(claims, now).map_err(|_| error))?;
+    if expected
+        .nonce
+        .is_some_and(|nonce| text("nonce") != Some(nonce))
+    {
+        return Err(ClaimError::Nonce);
+    }
+    let subject = text("sub")
+        .filter(|subject| (1..=MAX_SUBJECT).contains(&subject.len()))
+        .ok_or(ClaimError::Subject)?;
+    Ok(Known {
+        subject: subject.to_owned(),
+        expires_at: now.saturating_add(left),
+    })
+}
+
+/// How much longer claims are good at a moment, in seconds.
+fn left(claims: &Map<String, Value>, now: u64) -> Result<u64, ClaimError> {
+    let begins = ["iat", "nbf"].map(|name| claims.get(name).and_then(seconds));
+    if begins
+        .into_iter()
+        .flatten()
+        .any(|begins| begins > now.saturating_add(SKEW))
+    {
+        return Err(ClaimError::NotYet);
+    }
+    let expires = claims.get("exp").and_then(seconds);
+    expires
+        .and_then(|expires| expires.checked_sub(now))
+        .filter(|left| *left > 0)
+        .ok_or(ClaimError::Expired)
+}
+
+/// A moment, in whole seconds. Some write fractions.
+fn seconds(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let number = value.as_f64().filter(|number| *number >= 0.0)?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the number is not negative, and a cast that saturates is what is wanted"
+        )]
+        Some(number as u64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn read(changes: &Value, theirs: u64) -> Result<Known, ClaimError> {
+        let mut claims = json!({
+            "iss": "https://idp.example", "aud": "me", "sub": "person", "nonce": "n",
+            "iat": theirs, "exp": theirs + 600,
+        });
+        for (name, value) in changes.as_object().expect("an object") {
+            claims[name] = value.clone();
+        }
+        let expected = Expected {
+            issuer: "https://idp.example",
+            client_id: "me",
+            nonce: Some("n"),
+            algorithms: &[],
+        };
+        known(
+            claims.as_object().expect("an object"),
+            &expected,
+            NOW,
+            theirs,
+        )
+    }
+
+    #[test]
+    fn sec_45_every_claim_must_be_right() {
+        let good = Known {
+            subject: "person".to_owned(),
+            expires_at: NOW + 600,
+        };
+        assert_eq!(read(&json!({}), NOW), Ok(good));
+        for (changes, error) in [
+            (json!({ "iss": "https://idp.example/" }), ClaimError::Issuer),
+            (json!({ "iss": null }), ClaimError::Issuer),
+            (json!({ "aud": "you" }), ClaimError::Audience),
+            (json!({ "aud": [] }), ClaimError::Audience),
+            (json!({ "aud": ["me", "you"] }), ClaimError::Audience),
+            (
+                json!({ "aud": ["me", "you"], "azp": "you" }),
+                ClaimError::Audience,
+            ),
+            (json!({ "azp": "you" }), ClaimError::Audience),
+            (json!({ "exp": NOW }), ClaimError::Expired),
+            (json!({ "exp": null }), ClaimError::Expired),
+            (json!({ "exp": "tomorrow" }), ClaimError::Expired),
+            (json!({ "exp": -1 }), ClaimError::Expired),
+            (json!({ "iat": NOW + 61 }), ClaimError::NotYet),
+            (json!({ "nbf": NOW + 61 }), ClaimError::NotYet),
+            (json!({ "nonce": "other" }), ClaimError::Nonce),
+            (json!({ "nonce": null }), ClaimError::Nonce),
+            (json!({ "sub": "" }), ClaimError::Subject),
+            (json!({ "sub": "x".repeat(256) }), ClaimError::Subject),
+        ] {
+            assert_eq!(read(&changes, NOW), Err(error), "{changes}");
+        }
+        for fine in [
+            json!({ "aud": ["me"] }),
+            json!({ "aud": ["me", "you"], "azp": "me" }),
+            json!({ "iat": NOW + 60 }),
+        ] {
+            assert!(read(&fine, NOW).is_ok(), "{fine}");
+        }
+    }
+
+    #[test]
+    fn the_providers_clock_is_what_its_tokens_are_measured_by() {
+        let year = 365 * 24 * 3600;
+        for theirs in [NOW - year, NOW - 3600, NOW + 3600, NOW + year] {
+            assert_eq!(
+                read(&json!({}), theirs).expect("good").expires_at,
+                NOW + 600
+            );
+        }
+    }
+
+    #[test]
+    fn a_provider_without_a_clock_is_measured_by_ours() {
+        let year = 365 * 24 * 3600;
+        let claims = json!({ "iat": NOW, "exp": NOW + 600 });
+        for theirs in [NOW - year, NOW + year] {
+            assert_eq!(read(&claims, theirs).expect("good").expires_at, NOW + 600);
+        }
+    }
+
+    #[test]
+    fn what_the_provider_does_not_sign_by_is_not_taken() {
+        let words = |all: &[&str]| {
+            all.iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(allowed(&[]).len(), ALGORITHMS.len());
+        assert_eq!(
+            allowed(&words(&["RS256", "none", "HS256"])),
+            [Algorithm::Rs256]
+        );
+        // It names nothing that is known here: then its tokens cannot be checked in any case.
+        assert_eq!(allowed(&words(&["HS256"])).len(), ALGORITHMS.len());
+    }
+}

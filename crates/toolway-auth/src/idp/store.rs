@@ -1,0 +1,201 @@
+//! Where it is kept who the person is: in memory, and in the vault for the next start.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use toolway_types::Secret;
+
+use super::{Identity, IdpSettings};
+use crate::callback::PATIENCE;
+use crate::vault::{Key, Kind, Vault, VaultError};
+
+/// How long another process may take to log a person in.
+const TURN: Duration = Duration::from_secs(PATIENCE.as_secs() + 60);
+
+/// What is kept cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The vault does not give it, or does not take it.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+}
+
+/// Held while a person is asked; whoever waits looks again afterwards.
+pub type Turn = Box<dyn Send>;
+
+/// Keeps identities, one per provider and client.
+pub trait IdentityStore: Send + Sync + fmt::Debug {
+    /// What is kept, good or not.
+    fn read<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<Option<Identity>, StoreError>>;
+    /// Keeps one.
+    fn write<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+        identity: &'a Identity,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Forgets it.
+    fn remove<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Waits until no other process is asking the person.
+    fn turn<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<Turn, StoreError>>;
+}
+
+/// For as long as the process lives.
+#[derive(Default)]
+pub struct Memory(Mutex<HashMap<(String, String), Identity>>);
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Memory")
+    }
+}
+
+impl Memory {
+    fn all(&self) -> MutexGuard<'_, HashMap<(String, String), Identity>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn name(provider: &IdpSettings) -> (String, String) {
+    (provider.issuer.clone(), provider.client_id.clone())
+}
+
+impl IdentityStore for Memory {
+    fn read<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<Option<Identity>, StoreError>> {
+        let kept = self.all().get(&name(provider)).cloned();
+        Box::pin(async { Ok(kept) })
+    }
+
+    fn write<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+        identity: &'a Identity,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.all().insert(name(provider), identity.clone());
+        Box::pin(async { Ok(()) })
+    }
+
+    fn remove<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.all().remove(&name(provider));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn turn<'a>(&'a self, _: &'a IdpSettings) -> BoxFuture<'a, Result<Turn, StoreError>> {
+        Box::pin(async { Ok(Box::new(()) as Turn) })
+    }
+}
+
+/// In the vault, for every process of the person, and in memory until something there changes:
+/// a keychain is slow, and may ask.
+#[derive(Debug)]
+pub struct VaultStore {
+    vault: Vault,
+    memory: Memory,
+    changes: watch::Receiver<u64>,
+    /// The state of the vault that the memory is of.
+    seen: Mutex<Option<u64>>,
+}
+
+impl VaultStore {
+    /// Keeps identities there.
+    pub fn new(vault: Vault) -> Self {
+        Self {
+            changes: vault.changes(),
+            vault,
+            memory: Memory::default(),
+            seen: Mutex::new(None),
+        }
+    }
+
+    /// Whether the memory is still what the vault holds; if not, it is from now on.
+    fn is_fresh(&self) -> bool {
+        let now = *self.changes.borrow();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.replace(now) == Some(now)
+    }
+
+    fn forget(&self) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// An identity belongs to a provider and to who we are there; no server has a part in it.
+fn key(provider: &IdpSettings) -> Key {
+    Key {
+        kind: Kind::Identity,
+        server: String::new(),
+        definition: String::new(),
+        issuer: provider.issuer.clone(),
+        resource: String::new(),
+        account: provider.client_id.clone(),
+    }
+}
+
+impl IdentityStore for VaultStore {
+    fn read<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<Option<Identity>, StoreError>> {
+        Box::pin(async {
+            if self.is_fresh()
+                && let Some(identity) = self.memory.read(provider).await?
+            {
+                return Ok(Some(identity));
+            }
+            let kept = match self.vault.read(&key(provider)).await {
+                Ok(kept) => kept,
+                Err(error) => {
+                    self.forget();
+                    return Err(error.into());
+                }
+            };
+            // What another version wrote and this one cannot read is as good as nothing.
+            let kept = kept.and_then(|kept| serde_json::from_str(kept.expose()).ok());
+            match &kept {
+                Some(identity) => self.memory.write(provider, identity).await?,
+                None => self.memory.remove(provider).await?,
+            }
+            Ok(kept)
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+        identity: &'a Identity,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async {
+            let text = serde_json::to_string(identity).unwrap_or_default();
+            let written = self.vault.write(&key(provider), &Secret::new(text)).await;
+            self.forget();
+            Ok(written?)
+        })
+    }
+
+    fn remove<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async {
+            let removed = self.vault.remove(&key(provider)).await;
+            self.forget();
+            removed?;
+            Ok(())
+        })
+    }
+
+    fn turn<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<Turn, StoreError>> {
+        Box::pin(async {
+            let guard = self.vault.lock_within(&key(provider), TURN).await?;
+            // Whoever had the turn before may have logged in.
+            self.forget();
+            Ok(Box::new(guard) as Turn)
+        })
+    }
+}

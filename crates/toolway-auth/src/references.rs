@@ -1,0 +1,194 @@
+//! Finding the secrets that a definition names: in the vault, in a file, by a command.
+//!
+//! Owns the lookup, which happens when a connection is made and never before, and what it may
+//! cost. No message holds a value, or what a command printed.
+//! Does not own: who may name what (`toolway-config`).
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolway_transport::OpenOptions;
+use toolway_transport::program::{self, Invocation, Program, ProgramError, ProgramLimits};
+use toolway_types::{ReferenceKind, Secret, SecretReference, ServerSpec, ShieldMode};
+
+use crate::vault::{Key, Vault, VaultError};
+
+/// How long a command may take.
+const COMMAND_TIME: Duration = Duration::from_secs(10);
+
+/// More than any server takes as a header or a variable.
+const LONGEST: usize = 64 * 1024;
+
+/// Why a secret is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("`{place}` needs `{reference}`: {why}")]
+pub struct ReferenceError {
+    /// The part of the definition that needs it.
+    pub place: String,
+    /// The reference, as it is written.
+    pub reference: String,
+    /// What is the matter.
+    #[source]
+    pub why: Missing,
+}
+
+/// What is the matter with a reference.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    /// Nothing of this name is in the vault.
+    #[error("the vault has no such secret; put it there with `toolway vault set {name}`")]
+    NotInVault {
+        /// The name.
+        name: String,
+    },
+    /// The vault cannot give it.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    File(io::Error),
+    /// The command did not come to an end of its own.
+    #[error("the command failed: {0}")]
+    Command(#[from] ProgramError),
+    /// The command says that it failed.
+    #[error("the command ended with {0}")]
+    Status(std::process::ExitStatus),
+    /// There is nothing.
+    #[error("it is empty")]
+    Empty,
+    /// It cannot be a header or a variable.
+    #[error("it is no single line of text of at most {LONGEST} bytes")]
+    NotALine,
+    /// The host has nothing to look secrets up in.
+    #[error("this program looks up no secrets")]
+    Nowhere,
+}
+
+/// Looks secrets up.
+#[derive(Clone)]
+pub struct References {
+    /// Where named ones are.
+    pub vault: Vault,
+    /// What commands get of the host's own environment.
+    pub inherited: Arc<BTreeMap<String, Secret>>,
+    /// Where commands run; the host's own directory when absent.
+    pub cwd: Option<PathBuf>,
+}
+
+impl fmt::Debug for References {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("References")
+            .field("vault", &self.vault)
+            .finish_non_exhaustive()
+    }
+}
+
+impl References {
+    /// A definition with all its secrets in place, and those secrets.
+    pub async fn resolve(
+        &self,
+        spec: &ServerSpec,
+        options: &OpenOptions,
+    ) -> Result<(ServerSpec, Vec<Secret>), ReferenceError> {
+        let mut values = Vec::new();
+        for reference in &spec.references {
+            let value = self.look_up(reference, options).await;
+            values.push(value.map_err(|why| missing(reference, why))?);
+        }
+        Ok((spec.with_secrets(&values), values))
+    }
+
+    async fn look_up(
+        &self,
+        reference: &SecretReference,
+        options: &OpenOptions,
+    ) -> Result<Secret, Missing> {
+        let target = &reference.target;
+        let value = match reference.kind {
+            ReferenceKind::Keychain => {
+                let found = self.vault.read(&Key::named(target)).await?;
+                found.ok_or_else(|| Missing::NotInVault {
+                    name: target.clone(),
+                })?
+            }
+            ReferenceKind::File => read_file(target.into()).await?,
+            ReferenceKind::Command => self.run(target, options).await?,
+        };
+        let line = value.expose().trim_end_matches(['\r', '\n']);
+        if line.is_empty() {
+            return Err(Missing::Empty);
+        }
+        if line.len() > LONGEST || line.contains(['\0', '\r', '\n']) {
+            return Err(Missing::NotALine);
+        }
+        Ok(Secret::new(line))
+    }
+
+    async fn run(&self, line: &str, options: &OpenOptions) -> Result<Secret, Missing> {
+        let program = Program {
+            invocation: Invocation::Line(line.to_owned()),
+            stdin: Vec::new(),
+            inherited: Arc::clone(&self.inherited),
+            env: BTreeMap::new(),
+            cwd: self.cwd.clone(),
+            // The person's own words, in the person's own file.
+            shield: ShieldMode::Off,
+            limits: ProgramLimits {
+                time: COMMAND_TIME,
+                stdout: LONGEST + 2,
+                stderr: 0,
+            },
+        };
+        let finished = program::run(program, options).await?;
+        if !finished.status.success() {
+            return Err(Missing::Status(finished.status));
+        }
+        text(finished.stdout)
+    }
+}
+
+/// The error of a host that has nothing to look secrets up in.
+pub fn nowhere(reference: &SecretReference) -> ReferenceError {
+    missing(reference, Missing::Nowhere)
+}
+
+fn missing(reference: &SecretReference, why: Missing) -> ReferenceError {
+    ReferenceError {
+        place: reference.place.clone(),
+        reference: reference.to_string(),
+        why,
+    }
+}
+
+async fn read_file(path: PathBuf) -> Result<Secret, Missing> {
+    let read = tokio::task::spawn_blocking(move || {
+        let mut options = std::fs::OpenOptions::new();
+        // A pipe must not make us wait for its writer.
+        let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file = options.read(true).custom_flags(nonblocking).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no plain file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(LONGEST as u64 + 3).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let read = read
+        .await
+        .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+    text(read.map_err(Missing::File)?)
+}
+
+fn text(bytes: Vec<u8>) -> Result<Secret, Missing> {
+    let text = String::from_utf8(bytes).map_err(|_| Missing::NotALine)?;
+    Ok(Secret::new(text))
+}

@@ -1,0 +1,180 @@
+//! Secrets from the vault, from files and from commands, and what is said when there is none.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolway_transport::OpenOptions;
+use toolway_types::{
+    ProtocolMode, ReferenceKind, RemoteSpec, Secret, SecretReference, ServerName, ServerSpec,
+    StdioSpec, TransportSpec,
+};
+
+use super::References;
+use crate::vault::{Key, Storage, Vault, VaultOptions};
+
+const CANARY: &str = "canary-51c0";
+
+fn references(folder: &Path) -> References {
+    let path = ("PATH".to_owned(), Secret::new("/usr/bin:/bin"));
+    References {
+        vault: Vault::open(VaultOptions {
+            storage: Storage::File,
+            ..VaultOptions::new(folder.join("vault"))
+        }),
+        inherited: Arc::new([path].into()),
+        cwd: None,
+    }
+}
+
+fn reference(kind: ReferenceKind, target: &str) -> SecretReference {
+    SecretReference {
+        kind,
+        target: target.to_owned(),
+        place: "env.TOKEN".to_owned(),
+    }
+}
+
+fn process(references: Vec<SecretReference>) -> ServerSpec {
+    let value = references.iter().map(SecretReference::placeholder);
+    let value = value.collect::<Vec<_>>().join("+");
+    ServerSpec {
+        name: ServerName::new("one").unwrap(),
+        transport: TransportSpec::Stdio(StdioSpec {
+            command: "true".to_owned(),
+            args: Vec::new(),
+            inherited: Arc::default(),
+            env: [("TOKEN".to_owned(), Secret::new(value))].into(),
+            cwd: None,
+            shield: toolway_types::ShieldMode::Off,
+        }),
+        timeout: None,
+        protocol: ProtocolMode::Auto,
+        references,
+    }
+}
+
+async fn token(references: &References, wanted: Vec<SecretReference>) -> Result<String, String> {
+    let spec = process(wanted);
+    let resolved = references.resolve(&spec, &OpenOptions::default()).await;
+    let (spec, _) = resolved.map_err(|error| error.to_string())?;
+    let TransportSpec::Stdio(stdio) = spec.transport else {
+        unreachable!();
+    };
+    Ok(stdio.env["TOKEN"].expose().to_owned())
+}
+
+#[tokio::test]
+async fn every_kind_is_found_where_it_lies() {
+    let home = tempfile::tempdir().unwrap();
+    let references = references(home.path());
+    let key = Key::named("git hub");
+    references.vault.write(&key, &"one".into()).await.unwrap();
+    let file = home.path().join("file");
+    std::fs::write(&file, "two\r\n").unwrap();
+    let wanted = vec![
+        reference(ReferenceKind::Keychain, "git hub"),
+        reference(ReferenceKind::File, file.to_str().unwrap()),
+        reference(ReferenceKind::Command, "printf 'th%s\\n' ree; exit 0"),
+    ];
+    assert_eq!(token(&references, wanted).await.unwrap(), "one+two+three");
+}
+
+#[tokio::test]
+async fn a_secret_in_an_address_cannot_lead_elsewhere() {
+    let home = tempfile::tempdir().unwrap();
+    let references = references(home.path());
+    let secret = format!("{CANARY}&a=b#c/../ d");
+    let key = Key::named("k");
+    references
+        .vault
+        .write(&key, &secret.as_str().into())
+        .await
+        .unwrap();
+    let wanted = reference(ReferenceKind::Keychain, "k");
+    let word = wanted.placeholder();
+    let remote = RemoteSpec {
+        url: format!("https://x.example/mcp?key={word}&other=1")
+            .parse()
+            .unwrap(),
+        headers: vec![("X-Key".to_owned(), Secret::new(format!("v {word}")))],
+        headers_helper: None,
+        oauth: None,
+    };
+    let spec = ServerSpec {
+        transport: TransportSpec::Http(remote),
+        ..process(vec![wanted])
+    };
+    let resolved = references.resolve(&spec, &OpenOptions::default()).await;
+    let (resolved, found) = resolved.unwrap();
+    assert_eq!(found, [Secret::from(secret.as_str())]);
+    let TransportSpec::Http(remote) = &resolved.transport else {
+        unreachable!();
+    };
+    assert_eq!(remote.url.path(), "/mcp");
+    let pairs: Vec<_> = remote.url.query_pairs().collect();
+    assert_eq!(pairs[0].1, secret);
+    assert_eq!(pairs.len(), 2);
+    assert_eq!(remote.headers[0].1.expose(), format!("v {secret}"));
+    assert!(!format!("{spec:?}").contains(CANARY));
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_without_any_value() {
+    let home = tempfile::tempdir().unwrap();
+    let references = references(home.path());
+    let key = Key::named("two-lines");
+    let lines = format!("{CANARY}\n{CANARY}");
+    references
+        .vault
+        .write(&key, &lines.as_str().into())
+        .await
+        .unwrap();
+    let file = home.path().join("none");
+    let cases = [
+        (
+            reference(ReferenceKind::Keychain, "absent"),
+            "`env.TOKEN` needs `${keychain:absent}`: the vault has no such secret; put it there \
+             with `toolway vault set absent`"
+                .to_owned(),
+        ),
+        (
+            reference(ReferenceKind::Keychain, "two-lines"),
+            "`env.TOKEN` needs `${keychain:two-lines}`: it is no single line of text of at most \
+             65536 bytes"
+                .to_owned(),
+        ),
+        (
+            reference(ReferenceKind::File, file.to_str().unwrap()),
+            format!(
+                "`env.TOKEN` needs `${{file:{}}}`: the file cannot be read: No such file or \
+                 directory (os error 2)",
+                file.display()
+            ),
+        ),
+        (
+            reference(ReferenceKind::File, "/dev/null"),
+            "`env.TOKEN` needs `${file:/dev/null}`: the file cannot be read: it is no plain file"
+                .to_owned(),
+        ),
+        (
+            reference(
+                ReferenceKind::Command,
+                &format!("echo {CANARY}; echo {CANARY} >&2; exit 3"),
+            ),
+            "`env.TOKEN` needs `${cmd:echo …}`: the command ended with exit status: 3".to_owned(),
+        ),
+        (
+            reference(ReferenceKind::Command, "true"),
+            "`env.TOKEN` needs `${cmd:true}`: it is empty".to_owned(),
+        ),
+        (
+            reference(ReferenceKind::Command, &format!("yes {CANARY}")),
+            "`env.TOKEN` needs `${cmd:yes …}`: the command failed: it printed more than 65538 \
+             bytes and was killed"
+                .to_owned(),
+        ),
+    ];
+    for (wanted, message) in cases {
+        assert_eq!(token(&references, vec![wanted]).await.unwrap_err(), message);
+    }
+}

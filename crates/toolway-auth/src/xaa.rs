@@ -1,0 +1,193 @@
+//! Cross-app access (SEP-990, enterprise-managed authorization): from who the person is at their
+//! organisation to a token for a server, without a login there.
+//!
+//! Owns the way: identity → assertion for the server's authorization server (`idp.rs`) → its token
+//! endpoint (RFC 7523); and the checks between the steps (SEC-45). A token that has expired is
+//! renewed by going the same way again: the organisation then decides again, too.
+//! Does not own: the identity, or finding the authorization server (`discovery.rs`).
+//!
+//! The audience is the issuer that discovery validated, the resource is the server. The assertion
+//! is held against both before it is sent, and goes nowhere but to that issuer's token endpoint.
+//! Whether another way to log in may follow is said by the [`Rule`] that is handed in, and the
+//! outcome has no room for one where the rule forbids it.
+
+use serde_json::Value;
+use toolway_types::Secret;
+
+use crate::idp::{IdentityProvider, IdpError, Way};
+use crate::jwt;
+use crate::metadata::{ServerMetadata, shown};
+use crate::token::{Client, DpopKey, Grant, TokenError, TokenRequest, Tokens};
+use crate::web::Web;
+
+/// The `typ` of such an assertion.
+const TYPE: &str = "oauth-id-jag+jwt";
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// What policy says about other ways to log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Cross-app access or nothing.
+    Only,
+    /// Cross-app access where the authorization server takes it.
+    Preferred,
+}
+
+/// The server that a token is for, and who speaks for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The authorization server, as discovery validated it.
+    pub server: &'a ServerMetadata,
+    /// The MCP server.
+    pub resource: &'a str,
+    /// Who we are to that authorization server.
+    pub client: &'a Client,
+    /// What is asked for.
+    pub scopes: &'a [String],
+    /// The key to bind the token to.
+    pub dpop: Option<&'a DpopKey>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A token.
+    Tokens(Tokens),
+    /// The authorization server does not take assertions, and the rule allows another way.
+    Otherwise,
+}
+
+/// Why there is no token. None of these leads to another way to log in.
+#[derive(Debug, thiserror::Error)]
+pub enum XaaError {
+    /// The server's authorization server does not take assertions.
+    #[error(
+        "the authorization server {issuer} does not take cross-app access, and policy allows no other login"
+    )]
+    NotOffered {
+        /// Which.
+        issuer: String,
+    },
+    /// Nobody vouches for who the authorization server is.
+    #[error(
+        "{resource} has no authorization server whose metadata could be checked, so cross-app access is not possible"
+    )]
+    NotValidated {
+        /// Which server.
+        resource: String,
+    },
+    /// The provider's assertion is not what was asked for. It was not sent.
+    #[error("the identity provider's assertion was not sent to {issuer}: {why}")]
+    Assertion {
+        /// To whom it would have gone.
+        issuer: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// It is not known who the person is.
+    #[error(transparent)]
+    Identity(#[from] IdpError),
+    /// The authorization server gave no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}
+
+/// Gets a token for a server, and again whenever the last one has expired.
+pub async fn obtain(
+    provider: &IdentityProvider,
+    way: Way<'_>,
+    web: &Web,
+    target: &Target<'_>,
+    rule: Rule,
+) -> Result<Outcome, XaaError> {
+    let issuer = || shown(&target.server.issuer);
+    if target.server.is_assumed {
+        return match rule {
+            Rule::Preferred => Ok(Outcome::Otherwise),
+            Rule::Only => Err(XaaError::NotValidated {
+                resource: shown(target.resource),
+            }),
+        };
+    }
+    let endpoint = target.server.token_endpoint.as_ref();
+    let Some(endpoint) = endpoint.filter(|_| target.server.offers(JWT_BEARER)) else {
+        return match rule {
+            Rule::Preferred => Ok(Outcome::Otherwise),
+            Rule::Only => Err(XaaError::NotOffered { issuer: issuer() }),
+        };
+    };
+    let assertion = assertion(provider, way, target).await?;
+    check(&assertion, target).map_err(|why| XaaError::Assertion {
+        issuer: issuer(),
+        why,
+    })?;
+    let request = TokenRequest {
+        endpoint,
+        issuer: &target.server.issuer,
+        client: target.client,
+        resource: Some(target.resource),
+        scopes: target.scopes,
+        dpop: target.dpop,
+    };
+    let tokens = request.send(web, Grant::JwtBearer(&assertion)).await?;
+    Ok(Outcome::Tokens(Tokens {
+        // The organisation is asked each time: what would go past it is not kept.
+        refresh: None,
+        ..tokens
+    }))
+}
+
+/// The assertion. An identity that the provider no longer accepts is renewed or asked for anew,
+/// once.
+async fn assertion(
+    provider: &IdentityProvider,
+    way: Way<'_>,
+    target: &Target<'_>,
+) -> Result<Secret, XaaError> {
+    let ask = async |identity| {
+        let audience = &target.server.issuer;
+        provider
+            .assertion(identity, audience, target.resource, target.scopes)
+            .await
+    };
+    let identity = provider.identity(way).await?;
+    match ask(&identity).await {
+        Err(IdpError::Token(error))
+            if error.is_refusal("invalid_grant") || error.is_refusal("invalid_token") =>
+        {
+            provider.refused(&identity).await?;
+            let identity = provider.identity(way).await?;
+            Ok(ask(&identity).await?)
+        }
+        answered => Ok(answered?),
+    }
+}
+
+/// Whether an assertion is the one that was asked for. Its signature is the authorization
+/// server's to check; whom it is for is ours, because we are about to show it to somebody.
+fn check(assertion: &Secret, target: &Target<'_>) -> Result<(), &'static str> {
+    let (header, claims) = jwt::peek_all(assertion.expose()).ok_or("it cannot be read")?;
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let kind = header.get("typ").and_then(Value::as_str);
+    if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case(TYPE)) {
+        return Err("it is of another type");
+    }
+    let audience = match claims.get("aud") {
+        Some(Value::Array(all)) => match all.as_slice() {
+            [Value::String(one)] => Some(one.as_str()),
+            _ => None,
+        },
+        Some(Value::String(one)) => Some(one.as_str()),
+        _ => None,
+    };
+    if audience != Some(&target.server.issuer) {
+        return Err("it is for another authorization server");
+    }
+    if text("resource").is_some_and(|resource| resource != target.resource) {
+        return Err("it is for another server");
+    }
+    if text("client_id").is_some_and(|client| client != target.client.id) {
+        return Err("it is for another client: the organisation's settings and ours disagree");
+    }
+    Ok(())
+}

@@ -1,0 +1,249 @@
+//! Renewing: the identity at its provider, and a login that is kept by the way it came about.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use toolway_auth::badge::{Badge, BadgeFault, Renewal, enter};
+use toolway_auth::idp::{Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way};
+use toolway_auth::jwt::SigningKey;
+use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay};
+use toolway_auth::logins::{How, Logins};
+use toolway_auth::refresh::Means;
+use toolway_auth::token::unix_now;
+use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::web::Web;
+use toolway_auth::xaa::Rule;
+use toolway_testkit::authority::{CANARY, Switch};
+use toolway_transport::client::Client as Http;
+use toolway_types::{OauthSpec, Secret};
+use url::Url;
+
+use super::{Person, Server, idp_with, provider, web};
+use crate::site::Site;
+
+/// A provider that renews an identity when it is asked to, and signs what a test says.
+struct Renewing {
+    site: Site,
+    key: SigningKey,
+}
+
+impl Renewing {
+    async fn new() -> Self {
+        let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        let key = SigningKey::from_pem(&Secret::new(pem), None).unwrap();
+        let site = Site::new().await;
+        let at = |path: &str| site.url(path).to_string();
+        site.put(
+            "/.well-known/openid-configuration",
+            &json!({ "issuer": site.origin(), "token_endpoint": at("/token"), "jwks_uri": at("/jwks") }),
+        );
+        site.put("/jwks", &json!({ "keys": [key.public_jwk()] }));
+        Self { site, key }
+    }
+
+    fn settings(&self) -> IdpSettings {
+        IdpSettings {
+            issuer: self.site.origin(),
+            client_id: "me".to_owned(),
+            ..IdpSettings::default()
+        }
+    }
+
+    fn answer(&self, subject: &str) {
+        let now = unix_now();
+        let claims = json!({
+            "iss": self.settings().issuer, "aud": "me", "sub": subject, "iat": now, "exp": now + 600,
+        });
+        let token = self
+            .key
+            .sign(serde_json::Map::new(), claims.as_object().unwrap());
+        self.site.put(
+            "/token",
+            &json!({
+                "access_token": "a", "refresh_token": "second", "id_token": token.unwrap().expose(),
+            }),
+        );
+    }
+
+    /// A provider with an identity that has expired.
+    async fn provider(&self) -> (IdentityProvider, Arc<Memory>) {
+        let store = Arc::new(Memory::default());
+        let expired = Identity {
+            id_token: Secret::new("old"),
+            expires_at: 1,
+            subject: "person".to_owned(),
+            refresh: Some(Secret::new("first")),
+        };
+        store.write(&self.settings(), &expired).await.unwrap();
+        let shared: Arc<dyn IdentityStore> = Arc::<Memory>::clone(&store);
+        let web = Web::trusted(Http::default());
+        (IdentityProvider::new(self.settings(), web, shared), store)
+    }
+}
+
+#[tokio::test]
+async fn an_identity_is_renewed_without_the_person() {
+    let renewing = Renewing::new().await;
+    renewing.answer("person");
+    let (provider, store) = renewing.provider().await;
+    let asked = join_all((0..5).map(|_| provider.identity(Way::Kept))).await;
+    for identity in asked {
+        assert_eq!(identity.unwrap().subject, "person");
+    }
+    let kept = store.read(provider.settings()).await.unwrap().unwrap();
+    assert_eq!(kept.refresh, Some(Secret::new("second")));
+    assert!(kept.expires_at > unix_now() + 500);
+    let mut posts = renewing.site.asked();
+    posts.retain(|asked| asked.line == "POST /token");
+    assert_eq!(posts.len(), 1, "one for all");
+    assert!(posts[0].body.contains("refresh_token=first"));
+}
+
+#[tokio::test]
+async fn sec_45_a_renewal_cannot_make_somebody_else_of_the_person() {
+    let renewing = Renewing::new().await;
+    renewing.answer("somebody else");
+    let (provider, store) = renewing.provider().await;
+    let error = provider.identity(Way::Kept).await.expect_err("refused");
+    assert!(error.to_string().contains("another person"), "{error}");
+    let kept = store.read(provider.settings()).await.unwrap().unwrap();
+    assert_eq!(kept.subject, "person");
+}
+
+#[tokio::test]
+async fn the_provider_hears_who_we_are_in_the_way_it_offers() {
+    let renewing = Renewing::new().await;
+    renewing.answer("person");
+    let at = |path: &str| renewing.site.url(path).to_string();
+    renewing.site.put(
+        "/.well-known/openid-configuration",
+        &json!({
+            "issuer": renewing.site.origin(), "token_endpoint": at("/token"),
+            "jwks_uri": at("/jwks"),
+            "token_endpoint_auth_methods_supported": ["client_secret_post"],
+        }),
+    );
+    let (_, store) = renewing.provider().await;
+    let settings = IdpSettings {
+        client_secret: Some(Secret::new("s3cret")),
+        ..renewing.settings()
+    };
+    let provider = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
+    provider.identity(Way::Kept).await.unwrap();
+    let mut posts = renewing.site.asked();
+    posts.retain(|asked| asked.line == "POST /token");
+    assert!(posts[0].body.contains("client_secret=s3cret"));
+    assert!(!posts[0].headers.contains_key("authorization"));
+}
+
+/// A platform may log people in itself, and say where the provider gives tokens.
+#[tokio::test]
+async fn an_identity_that_was_handed_in_needs_no_metadata() {
+    let idp = idp_with(&[]);
+    let server = Server::trusting(&idp, &[]).await;
+    let (first, store) = provider(&idp);
+    let person = Person::default();
+    server.tokens(&first, Way::Browser(&person)).await;
+    let kept = store.read(first.settings()).await.unwrap().unwrap();
+
+    let given = Identity::given(kept.id_token.clone()).unwrap();
+    assert_eq!(given.subject, kept.subject);
+    let settings = IdpSettings {
+        token_endpoint: Some(Url::parse(&format!("{}/token", idp.issuer())).unwrap()),
+        ..first.settings().clone()
+    };
+    let store = Arc::new(Memory::default());
+    store.write(&settings, &given).await.unwrap();
+    let before = idp.report().metadata;
+    let second = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
+    let tokens = server.tokens(&second, Way::Kept).await;
+    assert!(server.authority.is_valid(tokens.access.expose()));
+    assert_eq!(idp.report().metadata, before);
+    assert!(Identity::given(Secret::new("opaque")).is_none());
+}
+
+/// Everything together: found, logged in, kept, and renewed by the way it came about.
+#[tokio::test]
+async fn a_login_by_the_organisation_is_kept_and_renewed() {
+    let idp = idp_with(&[]);
+    let server = Server::trusting(&idp, &[]).await;
+    let (provider, _) = provider(&idp);
+    let person = Person::default();
+    let secret = Secret::new(format!("{CANARY}-server"));
+    let url = Url::parse(server.authority.resource()).unwrap();
+    let spec = OauthSpec {
+        client_id: Some("at-the-server".to_owned()),
+        scopes: Some(vec!["read".to_owned(), "offline_access".to_owned()]),
+        ..OauthSpec::default()
+    };
+    let request = LoginRequest {
+        server: "notes",
+        url: &url,
+        challenge: None,
+        spec: &spec,
+        scopes: None,
+        way: LoginWay::Browser,
+        client_secret: Some(&secret),
+        client_key: None,
+        document: None,
+        known_issuer: None,
+        wants_dpop: false,
+    };
+    let badge = |way| Badge::Organisation {
+        provider: &provider,
+        way,
+        rule: Rule::Only,
+    };
+    let clients = Clients::default();
+    let web = web();
+    let entered = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
+    let login = entered.unwrap().unwrap().login("digest", "");
+    assert_eq!(login.how, How::CrossApp);
+    assert_eq!(login.requested, ["read"]);
+    assert!(server.authority.is_valid(login.tokens.access.expose()));
+    assert_eq!(server.authority.report().authorizations, 0);
+
+    let folder = tempfile::tempdir().unwrap();
+    let vault = Vault::open(VaultOptions {
+        storage: Storage::File,
+        ..VaultOptions::new(folder.path().join("vault"))
+    });
+    let logins = Logins::new(vault);
+    logins.save(&login).await.unwrap();
+    let renewal = Renewal {
+        badge: badge(Way::Kept),
+        web: &web,
+        client_key: None,
+    };
+    let means = Means {
+        web: &web,
+        client_key: None,
+        again: Some(&renewal),
+    };
+    server.authority.expire_access_tokens();
+    let old = login.tokens.access.clone();
+    let fresh = logins
+        .fresh(&login.key(), Some(&old), &means)
+        .await
+        .unwrap();
+    assert_ne!(fresh.tokens.access, old);
+    assert!(server.authority.is_valid(fresh.tokens.access.expose()));
+    assert_eq!(person.windows.load(Ordering::SeqCst), 1);
+
+    // Without the organisation there is no renewal; but the login is not thrown away for that.
+    provider.logout().await.unwrap();
+    let refused = fresh.tokens.access.clone();
+    let error = logins.fresh(&login.key(), Some(&refused), &means).await;
+    let error = error.expect_err("nobody vouches").to_string();
+    assert!(error.contains("toolway idp login"), "{error}");
+    assert!(logins.read(&login.key()).await.unwrap().is_some());
+
+    // A server that moves to another authorization server does not get the secret (SEC-19).
+    server.authority.turn_on(Switch::Migrated);
+    let moved = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
+    let moved = moved.expect_err("not theirs");
+    assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
+    assert!(server.authority.stolen().is_none());
+}

@@ -1,0 +1,397 @@
+//! `toolway vault`: what secrets there are, and putting one there, taking one away, carrying all.
+//!
+//! Owns the words and how a secret is typed. No command prints a secret; one that writes them to
+//! a file in plain text must be told so. Where they are kept is `toolway_auth::vault`.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, Subcommand};
+use rustix::termios::{self, LocalModes, OptionalActions};
+use serde_json::json;
+use toolway::journal::timestamp;
+use toolway_auth::vault::export::{self, ExportError};
+use toolway_auth::vault::{Backend, Key, Kind, Listed, Vault, VaultError};
+use toolway_types::Secret;
+
+use crate::connect::{block_on, vault};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// The longest secret that can be typed, in bytes.
+const LONGEST: u64 = 64 * 1024;
+
+/// Show, set, remove and export secrets and logins
+///
+/// Secrets lie in the keychain of the system, or where there is none that answers in an encrypted
+/// file. `TOOLWAY_VAULT` chooses: `any` (the default), `keychain` or `file`. The file is sealed
+/// with the passphrase in `TOOLWAY_VAULT_KEY`, and without one with a key that lies beside it,
+/// which protects against copying the one file, not against someone who can read your home.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway vault set github-token
+  pass show github | toolway vault set github-token
+  toolway vault list
+  toolway vault export backup.sealed")]
+pub(crate) struct VaultArgs {
+    #[command(subcommand)]
+    command: VaultCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum VaultCommand {
+    /// Show what is there, without any secret
+    List(ListArgs),
+    /// Put a secret there for `${keychain:NAME}`, from stdin or typed without being shown
+    Set(SetArgs),
+    /// Take a secret, or all of a server's logins, away
+    Remove(RemoveArgs),
+    /// Write everything to a new file, sealed with a passphrase from stdin or typed
+    Export(ExportArgs),
+    /// Take everything from a file that `export` wrote
+    Import(ImportArgs),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct SetArgs {
+    /// The name, as in `${keychain:NAME}`
+    #[arg(value_parser = name)]
+    name: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct RemoveArgs {
+    /// The name of the secret
+    #[arg(required_unless_present = "server")]
+    name: Option<String>,
+
+    /// Everything that is there for this server, instead
+    #[arg(long, conflicts_with = "name")]
+    server: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ExportArgs {
+    /// The file, which must not exist yet
+    file: PathBuf,
+
+    /// Write the secrets in plain text. Whoever reads the file has them
+    #[arg(long)]
+    show_secrets: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ImportArgs {
+    /// The file
+    file: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &VaultArgs) -> Outcome {
+    let vault = vault(context);
+    match &args.command {
+        VaultCommand::List(args) => list(context, &vault, args),
+        VaultCommand::Set(args) => set(context, &vault, args),
+        VaultCommand::Remove(args) => remove(context, &vault, args),
+        VaultCommand::Export(args) => write_export(context, &vault, args),
+        VaultCommand::Import(args) => read_export(context, &vault, args),
+    }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > 256 || text.contains(['{', '}']) {
+        return Err("a name has 1 to 256 characters, and no braces".to_owned());
+    }
+    if text.chars().any(char::is_control) {
+        return Err("a name is one line of text".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn list(context: &Context, vault: &Vault, args: &ListArgs) -> Outcome {
+    let listed = block_on(async { vault.list().await.map_err(failed) })?;
+    if args.json {
+        let listed: Vec<_> = listed.iter().map(described).collect();
+        context.output.json(&json!({ "secrets": listed }))?;
+        return Ok(Exit::Success);
+    }
+    if listed.is_empty() {
+        context.output.say("the vault is empty");
+        return Ok(Exit::Success);
+    }
+    let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
+    let head = ["KIND", "NAME", "ACCOUNT", "ISSUER", "SAVED", "WHERE"];
+    context.output.table(&head, &rows)?;
+    Ok(Exit::Success)
+}
+
+fn row(listed: &Listed) -> Vec<String> {
+    let key = &listed.key;
+    let (name, account) = match key.kind {
+        Kind::Named => (key.account.as_str(), ""),
+        _ => (key.server.as_str(), key.account.as_str()),
+    };
+    let or_dash = |text: &str| if text.is_empty() { "-" } else { text }.to_owned();
+    vec![
+        key.kind.as_str().to_owned(),
+        or_dash(name),
+        or_dash(account),
+        or_dash(&key.issuer),
+        saved(listed),
+        listed.backend.as_str().to_owned(),
+    ]
+}
+
+fn described(listed: &Listed) -> serde_json::Value {
+    let key = &listed.key;
+    if key.kind == Kind::Named {
+        return json!({
+            "kind": key.kind.as_str(),
+            "name": key.account,
+            "savedAt": saved(listed),
+            "where": listed.backend.as_str(),
+        });
+    }
+    json!({
+        "kind": key.kind.as_str(),
+        "server": key.server,
+        "account": key.account,
+        "issuer": key.issuer,
+        "resource": key.resource,
+        "savedAt": saved(listed),
+        "where": listed.backend.as_str(),
+    })
+}
+
+fn saved(listed: &Listed) -> String {
+    let since = Duration::from_secs(listed.saved_at);
+    timestamp(
+        SystemTime::UNIX_EPOCH
+            .checked_add(since)
+            .unwrap_or(SystemTime::UNIX_EPOCH),
+    )
+}
+
+fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
+    let secret = ask(context, &format!("Secret `{}`: ", args.name))?;
+    let key = Key::named(&args.name);
+    let backend = block_on(async {
+        vault.write(&key, &secret).await.map_err(failed)?;
+        let listed = vault.list().await.map_err(failed)?;
+        let found = listed.iter().find(|listed| listed.key == key);
+        let backend = found.map_or(Backend::Keychain, |listed| listed.backend);
+        if backend != Backend::Keychain
+            && let Some(trouble) = vault.keychain_trouble().await
+        {
+            context.output.say(&format!("note: {trouble}"));
+        }
+        Ok(backend)
+    })?;
+    if args.json {
+        let done = json!({ "name": args.name, "where": backend.as_str() });
+        context.output.json(&done)?;
+    } else {
+        context.output.say(&format!(
+            "saved `{}` in {}\nhint: use it as `${{keychain:{}}}` in `env` or `headers` of a server",
+            args.name,
+            backend.protects(),
+            args.name
+        ));
+    }
+    Ok(Exit::Success)
+}
+
+fn remove(context: &Context, vault: &Vault, args: &RemoveArgs) -> Outcome {
+    let removed = block_on(async {
+        let listed = vault.list().await.map_err(failed)?;
+        let is_wanted = |key: &Key| match (&args.name, &args.server) {
+            (Some(name), _) => key.kind == Kind::Named && key.account == *name,
+            (None, Some(server)) => key.kind != Kind::Named && key.server == *server,
+            (None, None) => false,
+        };
+        let mut removed = 0_usize;
+        for listed in listed.iter().filter(|listed| is_wanted(&listed.key)) {
+            vault.remove(&listed.key).await.map_err(failed)?;
+            removed += 1;
+        }
+        Ok(removed)
+    })?;
+    if removed == 0 {
+        let what = match (&args.name, &args.server) {
+            (Some(name), _) => format!("the vault has no secret `{name}`"),
+            (_, server) => format!(
+                "the vault has nothing for `{}`",
+                server.as_deref().unwrap_or_default()
+            ),
+        };
+        return Err(Report::new(Exit::Configuration, what)
+            .hint("see what there is with `toolway vault list`"));
+    }
+    if args.json {
+        context.output.json(&json!({ "removed": removed }))?;
+    } else {
+        context.output.say(&format!("removed {removed}"));
+    }
+    Ok(Exit::Success)
+}
+
+fn write_export(context: &Context, vault: &Vault, args: &ExportArgs) -> Outcome {
+    let passphrase = if args.show_secrets {
+        None
+    } else {
+        Some(ask(context, "Passphrase for the file: ")?)
+    };
+    let written = block_on(async {
+        let exported = vault.export(passphrase.as_ref()).await;
+        exported.map_err(export_failed)
+    });
+    let (text, count) = written?;
+    create(&args.file, text.expose()).map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", args.file.display());
+        Report::new(Exit::Configuration, message).hint("name a file that does not exist yet")
+    })?;
+    if args.json {
+        context.output.json(&json!({
+            "file": args.file,
+            "secrets": count,
+            "sealed": passphrase.is_some(),
+        }))?;
+        return Ok(Exit::Success);
+    }
+    let how = if passphrase.is_some() {
+        "sealed with the passphrase"
+    } else {
+        "in plain text: whoever reads the file has them"
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    context.output.say(&format!(
+        "wrote {count} secret{plural} to `{}`, {how}",
+        args.file.display()
+    ));
+    Ok(Exit::Success)
+}
+
+/// A new file that nobody else can read. One that is there stays.
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    written.inspect_err(|_| {
+        // Half an export is none.
+        let _ = std::fs::remove_file(path);
+    })
+}
+
+fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
+    let unreadable = |error: io::Error| {
+        let message = format!("`{}` cannot be read: {error}", args.file.display());
+        Report::new(Exit::Configuration, message)
+    };
+    let file = std::fs::File::open(&args.file).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(export::LONGEST as u64)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    let passphrase = if text.starts_with('{') {
+        None
+    } else {
+        Some(ask(context, "Passphrase of the file: ")?)
+    };
+    let text = Secret::new(text);
+    let count = block_on(async {
+        let imported = vault.import(&text, passphrase.as_ref()).await;
+        imported.map_err(export_failed)
+    })?;
+    if args.json {
+        context.output.json(&json!({ "imported": count }))?;
+    } else {
+        let plural = if count == 1 { "" } else { "s" };
+        context.output.say(&format!("took {count} secret{plural}"));
+    }
+    Ok(Exit::Success)
+}
+
+/// A secret from stdin, or typed without being shown.
+fn ask(context: &Context, question: &str) -> Result<Secret, Report> {
+    let text = if context.output.stdin_is_terminal() {
+        typed(question)?
+    } else {
+        let mut text = String::new();
+        let read = io::stdin()
+            .lock()
+            .take(LONGEST + 2)
+            .read_to_string(&mut text);
+        read.map_err(|error| Report::new(Exit::Usage, format!("stdin cannot be read: {error}")))?;
+        text
+    };
+    let line = text.trim_end_matches(['\r', '\n']);
+    if line.is_empty() {
+        return Err(Report::new(Exit::Usage, "nothing was given")
+            .hint("type it, or pipe it in: `pass show x | toolway vault set x`"));
+    }
+    if line.len() as u64 > LONGEST || line.contains(['\r', '\n', '\0']) {
+        let message = format!("it must be one line of at most {LONGEST} bytes");
+        return Err(Report::new(Exit::Usage, message));
+    }
+    Ok(Secret::new(line))
+}
+
+/// Reads a line from the terminal without showing it.
+fn typed(question: &str) -> io::Result<String> {
+    let stdin = io::stdin();
+    let before = termios::tcgetattr(&stdin)?;
+    let mut hidden = before.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    hidden
+        .local_modes
+        .insert(LocalModes::ECHONL | LocalModes::ICANON);
+    termios::tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
+    let mut stderr = io::stderr().lock();
+    let asked = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    let mut line = String::new();
+    let read = asked.and_then(|()| stdin.read_line(&mut line));
+    termios::tcsetattr(&stdin, OptionalActions::Flush, &before)?;
+    read.map(|_| line)
+}
+
+fn failed(error: VaultError) -> Report {
+    Report::new(Exit::Configuration, error.to_string())
+}
+
+fn export_failed(error: ExportError) -> Report {
+    Report::new(Exit::Configuration, error.to_string())
+}

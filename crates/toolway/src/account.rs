@@ -1,0 +1,174 @@
+//! The account's connectors: who one is to them, and which there are.
+//!
+//! Owns the credentials of a connector, which are the account's and go to the provider's proxy
+//! alone, and keeping the list of connectors fresh while a host runs (`account/follow.rs`).
+//! Does not own: how tokens are kept and renewed (`toolway-auth`), what a directory may say and
+//! where its copy stands in the plan (`toolway-config`).
+
+mod follow;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
+use toolway_auth::logins::Logins;
+use toolway_auth::web::Web;
+use toolway_config::Provider;
+use toolway_transport::client::Client;
+use toolway_transport::credentials::{
+    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+};
+use toolway_types::{Secret, TransportSpec};
+
+pub(crate) use self::follow::follow;
+pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
+use crate::connection::Source;
+use crate::journal::JournalWriter;
+
+/// An account and what a host needs to have its connectors.
+#[derive(Debug, Clone)]
+pub struct Connectors {
+    /// Who asks.
+    pub account: Account,
+    /// Who is asked.
+    pub provider: Arc<Provider>,
+    /// Where the copy of the directory is kept.
+    pub copy: PathBuf,
+}
+
+impl Connectors {
+    /// The connectors of the login that is kept for this provider. `client` is how servers are
+    /// reached, and so the provider.
+    pub fn kept(provider: Arc<Provider>, logins: Logins, client: Client, copy: PathBuf) -> Self {
+        let kept = Arc::new(kept(&provider, logins, client.clone()));
+        let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
+        Self {
+            account,
+            provider,
+            copy,
+        }
+    }
+}
+
+/// The login that is kept for a provider.
+pub fn kept(provider: &Provider, logins: Logins, client: Client) -> KeptAccount {
+    let login = AccountLogin {
+        host: provider.host().to_owned(),
+        definition: provider.digest(),
+        issuer: provider.issuer.clone(),
+        metadata_url: provider.metadata_url.clone(),
+        directory: provider.directory_url.clone(),
+        client_id: provider.client_id.clone(),
+        scopes: provider.scopes.clone(),
+        callback_port: provider.callback_port,
+    };
+    KeptAccount::new(login, logins, Web::trusted(client))
+}
+
+/// What asking this provider takes.
+fn spec_of(provider: &Provider) -> AccountSpec {
+    AccountSpec {
+        host: provider.host().to_owned(),
+        directory: provider.directory_url.clone(),
+        headers: provider.headers.clone(),
+        token_header: provider.token_header.clone(),
+        token_prefix: provider.token_prefix.clone(),
+    }
+}
+
+/// The credentials for one connection to a connector; none for every other server, and none for
+/// an entry that calls itself a connector and leads elsewhere.
+pub(crate) fn credentials(
+    source: &Source,
+    connectors: Option<&Connectors>,
+    journal: Option<&JournalWriter>,
+) -> Option<Arc<dyn Credentials>> {
+    let connectors = connectors?;
+    let Source::Spec(spec) = source else {
+        return None;
+    };
+    let TransportSpec::Connector(remote) = &spec.transport else {
+        return None;
+    };
+    if !connectors.provider.proxy.leads_to(&remote.url) {
+        return None;
+    }
+    Some(Arc::new(Bearer {
+        account: connectors.account.clone(),
+        provider: Arc::clone(&connectors.provider),
+        journal: journal.cloned(),
+    }))
+}
+
+/// The account's token, for one connector.
+struct Bearer {
+    account: Account,
+    provider: Arc<Provider>,
+    journal: Option<JournalWriter>,
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("Bearer")
+            .field(&self.account)
+            .finish()
+    }
+}
+
+impl Credentials for Bearer {
+    fn present<'a>(
+        &'a self,
+        request: Request<'a>,
+    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        Box::pin(async move {
+            // The transport keeps to the origin; the token keeps to the proxy's addresses.
+            if !self.provider.proxy.leads_to(request.url) {
+                return Ok(Presented::default());
+            }
+            let headers = self.account.present().await.map_err(explained)?;
+            if let Some(journal) = &self.journal {
+                let shown: Vec<(String, Secret)> = headers
+                    .iter()
+                    .filter_map(|(name, value)| {
+                        Some((name.to_string(), Secret::new(value.to_str().ok()?)))
+                    })
+                    .collect();
+                journal.keep_back(&shown);
+            }
+            Ok(Presented::new(headers))
+        })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        presented: &'a Presented,
+        refusal: Refusal<'a>,
+    ) -> BoxFuture<'a, Verdict> {
+        Box::pin(async move {
+            // A 403 is the connector's own word on what the account may do there.
+            if refusal.status != 401 {
+                return Verdict::GiveUp;
+            }
+            match self.account.instead_of(presented.headers()).await {
+                Ok(Some(_)) => Verdict::Again,
+                Ok(None) => Verdict::GiveUp,
+                Err(error) => {
+                    tracing::warn!(%error, "the account's token was refused and is not renewed");
+                    Verdict::GiveUp
+                }
+            }
+        })
+    }
+}
+
+fn explained(error: AccountError) -> CredentialsError {
+    let message = error.to_string();
+    if error.wants_login() {
+        CredentialsError::Login(message)
+    } else {
+        CredentialsError::Unavailable(message)
+    }
+}

@@ -1,0 +1,213 @@
+//! Which connectors there are: asking the provider, and keeping the copy that plans are made of.
+//!
+//! Owns the time that asking may take, writing and removing the copy, and the task that does so
+//! while a host runs. The copy is the only way from here into a plan, so that every process has
+//! the same connectors, a reload keeps them, and a logout anywhere takes them away everywhere.
+//! Does not own: what a directory may say (`toolway-config`).
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+use toolway_config::Directory;
+use toolway_transport::state_file;
+use toolway_types::{ConnectionState, Scope};
+use tracing::{debug, info, warn};
+
+use super::Connectors;
+use crate::host::reload::Reload;
+use crate::tasks;
+
+/// How long the provider has to answer. Nothing waits for it, but a copy is better than a list
+/// that comes when the work is done.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A copy that says the same is written again after this long, in seconds, so that its age is true
+/// without every start writing a file.
+const TOUCH_AFTER: u64 = 3600;
+
+/// The largest copy that is compared with.
+const LARGEST: u64 = 1024 * 1024;
+
+/// What is known of the account's connectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DirectoryState {
+    /// The provider is being asked; until it answers the copy stands for it.
+    Asking,
+    /// Nobody is logged in, so nobody is asked.
+    LoggedOut {
+        /// Why, and what to do about it.
+        why: String,
+    },
+    /// The provider answered.
+    Fresh {
+        /// What of its answer was left out and why.
+        left_out: Vec<String>,
+    },
+    /// The provider did not answer, and the copy stands for it.
+    Kept {
+        /// Why it did not.
+        why: String,
+        /// When it last did, in seconds since 1970; `None` when there is no copy.
+        fetched_at: Option<u64>,
+    },
+}
+
+/// What asking did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refreshed {
+    /// What is known now.
+    pub state: DirectoryState,
+    /// Whether the copy says something else than before.
+    pub changed: bool,
+}
+
+/// Asks the provider and keeps its answer.
+pub async fn refresh(connectors: &Connectors) -> Refreshed {
+    let provider = &connectors.provider;
+    let asked = timeout(PATIENCE, connectors.account.directory()).await;
+    let kept = |why: String| Refreshed {
+        state: DirectoryState::Kept {
+            why,
+            fetched_at: read(connectors).map(|copy| copy.fetched_at),
+        },
+        changed: false,
+    };
+    let answer = match asked {
+        Err(_) => {
+            let host = provider.host();
+            return kept(format!(
+                "{host} did not answer within {} s",
+                PATIENCE.as_secs()
+            ));
+        }
+        Ok(Err(error)) if error.wants_login() => {
+            let why = error.to_string();
+            return Refreshed {
+                state: DirectoryState::LoggedOut { why },
+                changed: false,
+            };
+        }
+        Ok(Err(error)) => return kept(error.to_string()),
+        Ok(Ok(answer)) => answer,
+    };
+    let mut directory = match Directory::read(provider, &answer) {
+        Ok(directory) => directory,
+        Err(error) => return kept(format!("{}: {error}", provider.host())),
+    };
+    directory.fetched_at = state_file::now();
+    let left_out = directory.left_out.clone();
+    match keep(connectors.clone(), directory).await {
+        Ok(changed) => Refreshed {
+            state: DirectoryState::Fresh { left_out },
+            changed,
+        },
+        Err(error) => {
+            let copy = connectors.copy.display();
+            kept(format!(
+                "the list of connectors cannot be kept in `{copy}`: {error}"
+            ))
+        }
+    }
+}
+
+/// Removes the copy: no connector is left, here and in every process that watches its
+/// configuration.
+pub fn forget(copy: &Path) -> io::Result<()> {
+    match std::fs::remove_file(copy) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn read(connectors: &Connectors) -> Option<Directory> {
+    let text = state_file::read(&connectors.copy, LARGEST).ok()?;
+    Directory::from_copy(&connectors.provider, &text)
+}
+
+/// Writes the copy where it would say something new; gives whether it does.
+async fn keep(connectors: Connectors, directory: Directory) -> io::Result<bool> {
+    let keeping = tasks::blocking("connectors", move || {
+        let mut changed = true;
+        state_file::replace_within(&connectors.copy, PATIENCE, || {
+            if let Some(old) = read(&connectors) {
+                changed = old.connectors != directory.connectors;
+                let age = directory.fetched_at.saturating_sub(old.fetched_at);
+                if !changed && age < TOUCH_AFTER {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(directory.to_copy(&connectors.provider)))
+        })?;
+        Ok(changed)
+    });
+    keeping.await.map_err(io::Error::other)?
+}
+
+/// Asks at the start and whenever somebody logs in or out, and has the host follow.
+pub(crate) async fn follow(
+    connectors: Connectors,
+    reload: Arc<Reload>,
+    state: watch::Sender<DirectoryState>,
+) {
+    let mut changes = connectors.account.changes();
+    loop {
+        changes.mark_unchanged();
+        let before = state.borrow().clone();
+        let now = refresh(&connectors).await.state;
+        say(&now);
+        // Also where the copy said the same: another process may have written it after this
+        // host's plan was made.
+        if matches!(now, DirectoryState::Fresh { .. }) {
+            // Without a source of plans the next start has them.
+            if let Ok(changes) = reload.reload().await
+                && !changes.is_empty()
+            {
+                info!(
+                    started = changes.started.len(),
+                    stopped = changes.stopped.len(),
+                    "the account's connectors changed"
+                );
+            }
+        }
+        let is_out = matches!(now, DirectoryState::LoggedOut { .. });
+        if matches!(before, DirectoryState::LoggedOut { .. }) && !is_out {
+            reload.reconnect(waits_for_account).await;
+        }
+        state.send_replace(now);
+        loop {
+            if changes.changed().await.is_err() {
+                return;
+            }
+            changes.mark_unchanged();
+            // Logins at servers move the same counter: only a login or logout here matters.
+            let login = connectors.account.present().await;
+            let logged_out = matches!(&login, Err(error) if error.wants_login());
+            debug!(logged_out, "somebody logged in or out somewhere");
+            if logged_out != is_out {
+                break;
+            }
+        }
+    }
+}
+
+fn waits_for_account(server: &crate::snapshot::ServerSnapshot) -> bool {
+    server.scope == Scope::Connector && matches!(server.state, ConnectionState::NeedsAuth { .. })
+}
+
+fn say(state: &DirectoryState) {
+    match state {
+        DirectoryState::Kept { why, .. } => {
+            warn!(%why, "the list of connectors is the one that was kept");
+        }
+        DirectoryState::Fresh { left_out } => {
+            for what in left_out {
+                warn!(%what, "left out of the account's connectors");
+            }
+        }
+        DirectoryState::Asking | DirectoryState::LoggedOut { .. } => {}
+    }
+}

@@ -112,7 +112,11 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
     let mut text = format!("logged in to `{server}` as `{}`", logged_in.account);
     match (logged_in.renews, logged_in.expires_at) {
         (true, _) => text.push_str(", renews itself"),
-        (false, Some(at)) => text.push_str(&format!(", until {}", timestamp(instant(at)))),
+        (false, Some(at)) => {
+            let until = timestamp(instant(at));
+            text.push_str(", until ");
+            text.push_str(&until);
+        }
         (false, None) => {}
     }
     context.output.result(&format!("{text}\n"))?;
@@ -127,7 +131,7 @@ async fn log_in(
     server: &ServerName,
     options: LoginOptions,
 ) -> Result<(LoggedIn, ConnectionState), Report> {
-    let problem = |problem| report(server, problem);
+    let problem = |problem| report(server, &problem);
     let handle = host
         .login(server.as_str(), options)
         .await
@@ -191,7 +195,7 @@ fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report>
 }
 
 /// One mapping from what can go wrong to message, hint and exit code.
-fn report(server: &ServerName, problem: LoginProblem) -> Report {
+fn report(server: &ServerName, problem: &LoginProblem) -> Report {
     let word = as_word(server.as_str());
     let message = problem.to_string();
     match problem {

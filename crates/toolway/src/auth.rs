@@ -223,15 +223,11 @@ impl Auth {
     /// Has servers connected anew as soon as somebody has logged in, in any process.
     pub(crate) fn attend(self: &Arc<Self>, requests: mpsc::Sender<Request>) -> Task<()> {
         let auth = Arc::clone(self);
-        let mut changes = self.passes.changes();
         tasks::spawn("logins", async move {
+            // Nothing is watched before somebody waits.
+            auth.more.notified().await;
+            let mut changes = auth.passes.changes();
             loop {
-                tokio::select! {
-                    changed = changes.changed() => if changed.is_err() {
-                        return;
-                    },
-                    () = auth.more.notified() => {}
-                }
                 for server in auth.ready().await {
                     info!(%server, "somebody logged in: connecting anew");
                     let (done, _) = tokio::sync::oneshot::channel();
@@ -243,6 +239,12 @@ impl Auth {
                     {
                         return;
                     }
+                }
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() {
+                        return;
+                    },
+                    () = auth.more.notified() => {}
                 }
             }
         })

@@ -147,9 +147,16 @@ fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
         })
         .map(|(row, _)| row)
         .collect();
-    match failed.as_slice() {
-        [] => {}
-        [one, ..] => context.output.say(&format!(
+    if let Some(one) = failed.iter().find(|row| row.state == "needs-auth") {
+        context.output.say(&format!(
+            "hint: log in to `{}` with `toolway login {}`",
+            one.name,
+            as_word(&one.name)
+        ));
+    }
+    match failed.iter().find(|row| row.state == "failed") {
+        None => {}
+        Some(one) => context.output.say(&format!(
             "hint: see more about `{}` with `toolway tools {}`",
             one.name,
             as_word(&one.name)

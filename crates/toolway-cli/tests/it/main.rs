@@ -23,6 +23,7 @@ mod hooks;
 mod hostile;
 mod import;
 mod listing;
+mod login;
 mod logs;
 mod managed;
 mod managing;

@@ -332,6 +332,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
             source: ClientSource::Configured,
             secret_expires_at: None,
             redirect_uri: None,
+            scopes: Vec::new(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),

@@ -17,7 +17,7 @@ use toolway_config::Plan;
 use toolway_transport::browser::Browser;
 use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
-use toolway_types::{ConnectionState, Secret, ServerName};
+use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
 use super::auth::instant;
 use crate::commands::call::require_admitted;
@@ -83,6 +83,11 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         Some(name) => require_admitted(context, &plan, name)?,
         None => only_one(context, &plan)?,
     };
+    let entry = plan.winner(server.as_str());
+    if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
+        let message = format!("`{server}` is a connector: its login is that of your account");
+        return Err(Report::new(Exit::Usage, message).hint("run `toolway account login`"));
+    }
     let options = LoginOptions {
         way: if args.device {
             Way::Device

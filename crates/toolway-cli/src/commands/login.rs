@@ -212,6 +212,11 @@ fn report(server: &ServerName, problem: &LoginProblem) -> Report {
             .hint(format!("see its entry with `toolway get {word}`")),
         LoginProblem::Spent { .. } => Report::new(Exit::NeedsLogin, message)
             .hint("ask the server's operator which scopes it really needs"),
+        LoginProblem::NotVouched(problem) if problem.lacks_identity() => {
+            Report::new(Exit::NeedsLogin, message).hint("log in once with `toolway idp login`")
+        }
+        LoginProblem::NotVouched(_) => Report::new(Exit::NeedsLogin, message)
+            .hint("see where you stand with `toolway idp status`"),
         LoginProblem::Failed(_) => Report::new(Exit::NeedsLogin, message).hint(format!(
             "try another way: `toolway login {word} --no-browser`, or `--device`"
         )),

@@ -16,6 +16,7 @@ mod between;
 mod builtin;
 mod certificates;
 mod contained;
+mod cross_app;
 mod curated;
 mod ending;
 mod eras;

@@ -82,8 +82,8 @@ struct Status {
 /// A server with cross-app access.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Served {
-    name: String,
+pub(super) struct Served {
+    pub(super) name: String,
     /// The policy that leaves no other way.
     required_by: Option<String>,
 }
@@ -235,7 +235,7 @@ async fn status(
 }
 
 /// The servers that this login serves.
-fn served(plan: &Plan) -> Vec<Served> {
+pub(super) fn served(plan: &Plan) -> Vec<Served> {
     let admitted = plan.admitted();
     admitted
         .filter_map(|(server, spec)| {

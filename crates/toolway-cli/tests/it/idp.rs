@@ -245,6 +245,9 @@ fn a_login_to_one_server_is_the_login_for_all() {
         output.stdout,
         "logged in to `two` as `default`, renews itself\n"
     );
+    let output = scene.run(&["logout", "two"]).expect_code(0);
+    assert!(output.stderr.contains("`toolway idp logout`"), "{output}");
+    scene.run(&["tools", "two"]).expect_code(0);
     assert_eq!(scene.idp.report().authorizations, 1);
 }
 

@@ -403,6 +403,60 @@ async fn sec_45_a_login_from_before_the_policy_does_not_count() {
 }
 
 #[tokio::test]
+async fn what_a_server_wants_beyond_the_first_login_is_asked_of_the_organisation() {
+    let wide = Settings {
+        call_scopes: vec!["write".to_owned()],
+        ..Settings::default()
+    };
+    let scene = Scene::with(&["shop"], Settings::identity_provider(), wide).await;
+    let mut entries = scene.entries();
+    entries["shop"]["oauth"]["scopes"] = json!(["read"]);
+    let host = scene.host_of(&entries, &[("TOOLWAY_ENABLE_XAA", "1")]);
+    host.settled().await;
+    log_in(&host, "shop").await;
+    until_connected(&host, "shop").await;
+    assert!(who(&host).await.contains("scope=read write"));
+    assert_eq!(scene.server("shop").report().granted("jwt-bearer"), 2);
+    assert_eq!(scene.idp.report().authorizations, 1);
+    host.shutdown().await;
+    scene.assert_quiet();
+}
+
+#[tokio::test]
+async fn the_secret_of_a_servers_client_is_given_once() {
+    let secret = Secret::new(format!("{CANARY}-server"));
+    let mut scene = Scene::new(&["shop"]).await;
+    scene.servers[0].1 = Authority::start(Settings {
+        trusted: vec![scene.idp.issuer().to_owned()],
+        clients: vec![KnownClient {
+            id: AT_SERVER.to_owned(),
+            secret: Some(secret.expose().to_owned()),
+            ..KnownClient::default()
+        }],
+        ..Settings::default()
+    });
+    let host = scene.host().await;
+    let options = LoginOptions {
+        client_secret: Some(secret),
+        ..LoginOptions::default()
+    };
+    let mut login = host.login("shop", options).await.expect("begun");
+    visit(&mut login).await;
+    let outcome = login.outcome().await.expect("it is ours");
+    outcome.expect("logged in");
+    until_connected(&host, "shop").await;
+    let before = scene.server("shop").report().granted("jwt-bearer");
+    host.logout("shop", None).await.expect("logged out");
+    host.reconnect("shop").await.expect("known");
+    facts(&host, "shop");
+    assert!(scene.server("shop").report().granted("jwt-bearer") > before);
+    assert_eq!(scene.idp.report().authorizations, 1);
+    host.shutdown().await;
+    scene.assert_quiet();
+    scene.assert_nothing_leaked();
+}
+
+#[tokio::test]
 async fn where_nobody_takes_assertions_the_ordinary_login_follows() {
     let untaken = Settings {
         assertions: false,

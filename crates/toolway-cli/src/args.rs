@@ -7,9 +7,9 @@ use clap::{Args, Parser, Subcommand};
 use toolway_config::Flags;
 
 use crate::commands::{
-    add, add_json, approve, audit, call, complete, completions, demo, doctor, explain,
-    generate_docs, get, import, list, logs, man, permissions, prompt, prompts, read, reconnect,
-    remove, resources, skills, switch, tools, vault,
+    add, add_json, approve, audit, auth, call, complete, completions, demo, doctor, explain,
+    generate_docs, get, import, list, login, logout, logs, man, permissions, prompt, prompts, read,
+    reconnect, remove, resources, skills, switch, tools, vault,
 };
 use crate::exit;
 
@@ -107,6 +107,9 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     Permissions(permissions::PermissionsArgs),
     Doctor(doctor::DoctorArgs),
+    Login(login::LoginArgs),
+    Logout(logout::LogoutArgs),
+    Auth(auth::AuthArgs),
     Logs(logs::LogsArgs),
     Audit(audit::AuditArgs),
     Vault(vault::VaultArgs),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::signal::unix::SignalKind;
+use toolway::auth::AuthOptions;
 use toolway::keeper::Keeper;
 use toolway::{
     Audit, Host, HostOptions, Journal, Prompter, Protected, Protection, Respondent, SettingsRules,
@@ -173,6 +174,11 @@ impl State<'_> {
         self.0.environment.state_home().join("pins.json")
     }
 
+    /// Which servers wanted a login a moment ago.
+    pub(crate) fn needs(&self) -> PathBuf {
+        self.0.environment.state_home().join("needs-auth.json")
+    }
+
     /// Requests to running processes to connect anew.
     pub(crate) fn reconnects(&self) -> PathBuf {
         self.0.environment.state_home().join("reconnect")
@@ -194,6 +200,11 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         secrets: Some(vault(context)),
         shield: shield(context),
         keeper: Keeper::same_program(),
+        auth: AuthOptions {
+            vault: Some(vault(context)),
+            memory: Some(State(context).needs()),
+            ..AuthOptions::default()
+        },
         journal: Some(Journal::in_directory(State(context).logs())),
         audit: audit(context),
         ..HostOptions::default()

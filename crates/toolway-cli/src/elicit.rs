@@ -20,6 +20,8 @@ use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 use toolway::types::ServerName;
 use toolway::{Elicitation, ElicitationAnswer, Offers, Respondent, RpcError};
+use toolway_config::Environment;
+use toolway_transport::browser::Browser;
 use toolway_types::Untrusted;
 use toolway_types::text::cut;
 use toolway_wire::error::METHOD_NOT_FOUND;
@@ -50,6 +52,19 @@ pub(crate) fn person(context: &Context) -> Option<Arc<dyn Respondent>> {
             turn: Mutex::new(()),
         }) as Arc<dyn Respondent>
     })
+}
+
+/// What opens pages for the person.
+pub(crate) fn browser(environment: &Environment) -> Browser {
+    Pages::new(environment).browser
+}
+
+/// A line that is typed without being shown; none when there is no line.
+pub(crate) async fn hidden_line(context: &Context, prompt: &str) -> Option<String> {
+    match Terminal::new(context.output).line(prompt, false).await {
+        Line::Typed(text) if !text.trim().is_empty() => Some(text),
+        Line::Typed(_) | Line::End => None,
+    }
 }
 
 impl Respondent for Person {

@@ -3,10 +3,12 @@
 //! Owns the choice of a server's credentials (its headers helper, its login, or both), which
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
-//! `store.rs` (logins in a vault), `login.rs` (logging in and out).
+//! `store.rs` (logins in a vault), `login.rs` (logging in), `book.rs` (what is
+//! kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
+pub mod book;
 mod combined;
 pub mod login;
 mod oauth;
@@ -14,7 +16,7 @@ pub mod pass;
 mod store;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
@@ -29,8 +31,9 @@ use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
 
+pub use self::book::{Book, Kept, LoggedOut};
 use self::combined::Combined;
-pub use self::login::{Invitation, LoggedIn, LoggedOut, LoginHandle, LoginOptions, LoginProblem};
+pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
 pub use self::pass::{Pass, PassError, Passes, Target};
 use self::store::Store;
@@ -128,6 +131,22 @@ impl Auth {
         !matches!(self.passes.pass(&target, None).await, Ok(Some(_)))
     }
 
+    /// Every login that can be read.
+    pub(crate) async fn logins(&self) -> Result<Vec<Kept>, LoginProblem> {
+        let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
+        Ok(store.kept().await?)
+    }
+
+    /// Gives up the logins of a server, of one account or of all.
+    pub(crate) async fn log_out(
+        &self,
+        server: &str,
+        account: Option<&str>,
+    ) -> Result<Vec<LoggedOut>, LoginProblem> {
+        let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
+        Ok(store.log_out(Some(server), account).await?)
+    }
+
     /// Gives up the logins under way.
     pub(crate) fn end(&self) {
         lock(&self.running).clear();
@@ -204,15 +223,11 @@ impl Auth {
     /// Has servers connected anew as soon as somebody has logged in, in any process.
     pub(crate) fn attend(self: &Arc<Self>, requests: mpsc::Sender<Request>) -> Task<()> {
         let auth = Arc::clone(self);
-        let mut changes = self.passes.changes();
         tasks::spawn("logins", async move {
+            // Nothing is watched before somebody waits.
+            auth.more.notified().await;
+            let mut changes = auth.passes.changes();
             loop {
-                tokio::select! {
-                    changed = changes.changed() => if changed.is_err() {
-                        return;
-                    },
-                    () = auth.more.notified() => {}
-                }
                 for server in auth.ready().await {
                     info!(%server, "somebody logged in: connecting anew");
                     let (done, _) = tokio::sync::oneshot::channel();
@@ -224,6 +239,12 @@ impl Auth {
                     {
                         return;
                     }
+                }
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() {
+                        return;
+                    },
+                    () = auth.more.notified() => {}
                 }
             }
         })
@@ -250,6 +271,15 @@ impl Auth {
 /// A panic elsewhere cannot have left it half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Forgets that a server wants a login, so that the next start asks it.
+pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
+    let source = Source::Spec(Box::new(spec.clone()));
+    let definition = definition(&spec.name, &source);
+    NeedsAuth::new(memory)
+        .forget(spec.name.as_str(), &definition)
+        .await;
 }
 
 /// The server that a login would be for; none where its entry leaves no room for one.

@@ -16,6 +16,7 @@ use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, TransportKind};
 
+use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -57,6 +58,9 @@ struct Row {
     tools: Option<usize>,
     resources: Option<usize>,
     prompts: Option<usize>,
+    /// Who is logged in there; absent where nobody is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    logins: Vec<Shown>,
 }
 
 #[derive(Debug, Serialize)]
@@ -86,6 +90,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
         fill(&mut rows, plan, &snapshot);
         say_warnings(context, &snapshot);
     }
+    add_logins(context, &mut rows);
     if args.json {
         context.output.json(&Listing { servers: rows })?;
     } else if rows.is_empty() {
@@ -133,9 +138,16 @@ fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
         })
         .map(|(row, _)| row)
         .collect();
-    match failed.as_slice() {
-        [] => {}
-        [one, ..] => context.output.say(&format!(
+    if let Some(one) = failed.iter().find(|row| row.state == "needs-auth") {
+        context.output.say(&format!(
+            "hint: log in to `{}` with `toolway login {}`",
+            one.name,
+            as_word(&one.name)
+        ));
+    }
+    match failed.iter().find(|row| row.state == "failed") {
+        None => {}
+        Some(one) => context.output.say(&format!(
             "hint: see more about `{}` with `toolway tools {}`",
             one.name,
             as_word(&one.name)
@@ -208,6 +220,24 @@ fn planned(server: &PlannedServer) -> Row {
         tools: None,
         resources: None,
         prompts: None,
+        logins: Vec::new(),
+    }
+}
+
+/// Adds who is logged in. A vault that cannot be read is told and hides nothing else.
+fn add_logins(context: &Context, rows: &mut [Row]) {
+    let logins = match auth::logins(context) {
+        Ok(logins) => logins,
+        Err(report) => {
+            context.output.say(&format!("warning: {}", report.message));
+            return;
+        }
+    };
+    for login in logins {
+        // The first of a name is the one that counts.
+        if let Some(row) = rows.iter_mut().find(|row| row.name == login.server()) {
+            row.logins.push(login);
+        }
     }
 }
 
@@ -260,6 +290,12 @@ fn cells(row: &Row) -> Vec<String> {
         (None, Some(reason), _) => reason.clone(),
         (None, None, Some(version)) => format!("protocol {version}"),
         (None, None, None) => String::new(),
+    };
+    let logins: Vec<String> = row.logins.iter().map(Shown::words).collect();
+    let detail = match (detail.as_str(), logins.as_slice()) {
+        (_, []) => detail,
+        ("", logins) => format!("login {}", logins.join(", ")),
+        (detail, logins) => format!("{detail}; login {}", logins.join(", ")),
     };
     vec![
         row.name.clone(),

@@ -105,6 +105,17 @@ fn forget(context: &Context, plan: &Plan, server: &ServerName) {
             .output
             .say(&format!("warning: server `{server}`: {what}: {error}"));
     };
+    let needs = state.needs();
+    for (planned, spec) in plan.admitted() {
+        if planned.name == *server {
+            let forgetting = async {
+                toolway::auth::forget_need(&needs, spec).await;
+                Ok(())
+            };
+            // It never fails.
+            let _ = connect::block_on(forgetting);
+        }
+    }
     for (planned, spec) in plan.admitted() {
         if planned.name == *server
             && let Err(error) = toolway::forget_era(&state.eras(), spec)

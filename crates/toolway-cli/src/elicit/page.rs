@@ -47,7 +47,7 @@ const VARIABLES: &[&str] = &[
 
 /// How pages are opened.
 pub(super) struct Pages {
-    browser: Browser,
+    pub(super) browser: Browser,
 }
 
 impl Pages {

@@ -96,7 +96,9 @@ fn broken_json_is_located_and_other_files_still_load() {
     );
     // Whether there is a shield depends on the machine.
     let mut doctor = command(&home, &["doctor"]);
-    doctor.env("TOOLWAY_SHIELD", "off");
+    doctor
+        .env("TOOLWAY_SHIELD", "off")
+        .env("TOOLWAY_VAULT", "file");
     assert_snapshot!(home.run(&mut doctor), @"
     exit: 3
     ----- stdout
@@ -104,6 +106,7 @@ fn broken_json_is_located_and_other_files_still_load() {
     project root  [PROJECT]
     servers       1 admitted
     shield        off: `TOOLWAY_SHIELD` is `off`
+    keychain      ok: an encrypted file: protects against copying the one file, not against someone who can read your home
     clock         ok: not compared with a server's: nothing is asked without `--network`
     callback      ok: a browser can come back to this machine
     proxy         ok: none

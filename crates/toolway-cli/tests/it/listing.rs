@@ -68,7 +68,8 @@ fn every_server_is_listed_with_its_state() {
     repo     project  stdio  ⊘ disabled    -      `repo` comes from the project's `.mcp.json` and is not approved
     ----- stderr
     hint: 2 servers wait for your word; look at each with `toolway approve --all`
-    hint: see more about `locked` with `toolway tools locked`
+    hint: log in to `locked` with `toolway login locked`
+    hint: see more about `missing` with `toolway tools missing`
     "#);
     let mut listing = toolway(&home, &["list", "--json"]).expect_code(0).json();
     for server in listing["servers"].as_array_mut().unwrap() {

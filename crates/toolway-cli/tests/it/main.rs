@@ -22,6 +22,7 @@ mod hooks;
 mod hostile;
 mod import;
 mod listing;
+mod login;
 mod logs;
 mod managed;
 mod managing;

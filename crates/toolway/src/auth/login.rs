@@ -16,7 +16,6 @@ use toolway_auth::login::{
     Desk, Device, LoginError, LoginRequest, Obtained, Page, Person, Progress, Way, obtain,
 };
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, LoginsError};
-use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::scopes::Spent;
 use toolway_auth::token::unix_now;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
@@ -182,15 +181,6 @@ pub(super) struct Running {
     task: Task<()>,
 }
 
-/// A login that was given up.
-#[derive(Debug)]
-pub struct LoggedOut {
-    /// What it was.
-    pub login: Login,
-    /// Why it may still be good at the authorization server.
-    pub not_revoked: Option<RevokeError>,
-}
-
 impl Auth {
     /// Begins a login, or joins the one under way. `challenge` is what the server said.
     pub(crate) fn begin(
@@ -341,58 +331,6 @@ impl Auth {
             why,
         })
     }
-
-    /// Every login that can be read.
-    pub(crate) async fn logins(&self) -> Result<Vec<Login>, LoginProblem> {
-        let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
-        let mut logins = Vec::new();
-        for listed in store
-            .logins
-            .vault()
-            .list()
-            .await
-            .map_err(LoginsError::from)?
-        {
-            if listed.key.kind != toolway_auth::vault::Kind::Login {
-                continue;
-            }
-            // One that cannot be read hides no other.
-            if let Ok(Some(login)) = store.logins.read(&listed.key).await {
-                logins.push(login);
-            }
-        }
-        Ok(logins)
-    }
-
-    /// Gives up the logins of a server, of one account or of all, and gives them back to the
-    /// authorization server.
-    pub(crate) async fn log_out(
-        &self,
-        server: &ServerName,
-        account: Option<&str>,
-    ) -> Result<Vec<LoggedOut>, LoginProblem> {
-        let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
-        let mut out = Vec::new();
-        for listed in store
-            .logins
-            .vault()
-            .list()
-            .await
-            .map_err(LoginsError::from)?
-        {
-            let key = listed.key;
-            let is_wanted = key.kind == toolway_auth::vault::Kind::Login
-                && key.server == server.as_str()
-                && account.is_none_or(|account| key.account == account);
-            if !is_wanted {
-                continue;
-            }
-            if let Some(login) = store.logins.remove(&key).await? {
-                out.push(store.give_back(login).await);
-            }
-        }
-        Ok(out)
-    }
 }
 
 fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
@@ -414,35 +352,6 @@ fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
         },
         dpop: obtained.dpop,
         logged_in_at: unix_now(),
-    }
-}
-
-impl super::store::Store {
-    /// Gives the tokens of a login that was removed back to who issued them.
-    pub(crate) async fn give_back(&self, login: Login) -> LoggedOut {
-        let Some(endpoint) = login.revocation_endpoint.clone() else {
-            return LoggedOut {
-                login,
-                not_revoked: None,
-            };
-        };
-        let client = login.client.client(None);
-        let revocation = Revocation {
-            endpoint: &endpoint,
-            issuer: &login.issuer,
-            client: &client,
-        };
-        let resource = login.resource.parse::<Url>();
-        let reach = match &resource {
-            Ok(url) => toolway_auth::web::Reach::of(url).await,
-            Err(_) => toolway_auth::web::Reach::Public,
-        };
-        let web = toolway_auth::web::Web::new(self.client.clone(), reach);
-        let sent = revocation.send(&web, &login.tokens).await;
-        LoggedOut {
-            not_revoked: sent.err(),
-            login,
-        }
     }
 }
 

@@ -38,12 +38,12 @@ struct Known {
     pass: Option<Pass>,
     /// Whether it was asked for at all.
     is_known: bool,
-    changes: watch::Receiver<u64>,
+    /// Whether any login changed since; watched as soon as there is one to show.
+    changes: Option<watch::Receiver<u64>>,
 }
 
 impl LoginCredentials {
     pub(crate) fn new(target: Target, auth: Arc<Auth>, keep_back: KeepBack) -> Self {
-        let changes = auth.passes.changes();
         Self {
             target,
             auth,
@@ -51,7 +51,7 @@ impl LoginCredentials {
             known: Mutex::new(Known {
                 pass: None,
                 is_known: false,
-                changes,
+                changes: None,
             }),
         }
     }
@@ -60,12 +60,15 @@ impl LoginCredentials {
     async fn pass(&self) -> Result<Option<Pass>, PassError> {
         let mut known = self.known.lock().await;
         // A keeper that is gone changes nothing any more.
-        let changed = known.changes.has_changed().unwrap_or_default();
+        let changed = known.changes.as_ref();
+        let changed = changed.is_some_and(|changes| changes.has_changed().unwrap_or_default());
         let due = known.pass.as_ref().is_some_and(is_due);
         if known.is_known && !changed && !due {
             return Ok(known.pass.clone());
         }
-        known.changes.mark_unchanged();
+        if let Some(changes) = &mut known.changes {
+            changes.mark_unchanged();
+        }
         known.is_known = false;
         let pass = self.auth.passes.pass(&self.target, None).await?;
         self.learn(&mut known, pass.as_ref());
@@ -76,6 +79,8 @@ impl LoginCredentials {
         if let Some(pass) = pass {
             let value = format!("{} {}", pass.kind.scheme(), pass.access.expose());
             (self.keep_back)(&[("Authorization".to_owned(), Secret::new(value))]);
+            let passes = &self.auth.passes;
+            known.changes.get_or_insert_with(|| passes.changes());
         }
         let token = pass.map(|pass| &pass.access);
         self.auth.shows(&self.target.server, token);

@@ -3,15 +3,14 @@
 //! Owns the way in for front-ends. What a login needs to know of a server is learnt by connecting
 //! to it; the work is `auth/login.rs`'s.
 
-use toolway_auth::logins::Login;
+use std::sync::Arc;
+
 use toolway_types::{ConnectionState, ServerName};
 
 use super::Host;
-use crate::auth::{Auth, LoggedOut, LoginHandle, LoginOptions, LoginProblem};
+use crate::auth::{Auth, Kept, LoggedOut, LoginHandle, LoginOptions, LoginProblem};
 use crate::event::UnknownServer;
 use crate::supervisor::Request;
-
-use std::sync::Arc;
 
 impl Host {
     /// Begins a login, or joins the one under way. A server that has not said what it wants is
@@ -46,8 +45,8 @@ impl Host {
         account: Option<&str>,
     ) -> Result<Vec<LoggedOut>, LoginProblem> {
         let auth = self.auth()?;
-        let name = self.known(server)?;
-        let out = auth.log_out(&name, account).await?;
+        self.known(server)?;
+        let out = auth.log_out(server, account).await?;
         if !out.is_empty() {
             let server = server.to_owned();
             self.reach
@@ -58,7 +57,7 @@ impl Host {
     }
 
     /// Every login that is kept, of servers that are configured and of others.
-    pub async fn logins(&self) -> Result<Vec<Login>, LoginProblem> {
+    pub async fn logins(&self) -> Result<Vec<Kept>, LoginProblem> {
         self.auth()?.logins().await
     }
 

@@ -37,6 +37,7 @@ mod push;
 mod ranking;
 mod reload;
 mod shared_line;
+mod signing_in;
 mod skills;
 mod sleep;
 mod stdio;

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use toolway_auth::vault::KeychainTrouble;
 use toolway_auth::web::Web;
 use toolway_config::Plan;
 use toolway_transport::client::Client;
@@ -90,6 +91,7 @@ impl Check {
 pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
     let client = Client::new(connect::client_options(context));
     let mut checks = Vec::new();
+    checks.push(keychain(context));
     checks.push(clock(plan, &client, network));
     checks.extend(callback(plan));
     checks.push(proxy(context));
@@ -111,6 +113,29 @@ fn remotes(plan: &Plan) -> impl Iterator<Item = (&str, &RemoteSpec)> {
         };
         Some((server.name.as_str(), remote))
     })
+}
+
+/// Where logins are kept, and why not in the keychain.
+fn keychain(context: &Context) -> Check {
+    const NAME: &str = "keychain";
+    let asked = connect::block_on(async {
+        let vault = connect::vault(context);
+        Ok((vault.backend().await, vault.keychain_trouble().await))
+    });
+    match asked {
+        Ok((backend, None)) => Check::new(NAME, Health::Ok, backend.protects()),
+        // Usual on servers, and nothing to mend.
+        Ok((backend, Some(trouble @ KeychainTrouble::Absent { .. }))) => {
+            let message = format!("{trouble}; logins are kept in {}", backend.protects());
+            Check::new(NAME, Health::Ok, message)
+        }
+        Ok((backend, Some(trouble))) => {
+            let message = format!("{trouble}; logins are kept in {}", backend.protects());
+            Check::new(NAME, Health::Warn, message)
+                .hint("start and unlock a keychain, or set a passphrase in `TOOLWAY_VAULT_KEY`")
+        }
+        Err(report) => Check::new(NAME, Health::Fail, report.message),
+    }
 }
 
 /// Whether this machine knows the time, by the word of the first server that says one.

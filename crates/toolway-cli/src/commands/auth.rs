@@ -1,0 +1,153 @@
+//! `toolway auth`: who is logged in where, and until when. No secret is ever shown.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::json;
+use toolway::auth::{Book, Kept};
+use toolway::journal::timestamp;
+use toolway_auth::logins::LoginsError;
+
+use crate::connect;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// See who is logged in where
+#[derive(Debug, Args)]
+pub(crate) struct AuthArgs {
+    #[command(subcommand)]
+    command: AuthCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuthCommand {
+    /// List logins with their accounts and how long they last
+    Status(StatusArgs),
+}
+
+#[derive(Debug, Args)]
+struct StatusArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A login as JSON.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Shown {
+    #[serde(skip)]
+    server: String,
+    account: String,
+    issuer: String,
+    scopes: Vec<String>,
+    expires_at: Option<String>,
+    renews: bool,
+    how: &'static str,
+    kept_in: &'static str,
+    #[serde(skip)]
+    is_over: bool,
+}
+
+impl Shown {
+    fn of(login: Kept, now: SystemTime) -> Self {
+        let end = login.expires_at.map(instant);
+        Self {
+            is_over: !login.renews && end.is_some_and(|end| end <= now),
+            server: login.server,
+            account: login.account,
+            issuer: login.issuer,
+            scopes: login.scopes,
+            expires_at: end.map(timestamp),
+            renews: login.renews,
+            how: login.how.as_str(),
+            kept_in: login.backend.as_str(),
+        }
+    }
+
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Whose it is and how long it lasts, in a few words.
+    pub(crate) fn words(&self) -> String {
+        format!("`{}` {}", self.account, self.lasting())
+    }
+
+    fn lasting(&self) -> String {
+        match (&self.expires_at, self.renews, self.is_over) {
+            (_, true, _) => "renews itself".to_owned(),
+            (Some(at), false, true) => format!("expired at {at}"),
+            (Some(at), false, false) => format!("until {at}"),
+            (None, false, _) => "until it is refused".to_owned(),
+        }
+    }
+}
+
+/// A moment in seconds since 1970.
+pub(crate) fn instant(seconds: u64) -> SystemTime {
+    // A token for ever ends with the largest time that can be shown.
+    const YEAR_9999: u64 = 253_402_300_799;
+    UNIX_EPOCH + Duration::from_secs(seconds.min(YEAR_9999))
+}
+
+/// Every login that is kept.
+pub(crate) fn logins(context: &Context) -> Result<Vec<Shown>, Report> {
+    let kept = connect::block_on(async {
+        let book = Book::new(connect::vault(context), connect::client_options(context));
+        book.logins().await.map_err(not_read)
+    })?;
+    let now = SystemTime::now();
+    Ok(kept
+        .into_iter()
+        .map(|login| Shown::of(login, now))
+        .collect())
+}
+
+/// The vault cannot be read.
+pub(crate) fn not_read(error: LoginsError) -> Report {
+    Report::new(Exit::Unexpected, error.to_string())
+        .hint("check the keychain with `toolway doctor`")
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
+    let AuthCommand::Status(args) = &args.command;
+    let logins = logins(context)?;
+    if args.json {
+        let logins: Vec<_> = logins
+            .iter()
+            .map(|login| {
+                let mut shown = json!(login);
+                shown["server"] = json!(login.server);
+                shown
+            })
+            .collect();
+        context.output.json(&json!({ "logins": logins }))?;
+        return Ok(Exit::Success);
+    }
+    if logins.is_empty() {
+        context.output.say("nobody is logged in anywhere");
+        context
+            .output
+            .say("hint: log in with `toolway login <server>`");
+        return Ok(Exit::Success);
+    }
+    let rows: Vec<Vec<String>> = logins
+        .iter()
+        .map(|login| {
+            vec![
+                login.server.clone(),
+                login.account.clone(),
+                login.issuer.clone(),
+                login.lasting(),
+                login.kept_in.to_owned(),
+            ]
+        })
+        .collect();
+    let header = ["SERVER", "ACCOUNT", "ISSUER", "LASTS", "KEPT IN"];
+    context.output.table(&header, &rows)?;
+    Ok(Exit::Success)
+}

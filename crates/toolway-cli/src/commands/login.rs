@@ -1,0 +1,312 @@
+//! `toolway login`: a login to one server, in a browser, on another device, or for a program.
+//!
+//! Owns the choice of the server and of the way, and what the person at the terminal sees. The
+//! steps of a login, and where it is kept, are the library's.
+
+use std::io::{BufRead as _, IsTerminal as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
+use toolway::journal::timestamp;
+use toolway::{Host, HostSnapshot};
+use toolway_auth::login::{Device, Page, Person, Progress, Way};
+use toolway_config::Plan;
+use toolway_transport::browser::Browser;
+use toolway_types::name::as_word;
+use toolway_types::text::spelled_out;
+use toolway_types::{ConnectionState, Secret, ServerName};
+
+use super::auth::instant;
+use crate::commands::call::require_admitted;
+use crate::connect::{self, Wanted};
+use crate::context::{Context, require_flags_only};
+use crate::elicit;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::report::{Outcome, Report};
+
+/// The variable that holds the secret of a client, by the name other programs use too.
+const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
+
+/// Log in to a server
+///
+/// Opens the server's login page in a browser and waits for it to come back. The login is kept in
+/// the system's keychain, or in an encrypted file where there is none, and renews itself; every
+/// running Toolway process uses it at once.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway login github
+  toolway login github --account work
+  toolway login github --device
+  MCP_CLIENT_SECRET=… toolway login ci --client-id bot --client-credentials")]
+pub(crate) struct LoginArgs {
+    /// Its name; may be left out when one server wants a login
+    server: Option<String>,
+
+    /// Your word for the account, where you have several
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+
+    /// Print the page's address, and paste back where the browser ended
+    #[arg(long)]
+    no_browser: bool,
+
+    /// Type a code on another device
+    #[arg(long, conflicts_with = "no_browser")]
+    device: bool,
+
+    /// Log in as the client itself, without a person
+    #[arg(long, conflicts_with_all = ["no_browser", "device"])]
+    client_credentials: bool,
+
+    /// What the login has to reach, beside what an earlier one reached. Repeatable
+    #[arg(long, value_name = "SCOPES")]
+    scopes: Vec<String>,
+
+    /// A client that you registered yourself, in place of the entry's
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+
+    /// Ask for the secret of that client; `MCP_CLIENT_SECRET` is used when it is set
+    #[arg(long)]
+    client_secret: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
+    let plan = context.plan().clone();
+    require_flags_only(&plan)?;
+    let server = match &args.server {
+        Some(name) => require_admitted(context, &plan, name)?,
+        None => only_one(context, &plan)?,
+    };
+    let options = LoginOptions {
+        way: if args.device {
+            Way::Device
+        } else if args.client_credentials {
+            Way::ClientCredentials
+        } else if args.no_browser {
+            Way::Paste
+        } else {
+            Way::Browser
+        },
+        account: args.account.clone(),
+        scopes: args
+            .scopes
+            .iter()
+            .flat_map(|scopes| scopes.split([' ', ',']))
+            .filter(|scope| !scope.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        client_id: args.client_id.clone(),
+        client_secret: secret(context, args)?,
+        person: Some(Arc::new(AtTerminal::new(context))),
+    };
+    let (logged_in, state) =
+        connect::with_host(context, plan, Wanted::Only(server.clone()), async |host| {
+            log_in(host, &server, options).await
+        })?;
+    let mut text = format!("logged in to `{server}` as `{}`", logged_in.account);
+    match (logged_in.renews, logged_in.expires_at) {
+        (true, _) => text.push_str(", renews itself"),
+        (false, Some(at)) => text.push_str(&format!(", until {}", timestamp(instant(at)))),
+        (false, None) => {}
+    }
+    context.output.result(&format!("{text}\n"))?;
+    match state {
+        ConnectionState::Connected(_) => Ok(Exit::Success),
+        state => Err(Report::unavailable(server.as_str(), &state)),
+    }
+}
+
+async fn log_in(
+    host: &Host,
+    server: &ServerName,
+    options: LoginOptions,
+) -> Result<(LoggedIn, ConnectionState), Report> {
+    let problem = |problem| report(server, problem);
+    let handle = host
+        .login(server.as_str(), options)
+        .await
+        .map_err(problem)?;
+    let outcome = handle.outcome().await.unwrap_or(Err(LoginProblem::Ended));
+    let logged_in = outcome.map_err(problem)?;
+    let state = host.reconnect(server.as_str()).await;
+    let state = state.map_err(|error| problem(error.into()))?;
+    Ok((logged_in, state))
+}
+
+/// The one server that wants a login.
+fn only_one(context: &Context, plan: &Plan) -> Result<ServerName, Report> {
+    let snapshot = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
+        connect::settle(context, host).await;
+        Ok(host.snapshot())
+    })?;
+    let wanting = wanting(&snapshot);
+    match wanting.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(Report::new(Exit::Usage, "no server wants a login")
+            .hint("name the server to log in anew: `toolway login <server>`")),
+        several => {
+            let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
+            let message = format!("several servers want a login: {}", names.join(", "));
+            Err(Report::new(Exit::Usage, message)
+                .hint(format!("name one: `toolway login {}`", as_word(names[0]))))
+        }
+    }
+}
+
+fn wanting(snapshot: &HostSnapshot) -> Vec<&ServerName> {
+    let servers = snapshot.servers.iter();
+    servers
+        .filter(|server| matches!(server.state, ConnectionState::NeedsAuth { .. }))
+        .map(|server| &server.name)
+        .collect()
+}
+
+/// The secret of a client: never an argument, which everybody on the machine could read.
+fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report> {
+    let variable = context.environment.var(CLIENT_SECRET);
+    if let Some(value) = variable.filter(|value| !value.is_empty()) {
+        return Ok(Some(Secret::new(value)));
+    }
+    if !args.client_secret {
+        return Ok(None);
+    }
+    if !context.output.can_ask() {
+        return Err(
+            Report::new(Exit::Usage, "nobody is there to type the client's secret")
+                .hint(format!("set the variable `{CLIENT_SECRET}`")),
+        );
+    }
+    let asking = async { Ok(elicit::hidden_line(context, "client secret: ").await) };
+    match connect::block_on(asking)? {
+        Some(text) => Ok(Some(Secret::new(text.trim()))),
+        None => Err(Report::new(Exit::Usage, "no secret was typed")
+            .hint(format!("type it, or set the variable `{CLIENT_SECRET}`"))),
+    }
+}
+
+/// One mapping from what can go wrong to message, hint and exit code.
+fn report(server: &ServerName, problem: LoginProblem) -> Report {
+    let word = as_word(server.as_str());
+    let message = problem.to_string();
+    match problem {
+        LoginProblem::Unknown(_) => Report::new(Exit::Configuration, message)
+            .hint("see what is configured with `toolway list --no-connect`"),
+        LoginProblem::NotRemote(_) | LoginProblem::NoVault => Report::new(Exit::Usage, message)
+            .hint(format!("see its entry with `toolway get {word}`")),
+        LoginProblem::Written(_) => Report::new(Exit::Configuration, message)
+            .hint(format!("see its entry with `toolway get {word}`")),
+        LoginProblem::Spent { .. } => Report::new(Exit::NeedsLogin, message)
+            .hint("ask the server's operator which scopes it really needs"),
+        LoginProblem::Failed(_) => Report::new(Exit::NeedsLogin, message).hint(format!(
+            "try another way: `toolway login {word} --no-browser`, or `--device`"
+        )),
+        LoginProblem::NotKept(_) => {
+            Report::new(Exit::Unexpected, message).hint("check the keychain with `toolway doctor`")
+        }
+        LoginProblem::Ended => Report::new(Exit::TimedOut, message)
+            .hint(format!("start it again: `toolway login {word}`")),
+    }
+}
+
+/// The person at this terminal.
+struct AtTerminal {
+    output: Output,
+    browser: Browser,
+    lines: tokio::sync::Mutex<Option<mpsc::UnboundedReceiver<String>>>,
+    said: Mutex<bool>,
+}
+
+impl AtTerminal {
+    fn new(context: &Context) -> Self {
+        Self {
+            output: context.output,
+            browser: elicit::browser(&context.environment),
+            lines: tokio::sync::Mutex::new(None),
+            said: Mutex::new(false),
+        }
+    }
+
+    /// Says something once.
+    fn once(&self, text: &str) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *said, true) {
+            self.output.say(text);
+        }
+    }
+}
+
+impl Person for AtTerminal {
+    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let host = spelled_out(page.host);
+            let said = format!("opening a login page of {host} in your browser");
+            self.output.say(&said);
+            let opened = self.browser.show(page.url).await;
+            opened.map_err(|error| error.to_string())
+        })
+    }
+
+    fn show(&self, page: Page<'_>) {
+        self.output.say(&format!(
+            "open this page of {} in a browser:\n\n  {}\n",
+            spelled_out(page.host),
+            page.url
+        ));
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        Box::pin(async move {
+            if std::io::stdin().is_terminal() {
+                self.once("then paste the address that the browser ended at, and press Enter:");
+            }
+            let mut lines = self.lines.lock().await;
+            let lines = lines.get_or_insert_with(typed);
+            match lines.recv().await {
+                Some(line) => line,
+                // Nothing more can be typed: the browser may still come back.
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn device(&self, device: Device<'_>) {
+        let login = device.login;
+        self.output.say(&format!(
+            "on any device, open {} and type the code {} (good for {} minutes)",
+            login.verification_uri(),
+            spelled_out(login.user_code().expose()),
+            login.life().as_secs().div_ceil(60)
+        ));
+    }
+
+    fn say(&self, progress: Progress) {
+        match progress {
+            Progress::NoBrowser(why) => self.output.say(&format!("no browser was opened: {why}")),
+            Progress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
+            Progress::Discovering
+            | Progress::Registering
+            | Progress::Waiting
+            | Progress::Finishing => {}
+        }
+    }
+}
+
+/// The lines of stdin, read by a thread of their own that nobody waits for: Ctrl-C must end the
+/// program while it reads.
+fn typed() -> mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

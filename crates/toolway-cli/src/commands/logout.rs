@@ -1,0 +1,98 @@
+//! `toolway logout`: logins given up, here and at the authorization server.
+
+use clap::Args;
+use toolway::auth::{Book, LoggedOut};
+use toolway::watch::request_reconnect;
+use toolway_types::ServerName;
+use toolway_types::name::as_word;
+
+use super::auth::not_read;
+use crate::connect::{self, State};
+use crate::context::{Context, unknown_server};
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// Log out of a server
+///
+/// Forgets its logins and asks the authorization server to end them as well.
+#[derive(Debug, Args)]
+pub(crate) struct LogoutArgs {
+    /// Its name; also of a server that is not configured any more
+    #[arg(required_unless_present = "all")]
+    server: Option<String>,
+
+    /// Only this account
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+
+    /// Every server
+    #[arg(long, conflicts_with = "server")]
+    all: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
+    let server = args.server.as_deref();
+    let account = args.account.as_deref();
+    let out = connect::block_on(async {
+        let book = Book::new(connect::vault(context), connect::client_options(context));
+        book.log_out(server, account).await.map_err(not_read)
+    })?;
+    if out.is_empty() {
+        return nothing(context, server, account);
+    }
+    for login in &out {
+        told(context, login)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn told(context: &Context, login: &LoggedOut) -> Result<(), Report> {
+    let (server, account) = (&login.server, &login.account);
+    let text = format!("logged out of `{server}` as `{account}`\n");
+    context.output.result(&text)?;
+    if let Some(error) = &login.not_revoked {
+        context.output.say(&format!("warning: {error}"));
+    } else if !login.can_revoke {
+        context.output.say(&format!(
+            "warning: the authorization server {} cannot be told: the token stays good there until it expires",
+            login.issuer
+        ));
+    }
+    // Running processes notice when the server refuses them; this is only sooner.
+    if let Ok(name) = ServerName::new(server)
+        && let Err(error) = request_reconnect(&State(context).reconnects(), &name)
+    {
+        context.output.say(&format!(
+            "warning: server `{server}`: running processes could not be told: {error}"
+        ));
+    }
+    Ok(())
+}
+
+fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Outcome {
+    let Some(server) = server else {
+        context.output.say("nobody is logged in anywhere");
+        return Ok(Exit::Success);
+    };
+    let plan = context.plan();
+    if plan.winner(server).is_none() {
+        return Err(unknown_server(plan, server));
+    }
+    let what = match account {
+        Some(account) => format!("nobody is logged in to `{server}` as `{account}`"),
+        None => format!("nobody is logged in to `{server}`"),
+    };
+    context.output.say(&what);
+    if account.is_some() {
+        context
+            .output
+            .say("hint: see who is with `toolway auth status`");
+    } else {
+        let word = as_word(server);
+        context
+            .output
+            .say(&format!("hint: log in with `toolway login {word}`"));
+    }
+    Ok(Exit::Success)
+}

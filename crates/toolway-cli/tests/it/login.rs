@@ -1,0 +1,263 @@
+//! `login`, `logout`, `auth status`: the whole way against an authorization server, and what
+//! nobody ever sees of it.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+use serde_json::json;
+use toolway_testkit::authority::{Authority, KnownClient, Settings, holds_secret};
+use toolway_testkit::browser::browse;
+use toolway_testkit::{CommandOutput, TempHome};
+
+use crate::support::{command, servers, toolway};
+
+struct Scene {
+    home: TempHome,
+    authority: Authority,
+}
+
+impl Scene {
+    fn new(settings: Settings) -> Self {
+        let home = TempHome::new();
+        let authority = Authority::start(settings);
+        home.write_settings(servers(&[("shop", authority.entry())]));
+        // A browser that leaves the address where the test finds it.
+        let path = home.write(
+            home.home().join("browser"),
+            "#!/bin/sh\nprintf '%s' \"$1\" > \"$HOME/page.tmp\" && mv \"$HOME/page.tmp\" \"$HOME/page\"\n",
+        );
+        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+        Self { home, authority }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = command(&self.home, words);
+        command
+            .env("TOOLWAY_VAULT", "file")
+            .env("BROWSER", self.home.home().join("browser"));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> CommandOutput {
+        self.home.run(&mut self.command(words))
+    }
+
+    /// Runs a command that opens a page, and does what a person would.
+    fn log_in(&self, words: &[&str]) -> CommandOutput {
+        let page = self.home.home().join("page");
+        let _ = fs::remove_file(&page);
+        let waiting = page.clone();
+        let person = std::thread::spawn(move || {
+            for _ in 0..6000 {
+                if let Ok(url) = fs::read_to_string(&waiting) {
+                    return browse(&url);
+                }
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            panic!("no page was opened");
+        });
+        let output = self.run(words);
+        person.join().unwrap();
+        output
+    }
+
+    fn shown(&self, output: &CommandOutput) -> String {
+        let text = output.to_string();
+        assert!(!holds_secret(&text), "{text}");
+        let text = text.replace(self.authority.issuer(), "[ISSUER]");
+        text.replace(self.authority.resource(), "[RESOURCE]")
+    }
+
+    /// No secret in any file, those of the vault included: they are sealed.
+    fn assert_nothing_leaked(&self) {
+        let mut places = vec![self.home.home().to_path_buf()];
+        while let Some(place) = places.pop() {
+            for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    places.push(path);
+                } else {
+                    let text = fs::read(&path).unwrap_or_default();
+                    assert!(
+                        !holds_secret(&String::from_utf8_lossy(&text)),
+                        "{}",
+                        path.display()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sec_47_a_login_from_its_beginning_to_its_end_shows_no_secret() {
+    let scene = Scene::new(Settings::default());
+    assert_snapshot!(scene.shown(&scene.run(&["tools", "shop"])), @"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    error: server `shop` wants a login first
+    hint: log in with `toolway login shop`
+    ");
+    let output = scene.log_in(&["login", "shop", "-v"]).expect_code(0);
+    assert!(!holds_secret(&output.to_string()), "{output}");
+    assert_eq!(
+        output.stdout,
+        "logged in to `shop` as `default`, renews itself\n"
+    );
+    assert!(
+        output.stderr.contains("opening a login page of 127.0.0.1"),
+        "{output}"
+    );
+    let listed = scene.shown(&scene.run(&["list"]).expect_code(0));
+    assert!(listed.contains("✔ connected"), "{listed}");
+    assert!(listed.contains("login `default` renews itself"), "{listed}");
+    let json = scene.run(&["list", "--json"]).json();
+    let login = &json["servers"][0]["logins"][0];
+    assert_eq!(login["account"], "default");
+    assert_eq!(login["renews"], true);
+    assert_eq!(login["keptIn"], "file-with-key");
+    assert!(
+        login["expiresAt"].as_str().unwrap().ends_with('Z'),
+        "{login}"
+    );
+    let status = scene.shown(&scene.run(&["auth", "status"]));
+    assert!(status.contains("shop    default  [ISSUER]"), "{status}");
+    assert!(status.contains("renews itself  file-with-key"), "{status}");
+    for words in [
+        &["call", "shop", "echo", "text=hi"][..],
+        &["logs", "shop"],
+        &["logs", "shop", "--protocol", "--json"],
+        &["audit", "--json"],
+        &["get", "shop"],
+        &["doctor", "--json"],
+        &["auth", "status", "--json"],
+    ] {
+        scene.shown(&scene.run(words));
+    }
+    scene.assert_nothing_leaked();
+    assert!(!scene.authority.valid_refresh_tokens().is_empty());
+    assert_snapshot!(scene.shown(&scene.run(&["logout", "shop"])), @"
+    exit: 0
+    ----- stdout
+    logged out of `shop` as `default`
+    ----- stderr
+    ");
+    assert_eq!(scene.authority.valid_refresh_tokens(), [""; 0]);
+    scene.run(&["tools", "shop"]).expect_code(5);
+    assert_snapshot!(scene.shown(&scene.run(&["logout", "shop"])), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    nobody is logged in to `shop`
+    hint: log in with `toolway login shop`
+    ");
+    assert_eq!(scene.authority.report().attacker_requests, 0);
+}
+
+#[test]
+fn the_address_where_the_browser_ended_can_be_pasted() {
+    let scene = Scene::new(Settings::default());
+    let mut command = scene.command(&["login", "--no-browser"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut page = None;
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    for line in lines.by_ref().map_while(Result::ok) {
+        if line.trim().starts_with("http") {
+            page = Some(line.trim().to_owned());
+            break;
+        }
+    }
+    let steps = toolway_testkit::browser::fetch(&page.expect("a page")).unwrap();
+    let ended = steps.location.expect("sent back");
+    writeln!(child.stdin.take().unwrap(), "{ended}").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "logged in to `shop` as `default`, renews itself\n");
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert!(!holds_secret(&rest.join("\n")), "{rest:?}");
+}
+
+#[test]
+fn a_program_logs_in_as_itself_with_a_secret_that_is_no_argument() {
+    let scene = Scene::new(Settings {
+        clients: vec![KnownClient {
+            id: "bot".to_owned(),
+            secret: Some(format!("s-{}", toolway_testkit::authority::CANARY)),
+            ..KnownClient::default()
+        }],
+        ..Settings::default()
+    });
+    let words = [
+        "login",
+        "shop",
+        "--client-credentials",
+        "--client-id",
+        "bot",
+    ];
+    let output = scene.run(&words).expect_code(5);
+    assert!(
+        output.stderr.contains("`oauth.clientId` and its secret"),
+        "{output}"
+    );
+    let mut command = scene.command(&words);
+    command.env(
+        "MCP_CLIENT_SECRET",
+        format!("s-{}", toolway_testkit::authority::CANARY),
+    );
+    let output = scene.home.run(&mut command).expect_code(0);
+    assert!(!holds_secret(&output.to_string()), "{output}");
+    scene.run(&["tools", "shop"]).expect_code(0);
+    scene.assert_nothing_leaked();
+}
+
+#[test]
+fn what_cannot_be_logged_in_to_says_so() {
+    let scene = Scene::new(Settings::default());
+    scene.home.write_settings(servers(&[
+        ("local", json!({ "command": "cat" })),
+        ("written", json!({
+            "type": "http", "url": scene.authority.resource(), "headers": { "Authorization": "Bearer x" }
+        })),
+    ]));
+    assert_snapshot!(scene.shown(&scene.run(&["login", "written"])), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: server `written` has an `Authorization` header in its entry, which is its login: take it out to log in
+    hint: see its entry with `toolway get written`
+    ");
+    assert_snapshot!(scene.shown(&scene.run(&["login", "nobody"])), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: no server named `nobody` is configured
+    hint: see what is configured with `toolway list --no-connect`
+    ");
+    assert_snapshot!(scene.shown(&scene.run(&["auth", "status"])), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    nobody is logged in anywhere
+    hint: log in with `toolway login <server>`
+    ");
+    assert_snapshot!(scene.shown(&scene.run(&["logout", "--all"])), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    nobody is logged in anywhere
+    ");
+    let bare = toolway(&scene.home, &["logout"]).expect_code(2);
+    assert!(
+        bare.stderr.contains("--all") || bare.stderr.contains("SERVER"),
+        "{bare}"
+    );
+}

@@ -1,0 +1,168 @@
+//! The logins that are kept, with or without a host that uses them.
+//!
+//! Owns listing them without their secrets, and giving them up: here first, then at the
+//! authorization server.
+
+use toolway_auth::logins::{How, Login, Logins, LoginsError};
+use toolway_auth::revoke::{Revocation, RevokeError};
+use toolway_auth::vault::{Backend, Kind, Vault};
+use toolway_auth::web::{Reach, Web};
+use toolway_transport::client::{Client, ClientOptions};
+use url::Url;
+
+use super::store::Store;
+
+/// The logins in a vault.
+#[derive(Debug)]
+pub struct Book(Store);
+
+/// A login, without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The server's name.
+    pub server: String,
+    /// The person's word for the account.
+    pub account: String,
+    /// The authorization server.
+    pub issuer: String,
+    /// What it is for.
+    pub resource: String,
+    /// What was granted, as far as is known.
+    pub scopes: Vec<String>,
+    /// Until when the token is good, in seconds since 1970; unknown when nobody said.
+    pub expires_at: Option<u64>,
+    /// Whether it renews itself.
+    pub renews: bool,
+    /// How it came about.
+    pub how: How,
+    /// Where it lies.
+    pub backend: Backend,
+}
+
+/// A login that was given up.
+#[derive(Debug)]
+pub struct LoggedOut {
+    /// The server's name.
+    pub server: String,
+    /// The person's word for the account.
+    pub account: String,
+    /// The authorization server.
+    pub issuer: String,
+    /// Whether the authorization server takes tokens back at all.
+    pub can_revoke: bool,
+    /// Why it may still be good there.
+    pub not_revoked: Option<RevokeError>,
+}
+
+impl Book {
+    /// The logins in a vault.
+    pub fn new(vault: Vault, http: ClientOptions) -> Self {
+        Self(Store {
+            logins: Logins::new(vault),
+            client: Client::new(http),
+        })
+    }
+
+    /// Every login that can be read.
+    pub async fn logins(&self) -> Result<Vec<Kept>, LoginsError> {
+        self.0.kept().await
+    }
+
+    /// Gives up logins: of one server or of all, of one account or of all.
+    pub async fn log_out(
+        &self,
+        server: Option<&str>,
+        account: Option<&str>,
+    ) -> Result<Vec<LoggedOut>, LoginsError> {
+        self.0.log_out(server, account).await
+    }
+}
+
+impl Store {
+    pub(super) async fn kept(&self) -> Result<Vec<Kept>, LoginsError> {
+        let mut logins = Vec::new();
+        for listed in self.logins.vault().list().await? {
+            if listed.key.kind != Kind::Login {
+                continue;
+            }
+            // One that cannot be read hides no other.
+            if let Ok(Some(login)) = self.logins.read(&listed.key).await {
+                logins.push(shown(login, listed.backend));
+            }
+        }
+        Ok(logins)
+    }
+
+    pub(super) async fn log_out(
+        &self,
+        server: Option<&str>,
+        account: Option<&str>,
+    ) -> Result<Vec<LoggedOut>, LoginsError> {
+        let mut out = Vec::new();
+        for listed in self.logins.vault().list().await? {
+            let key = listed.key;
+            let is_wanted = key.kind == Kind::Login
+                && server.is_none_or(|server| key.server == server)
+                && account.is_none_or(|account| key.account == account);
+            if !is_wanted {
+                continue;
+            }
+            let removed = self.logins.remove(&key).await?;
+            out.push(match removed {
+                Some(login) => self.give_back(login).await,
+                // It could not be read any more, and is gone.
+                None => LoggedOut {
+                    server: key.server,
+                    account: key.account,
+                    issuer: key.issuer,
+                    can_revoke: false,
+                    not_revoked: None,
+                },
+            });
+        }
+        Ok(out)
+    }
+
+    async fn give_back(&self, login: Login) -> LoggedOut {
+        let not_revoked = match &login.revocation_endpoint {
+            Some(endpoint) => self.revoke(&login, endpoint).await.err(),
+            None => None,
+        };
+        LoggedOut {
+            server: login.server,
+            account: login.account,
+            issuer: login.issuer,
+            can_revoke: login.revocation_endpoint.is_some(),
+            not_revoked,
+        }
+    }
+
+    async fn revoke(&self, login: &Login, endpoint: &Url) -> Result<(), RevokeError> {
+        let reach = match login.resource.parse::<Url>() {
+            Ok(resource) => Reach::of(&resource).await,
+            Err(_) => Reach::Public,
+        };
+        let web = Web::new(self.client.clone(), reach);
+        let client = login.client.client(None);
+        let revocation = Revocation {
+            endpoint,
+            issuer: &login.issuer,
+            client: &client,
+        };
+        revocation.send(&web, &login.tokens).await
+    }
+}
+
+fn shown(login: Login, backend: Backend) -> Kept {
+    Kept {
+        server: login.server,
+        account: login.account,
+        issuer: login.issuer,
+        resource: login.resource,
+        scopes: login.tokens.scopes,
+        expires_at: login.tokens.expires_at,
+        renews: login.tokens.refresh.is_some() || login.how == How::ClientCredentials,
+        how: login.how,
+        backend,
+    }
+}

@@ -22,8 +22,8 @@ use toolway_transport::credentials::{
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-use super::Auth;
 use super::pass::{Pass, PassError, Target};
+use super::{Auth, vouched};
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
@@ -103,6 +103,34 @@ impl LoginCredentials {
             }
         }
     }
+
+    /// Has the organisation vouch, where its word counts.
+    async fn entered(
+        &self,
+        may_enter: bool,
+        presented: &Presented,
+        challenge: Option<String>,
+    ) -> Verdict {
+        if !may_enter {
+            return Verdict::GiveUp;
+        }
+        let refused = shown(presented);
+        let mut known = self.known.lock().await;
+        // Another request was quicker.
+        if let Some(pass) = &known.pass
+            && Some(&pass.access) != refused.as_ref()
+        {
+            return Verdict::Again;
+        }
+        let login = self.auth.enter(&self.target, challenge.as_deref()).await;
+        match login.map(Pass::from) {
+            Some(pass) if Some(&pass.access) != refused.as_ref() => {
+                self.learn(&mut known, Some(&pass));
+                Verdict::Again
+            }
+            _ => Verdict::GiveUp,
+        }
+    }
 }
 
 fn is_due(pass: &Pass) -> bool {
@@ -147,7 +175,11 @@ impl Credentials for LoginCredentials {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
             if refusal.status != 401 {
-                return Verdict::GiveUp;
+                // An organisation can be asked for more than the first time; a person is not here.
+                let challenge = refusal.challenges();
+                let may_enter =
+                    self.target.is_vouched_for() && vouched::is_short(challenge.as_deref());
+                return self.entered(may_enter, presented, challenge).await;
             }
             if let Some(key) = self
                 .known
@@ -162,10 +194,11 @@ impl Credentials for LoginCredentials {
                 return Verdict::WithNonce;
             }
             if self.renew(shown(presented).as_ref()).await {
-                Verdict::Again
-            } else {
-                Verdict::GiveUp
+                return Verdict::Again;
             }
+            let may_enter = self.target.is_vouched_for();
+            self.entered(may_enter, presented, refusal.challenges())
+                .await
         }
         .boxed()
     }

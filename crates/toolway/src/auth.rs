@@ -3,8 +3,8 @@
 //! Owns the choice of a server's credentials (its headers helper, its login, or both), which
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
-//! `store.rs` (logins in a vault), `login.rs` (logging in), `book.rs` (what is
-//! kept, and giving it up).
+//! `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and `vouched.rs`
+//! (cross-app access), `book.rs` (what is kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
@@ -12,8 +12,10 @@ pub mod book;
 mod combined;
 pub mod login;
 mod oauth;
+pub mod organisation;
 pub mod pass;
 mod store;
+pub mod vouched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,9 +25,11 @@ use tokio::sync::{Notify, mpsc};
 use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
 use toolway_auth::logins::Logins;
 use toolway_auth::memory::NeedsAuth;
+use toolway_auth::references::References;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::Attempts;
 use toolway_auth::vault::Vault;
+use toolway_config::IdentitySettings;
 use toolway_transport::client::Client;
 use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
@@ -35,8 +39,11 @@ pub use self::book::{Book, Kept, LoggedOut};
 use self::combined::Combined;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
+pub use self::organisation::{Organisation, OrganisationError, Whoever};
 pub use self::pass::{Pass, PassError, Passes, Target};
 use self::store::Store;
+use self::vouched::Trouble;
+pub use self::vouched::{NotVouched, VouchFault};
 use crate::connection::{Source, definition};
 use crate::journal::JournalWriter;
 use crate::supervisor::Request;
@@ -74,6 +81,8 @@ pub(crate) struct Auth {
     more: Notify,
     /// The token that each server was shown last.
     shown: Mutex<BTreeMap<ServerName, Secret>>,
+    /// What kept servers from being logged in to by themselves.
+    troubles: Mutex<BTreeMap<ServerName, Trouble>>,
 }
 
 /// A server, as far as a login has to know it.
@@ -88,12 +97,23 @@ struct Known {
 struct Waiting {
     target: Target,
     refused: Option<Secret>,
+    /// Whether a login at the organisation is what it waits for.
+    lacks_identity: bool,
 }
 
 impl Auth {
     /// Nothing where there is neither a vault nor anybody in its place.
-    pub(crate) fn new(options: AuthOptions, client: &Client) -> Option<Arc<Self>> {
+    pub(crate) fn new(
+        options: AuthOptions,
+        client: &Client,
+        identity: Option<Arc<IdentitySettings>>,
+        references: Option<&References>,
+    ) -> Option<Arc<Self>> {
         let store = options.vault.map(|vault| Store {
+            organisation: identity.map(|settings| {
+                let (vault, client) = (vault.clone(), client.clone());
+                Organisation::new(settings, vault, client, references.cloned())
+            }),
             logins: Logins::new(vault),
             client: client.clone(),
         });
@@ -111,6 +131,7 @@ impl Auth {
             waiting: Mutex::default(),
             more: Notify::new(),
             shown: Mutex::default(),
+            troubles: Mutex::default(),
         }))
     }
 
@@ -129,6 +150,7 @@ impl Auth {
         }
         // A login that cannot be read or renewed is as good as none.
         !matches!(self.passes.pass(&target, None).await, Ok(Some(_)))
+            && !self.may_enter(&target).await
     }
 
     /// Every login that can be read.
@@ -145,6 +167,11 @@ impl Auth {
     ) -> Result<Vec<LoggedOut>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         Ok(store.log_out(Some(server), account).await?)
+    }
+
+    /// Who vouches for the person.
+    pub(crate) fn organisation(&self) -> Option<&Organisation> {
+        self.store.as_ref()?.organisation.as_ref()
     }
 
     /// Gives up the logins under way.
@@ -201,7 +228,16 @@ impl Auth {
             memory.remember(server.as_str(), &target.definition).await;
         }
         let refused = lock(&self.shown).get(server).cloned();
-        let waiting = Waiting { target, refused };
+        let lacks_identity = {
+            let troubles = lock(&self.troubles);
+            let trouble = troubles.get(server);
+            trouble.is_some_and(|trouble| trouble.lacks_identity)
+        };
+        let waiting = Waiting {
+            target,
+            refused,
+            lacks_identity,
+        };
         lock(&self.waiting).insert(server.clone(), waiting);
         self.more.notify_one();
     }
@@ -241,7 +277,7 @@ impl Auth {
                     }
                 }
                 tokio::select! {
-                    changed = changes.changed() => if changed.is_err() {
+                    heard = changes.changed() => if heard.is_err() {
                         return;
                     },
                     () = auth.more.notified() => {}
@@ -256,9 +292,9 @@ impl Auth {
         let mut ready = Vec::new();
         for (server, waiting) in waiting {
             let pass = self.passes.pass(&waiting.target, None).await;
-            if let Ok(Some(pass)) = pass
-                && Some(&pass.access) != waiting.refused.as_ref()
-            {
+            let has_pass =
+                matches!(pass, Ok(Some(pass)) if Some(&pass.access) != waiting.refused.as_ref());
+            if has_pass || (waiting.lacks_identity && self.may_enter(&waiting.target).await) {
                 self.tried(&server);
                 self.forget(&waiting.target).await;
                 ready.push(server);
@@ -308,6 +344,11 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
         definition: definition(server, source),
         url: remote.url.clone(),
         account: None,
+        cross_app: remote
+            .oauth
+            .as_ref()
+            .map(|oauth| oauth.xaa.clone())
+            .unwrap_or_default(),
         names_issuer: remote
             .oauth
             .as_ref()

@@ -121,26 +121,30 @@ async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Out
     let kept = kept(context, provider);
     let person = AtTerminal::new(context);
     kept.log_in(way, &person).await.map_err(not_logged_in)?;
-    // The list of another person's login must not stay.
-    account::forget(&copy_file(&context.environment))?;
     let text = format!("logged in at {host}\n");
     context.output.result(&text)?;
+    let copy = copy_file(&context.environment);
     let plan = context.plan();
     if let Some(origin) = &plan.connectors_off {
+        account::forget(&copy)?;
         let off = format!("connectors are switched off ({origin})");
         context.output.say(&off);
         return Ok(Exit::Success);
     }
     if let Some(connectors) = connectors(context, plan) {
         let refreshed = refresh(&connectors).await;
-        say(context, &refreshed.state);
         if matches!(refreshed.state, DirectoryState::Fresh { .. }) {
+            say(context, &refreshed.state);
             let names = kept_list(context, provider).connectors;
             let names: Vec<&str> = names.iter().map(|one| one.name.as_str()).collect();
             context.output.say(&match names.as_slice() {
                 [] => "the account has no connectors".to_owned(),
                 names => format!("connectors: {}", names.join(", ")),
             });
+        } else {
+            // The list of another person's login must not stay.
+            account::forget(&copy)?;
+            say(context, &without_copy(refreshed.state));
         }
     }
     Ok(Exit::Success)
@@ -148,9 +152,13 @@ async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Out
 
 async fn log_out(context: &Context, provider: &Provider) -> Outcome {
     let host = provider.host();
-    let out = kept(context, provider).log_out().await.map_err(not_read)?;
-    // Also when nobody is logged in: what is left of an earlier login goes.
+    // First, so that whoever hears of the logout finds no connectors; and also when nobody is
+    // logged in: what is left of an earlier login goes.
     account::forget(&copy_file(&context.environment))?;
+    let out = kept(context, provider)
+        .log_out()
+        .await
+        .map_err(|error| not_read(&error))?;
     match out {
         Some(out) => {
             context.output.result(&format!("logged out at {host}\n"))?;
@@ -168,7 +176,10 @@ async fn log_out(context: &Context, provider: &Provider) -> Outcome {
 async fn status(context: &Context, plan: &Plan, provider: &Provider, json: bool) -> Outcome {
     let vault = connect::vault(context);
     let storage = vault.backend().await.as_str();
-    let found = kept(context, provider).status().await.map_err(not_read)?;
+    let found = kept(context, provider)
+        .status()
+        .await
+        .map_err(|error| not_read(&error))?;
     let directory = kept_list(context, provider);
     let fetched_at = (directory.fetched_at > 0).then(|| shown_time(directory.fetched_at));
     let status = Status {
@@ -280,6 +291,17 @@ fn say(context: &Context, state: &DirectoryState) {
     }
 }
 
+/// The same after the copy was removed.
+fn without_copy(state: DirectoryState) -> DirectoryState {
+    match state {
+        DirectoryState::Kept { why, .. } => DirectoryState::Kept {
+            why,
+            fetched_at: None,
+        },
+        other => other,
+    }
+}
+
 fn kept(context: &Context, provider: &Provider) -> KeptAccount {
     let logins = Logins::new(connect::vault(context));
     account::kept(provider, logins, client(context))
@@ -307,11 +329,11 @@ fn not_logged_in(error: AccountLoginError) -> Report {
         }
         AccountLoginError::Login(_) => Report::new(Exit::NeedsLogin, message)
             .hint("try another way: `toolway account login --no-browser`, or `--device`"),
-        AccountLoginError::Kept(error) => not_read(error),
+        AccountLoginError::Kept(error) => not_read(&error),
     }
 }
 
-fn not_read(error: LoginsError) -> Report {
+fn not_read(error: &LoginsError) -> Report {
     Report::new(Exit::Unexpected, error.to_string())
         .hint("check the keychain with `toolway doctor`")
 }

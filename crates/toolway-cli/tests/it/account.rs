@@ -145,6 +145,14 @@ fn a_login_brings_connectors_and_a_logout_takes_them_away() {
     assert_eq!(called.code, Some(0), "{}", called.stderr);
     assert!(called.stdout.contains("subject="), "{}", called.stdout);
 
+    let login = run(&home, &["login", "notes"]);
+    assert_eq!(login.code, Some(2), "{}", login.stderr);
+    assert!(
+        login.stderr.contains("run `toolway account login`"),
+        "{}",
+        login.stderr
+    );
+
     let explained = run(&home, &["explain", "notes"]);
     assert!(
         explained.stdout.contains("connectors of 127.0.0.1"),
@@ -174,6 +182,28 @@ fn a_login_brings_connectors_and_a_logout_takes_them_away() {
     assert!(!holds_secret(&(all + &said + &after)));
     assert_eq!(leaks(home.home()), [""; 0]);
     assert_eq!(authority.report().attacker_requests, 0);
+}
+
+#[test]
+fn rel_14_processes_that_call_at_once_renew_the_token_once() {
+    let authority = Authority::start(Settings::account_provider());
+    let home = home_at(&authority);
+    log_in(&home);
+    authority.expire_access_tokens();
+    let begin = || {
+        let mut command = account(&home, &["call", "notes", "whoami"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let children: Vec<_> = (0..3).map(|_| begin()).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+    }
+    let report = authority.report();
+    assert_eq!(report.token_requests("refresh_token"), 1);
+    assert_eq!(report.families_revoked, 0);
 }
 
 #[test]

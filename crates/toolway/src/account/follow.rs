@@ -159,9 +159,9 @@ pub(crate) async fn follow(
         let before = state.borrow().clone();
         let now = refresh(&connectors).await.state;
         say(&now);
-        // Also where the copy said the same: another process may have written it after this
-        // host's plan was made.
-        if matches!(now, DirectoryState::Fresh { .. }) {
+        // Also where the copy said the same: another process may have written it, or removed it
+        // with the login, after this host's plan was made.
+        if !matches!(now, DirectoryState::Kept { .. }) {
             // Without a source of plans the next start has them.
             if let Ok(changes) = reload.reload().await
                 && !changes.is_empty()

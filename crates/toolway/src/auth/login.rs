@@ -11,17 +11,24 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
+use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
+use toolway_auth::idp;
 use toolway_auth::login::{
     Desk, Device, LoginError, LoginRequest, Obtained, Page, Person, Progress, Way, obtain,
 };
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, LoginsError};
 use toolway_auth::scopes::Spent;
 use toolway_auth::token::unix_now;
+use toolway_auth::web::Web;
+use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 use url::Url;
 
+use super::organisation::Door;
 use super::pass::Target;
+use super::store::Store;
+use super::vouched::{NotVouched, VouchFault};
 use super::{Auth, lock};
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
@@ -141,6 +148,9 @@ pub enum LoginProblem {
         /// Why.
         why: Spent,
     },
+    /// Nobody vouched for the person, or was not believed.
+    #[error(transparent)]
+    NotVouched(Box<NotVouched>),
     /// It failed.
     #[error(transparent)]
     Failed(#[from] LoginError),
@@ -240,11 +250,34 @@ impl Auth {
     async fn log_in(
         &self,
         target: Target,
-        mut spec: OauthSpec,
+        spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
         person: &dyn Person,
     ) -> Result<LoggedIn, LoginProblem> {
+        let obtained = self.obtained(&target, spec, challenge, options, Some(person));
+        // A person was there, so that there is a login or a problem.
+        let login = obtained.await?.ok_or(LoginProblem::Ended)?;
+        Ok(LoggedIn {
+            server: target.server,
+            renews: login.renews(),
+            account: login.account,
+            issuer: login.issuer,
+            scopes: login.tokens.scopes,
+            expires_at: login.tokens.expires_at,
+        })
+    }
+
+    /// Gets a login and keeps it: by the organisation's word where that counts, else by the
+    /// person. None where there is nobody.
+    pub(super) async fn obtained(
+        &self,
+        target: &Target,
+        mut spec: OauthSpec,
+        challenge: Option<&str>,
+        options: &LoginOptions,
+        person: Option<&dyn Person>,
+    ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         let account = options.account.clone();
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
@@ -257,12 +290,19 @@ impl Auth {
             spec.client_id = Some(id.clone());
         }
         let bearer = challenge.and_then(challenge::bearer);
-        let wider = self.wider(&target, before.as_ref(), bearer.as_ref(), options)?;
+        let wider = self.wider(target, before.as_ref(), bearer.as_ref(), options)?;
         let wants_dpop = challenge.is_some_and(|text| {
             let challenges = challenge::parse(text);
             let has = |scheme: &str| challenges.iter().any(|it| it.scheme == scheme);
             has("dpop") && !has("bearer")
         });
+        let mut secret = options.client_secret.clone();
+        if secret.is_none()
+            && target.is_vouched_for()
+            && let Some(id) = &spec.client_id
+        {
+            secret = store.client_secret(target, id).await;
+        }
         let request = LoginRequest {
             server,
             url: &target.url,
@@ -270,13 +310,28 @@ impl Auth {
             spec: &spec,
             scopes: wider.as_deref(),
             way: options.way,
-            client_secret: options.client_secret.as_ref(),
+            client_secret: secret.as_ref(),
             client_key: None,
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
         };
-        let web = store.web(&target).await;
+        let web = store.web(target).await;
+        if target.is_vouched_for() {
+            let vouched = self.vouched_login(store, &web, target, &request, person);
+            if let Some(entered) = vouched.await? {
+                let login = entered.login(target.definition.clone(), account);
+                self.forget(target).await;
+                store.logins.save(&login).await?;
+                if let (Some(id), Some(secret)) = (&spec.client_id, &options.client_secret) {
+                    store.keep_client_secret(target, id, secret).await?;
+                }
+                return Ok(Some(login));
+            }
+        }
+        let Some(person) = person else {
+            return Ok(None);
+        };
         let desk = Desk {
             web: &web,
             clients: store,
@@ -284,18 +339,37 @@ impl Auth {
             person,
         };
         let obtained = obtain(desk, &request).await?;
-        let login = kept(&target, account, obtained);
-        let logged_in = LoggedIn {
-            server: target.server.clone(),
-            account: login.account.clone(),
-            issuer: login.issuer.clone(),
-            scopes: login.tokens.scopes.clone(),
-            expires_at: login.tokens.expires_at,
-            renews: login.tokens.refresh.is_some(),
-        };
-        self.forget(&target).await;
+        let login = kept(target, account, obtained);
+        self.forget(target).await;
         store.logins.save(&login).await?;
-        Ok(logged_in)
+        Ok(Some(login))
+    }
+
+    /// The organisation's way, with the person at its door if they are there.
+    async fn vouched_login(
+        &self,
+        store: &Store,
+        web: &Web,
+        target: &Target,
+        request: &LoginRequest<'_>,
+        person: Option<&dyn Person>,
+    ) -> Result<Option<Entered>, LoginProblem> {
+        let way = request.way;
+        match person {
+            Some(_) if way == Way::ClientCredentials => match target.rule() {
+                Rule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
+                Rule::Preferred => Ok(None),
+            },
+            Some(person) => {
+                let door = Door { way, person };
+                let entered = self.vouched(store, web, target, request, door.way());
+                entered.await
+            }
+            None => {
+                let entered = self.vouched(store, web, target, request, idp::Way::Kept);
+                entered.await
+            }
+        }
     }
 
     /// The scopes of a login that has to reach further than the one before (REL-26).

@@ -22,8 +22,8 @@ use toolway_transport::credentials::{
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-use super::Auth;
 use super::pass::{Pass, PassError, Target};
+use super::{Auth, vouched};
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
@@ -37,7 +37,7 @@ pub(crate) struct LoginCredentials {
 struct Known {
     pass: Option<Pass>,
     /// Whether it was asked for at all.
-    is_known: bool,
+    is_asked: bool,
     /// Whether any login changed since; watched as soon as there is one to show.
     changes: Option<watch::Receiver<u64>>,
 }
@@ -50,7 +50,7 @@ impl LoginCredentials {
             keep_back,
             known: Mutex::new(Known {
                 pass: None,
-                is_known: false,
+                is_asked: false,
                 changes: None,
             }),
         }
@@ -63,13 +63,13 @@ impl LoginCredentials {
         let changed = known.changes.as_ref();
         let changed = changed.is_some_and(|changes| changes.has_changed().unwrap_or_default());
         let due = known.pass.as_ref().is_some_and(is_due);
-        if known.is_known && !changed && !due {
+        if known.is_asked && !changed && !due {
             return Ok(known.pass.clone());
         }
         if let Some(changes) = &mut known.changes {
             changes.mark_unchanged();
         }
-        known.is_known = false;
+        known.is_asked = false;
         let pass = self.auth.passes.pass(&self.target, None).await?;
         self.learn(&mut known, pass.as_ref());
         Ok(pass)
@@ -85,7 +85,7 @@ impl LoginCredentials {
         let token = pass.map(|pass| &pass.access);
         self.auth.shows(&self.target.server, token);
         known.pass = pass.cloned();
-        known.is_known = true;
+        known.is_asked = true;
     }
 
     /// Whether there is another pass than the one that was refused.
@@ -101,6 +101,34 @@ impl LoginCredentials {
                 debug!(server = %self.target.server, %error, "the login was not renewed");
                 false
             }
+        }
+    }
+
+    /// Has the organisation vouch, where its word counts.
+    async fn entered(
+        &self,
+        may_enter: bool,
+        presented: &Presented,
+        challenge: Option<String>,
+    ) -> Verdict {
+        if !may_enter {
+            return Verdict::GiveUp;
+        }
+        let refused = shown(presented);
+        let mut known = self.known.lock().await;
+        // Another request was quicker.
+        if let Some(pass) = &known.pass
+            && Some(&pass.access) != refused.as_ref()
+        {
+            return Verdict::Again;
+        }
+        let login = self.auth.enter(&self.target, challenge.as_deref()).await;
+        match login.map(Pass::from) {
+            Some(pass) if Some(&pass.access) != refused.as_ref() => {
+                self.learn(&mut known, Some(&pass));
+                Verdict::Again
+            }
+            _ => Verdict::GiveUp,
         }
     }
 }
@@ -147,7 +175,11 @@ impl Credentials for LoginCredentials {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
             if refusal.status != 401 {
-                return Verdict::GiveUp;
+                // An organisation can be asked for more than the first time; a person is not here.
+                let challenge = refusal.challenges();
+                let may_enter =
+                    self.target.is_vouched_for() && vouched::is_short(challenge.as_deref());
+                return self.entered(may_enter, presented, challenge).await;
             }
             if let Some(key) = self
                 .known
@@ -162,10 +194,11 @@ impl Credentials for LoginCredentials {
                 return Verdict::WithNonce;
             }
             if self.renew(shown(presented).as_ref()).await {
-                Verdict::Again
-            } else {
-                Verdict::GiveUp
+                return Verdict::Again;
             }
+            let may_enter = self.target.is_vouched_for();
+            self.entered(may_enter, presented, refusal.challenges())
+                .await
         }
         .boxed()
     }

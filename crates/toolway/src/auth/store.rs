@@ -6,9 +6,11 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
+use toolway_auth::badge::{Badge, Renewal};
+use toolway_auth::idp;
 use toolway_auth::login::{Clients, KeepError, Keeping};
-use toolway_auth::logins::{Login, Logins, LoginsError};
-use toolway_auth::refresh::{Ended, Means, RefreshError};
+use toolway_auth::logins::{How, Login, Logins, LoginsError};
+use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::registration::Registered;
 use toolway_auth::token::SKEW;
 use toolway_auth::vault::{Key, Kind};
@@ -16,6 +18,7 @@ use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::Client;
 use toolway_types::Secret;
 
+use super::organisation::Organisation;
 use super::pass::{Pass, PassError, Passes, Target};
 
 /// The logins of a vault.
@@ -23,6 +26,8 @@ use super::pass::{Pass, PassError, Passes, Target};
 pub(crate) struct Store {
     pub(crate) logins: Logins,
     pub(crate) client: Client,
+    /// Who vouches for the person.
+    pub(crate) organisation: Option<Organisation>,
 }
 
 impl Store {
@@ -44,19 +49,69 @@ impl Store {
             .logins
             .find(target.server.as_str(), &target.definition, account)
             .await?;
-        let Some(login) = found else {
+        // One that policy does not allow any more is as good as none.
+        let Some(login) = found.filter(|login| target.allows(login.how)) else {
             return Ok(None);
         };
         let web = self.web(target).await;
+        let provider = match &self.organisation {
+            Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
+            _ => None,
+        };
+        let renewal = provider.map(|provider| Renewal {
+            badge: Badge::Organisation {
+                provider,
+                way: idp::Way::Kept,
+                rule: target.rule(),
+            },
+            web: &web,
+            client_key: None,
+        });
         let means = Means {
             web: &web,
             client_key: None,
-            again: None,
+            again: renewal.as_ref().map(|renewal| renewal as &dyn Again),
         };
         self.logins
             .fresh(&login.key(), refused, &means)
             .await
             .map(Some)
+    }
+
+    /// Whether the way of the first login is to be gone once more, from the beginning: then it is
+    /// also said what is missing.
+    async fn begins_anew(&self, target: &Target, error: &RefreshError) -> bool {
+        if !target.is_vouched_for() {
+            return false;
+        }
+        match (error, &self.organisation) {
+            (RefreshError::NeedsLogin { .. }, _) => true,
+            (RefreshError::Unavailable { .. }, Some(organisation)) => {
+                !organisation.knows_somebody().await
+            }
+            _ => false,
+        }
+    }
+
+    /// The secret of a server's client that a person gave at an earlier login.
+    pub(super) async fn client_secret(&self, target: &Target, client_id: &str) -> Option<Secret> {
+        let kept = self
+            .logins
+            .vault()
+            .read(&secret_of(target, client_id))
+            .await;
+        kept.ok().flatten()
+    }
+
+    /// Keeps it: the server is logged in to anew without anybody who could give it.
+    pub(super) async fn keep_client_secret(
+        &self,
+        target: &Target,
+        client_id: &str,
+        secret: &Secret,
+    ) -> Result<(), LoginsError> {
+        let key = secret_of(target, client_id);
+        Ok(self.logins.vault().write(&key, secret).await?)
     }
 }
 
@@ -73,6 +128,7 @@ impl Passes for Store {
                     why: Ended::NotLoggedIn,
                     ..
                 }) => Ok(None),
+                Err(error) if self.begins_anew(target, &error).await => Ok(None),
                 Err(error @ RefreshError::NeedsLogin { .. }) => {
                     Err(PassError::Over(error.to_string()))
                 }
@@ -105,7 +161,7 @@ impl From<Login> for Pass {
     }
 }
 
-fn kept(error: LoginsError) -> KeepError {
+fn kept(error: &LoginsError) -> KeepError {
     KeepError(error.to_string())
 }
 
@@ -121,22 +177,50 @@ fn bound(client_id: &str) -> Key {
     }
 }
 
+/// Where the secret of a configured client is kept.
+fn secret_of(target: &Target, client_id: &str) -> Key {
+    Key {
+        kind: Kind::Client,
+        server: target.server.as_str().to_owned(),
+        definition: target.definition.clone(),
+        issuer: String::new(),
+        resource: String::new(),
+        account: client_id.to_owned(),
+    }
+}
+
 /// Registered clients outlive logins.
 impl Clients for Store {
     fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
-        async move { self.logins.client(issuer).await.map_err(kept) }.boxed()
+        async move {
+            self.logins
+                .client(issuer)
+                .await
+                .map_err(|error| kept(&error))
+        }
+        .boxed()
     }
 
     fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
-        async move { self.logins.save_client(issuer, client).await.map_err(kept) }.boxed()
+        async move {
+            self.logins
+                .save_client(issuer, client)
+                .await
+                .map_err(|error| kept(&error))
+        }
+        .boxed()
     }
 
     fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
         async move {
-            let known = self.logins.client(issuer).await.map_err(kept)?;
+            let known = self
+                .logins
+                .client(issuer)
+                .await
+                .map_err(|error| kept(&error))?;
             let Some(known) = known else { return Ok(()) };
             let removed = self.logins.remove_client(issuer, &known.client_id);
-            removed.await.map_err(kept)
+            removed.await.map_err(|error| kept(&error))
         }
         .boxed()
     }
@@ -144,7 +228,7 @@ impl Clients for Store {
     fn bound<'a>(&'a self, client_id: &'a str) -> Keeping<'a, Option<String>> {
         async move {
             let read = self.logins.vault().read(&bound(client_id)).await;
-            let read = read.map_err(|error| kept(error.into()))?;
+            let read = read.map_err(|error| kept(&error.into()))?;
             Ok(read.map(|issuer| issuer.expose().to_owned()))
         }
         .boxed()
@@ -154,7 +238,7 @@ impl Clients for Store {
         async move {
             let issuer = Secret::new(issuer);
             let written = self.logins.vault().write(&bound(client_id), &issuer).await;
-            written.map_err(|error| kept(error.into()))
+            written.map_err(|error| kept(&error.into()))
         }
         .boxed()
     }

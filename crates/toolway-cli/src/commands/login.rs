@@ -20,6 +20,7 @@ use toolway_types::text::spelled_out;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
 use super::auth::instant;
+use crate::args::StorageArgs;
 use crate::commands::call::require_admitted;
 use crate::connect::{self, Wanted};
 use crate::context::{Context, require_flags_only};
@@ -73,6 +74,16 @@ pub(crate) struct LoginArgs {
     /// Ask for the secret of that client; `MCP_CLIENT_SECRET` is used when it is set
     #[arg(long)]
     client_secret: bool,
+
+    #[command(flatten)]
+    storage: StorageArgs,
+}
+
+impl LoginArgs {
+    /// Whether the login is to lie there in plain text.
+    pub(crate) fn insecure_storage(&self) -> bool {
+        self.storage.insecure_storage
+    }
 }
 
 /// Runs the command.

@@ -3,8 +3,8 @@
 //! Owns the choice of a server's credentials (its headers helper, its login, or both), which
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
-//! `store.rs` (logins in a vault), `login.rs` (logging in), `book.rs` (what is
-//! kept, and giving it up).
+//! `store.rs` (logins in a vault), `login.rs` (logging in), `papers.rs` (what a login shows that no
+//! person types), `book.rs` (what is kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
@@ -12,6 +12,7 @@ pub mod book;
 mod combined;
 pub mod login;
 mod oauth;
+pub mod papers;
 pub mod pass;
 mod store;
 
@@ -35,6 +36,7 @@ pub use self::book::{Book, Kept, LoggedOut};
 use self::combined::Combined;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
+pub use self::papers::{Organisation, Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
 use self::store::Store;
 use crate::connection::{Source, definition};
@@ -52,6 +54,8 @@ pub struct AuthOptions {
     pub memory: Option<PathBuf>,
     /// The metadata document of the embedding program, which is its client id.
     pub document: Option<ClientDocument>,
+    /// What logins can show that no person types.
+    pub papers: Papers,
     /// Who gives passes in place of the vault.
     pub passes: Option<Arc<dyn Passes>>,
 }
@@ -74,6 +78,8 @@ pub(crate) struct Auth {
     more: Notify,
     /// The token that each server was shown last.
     shown: Mutex<BTreeMap<ServerName, Secret>>,
+    /// What each server said last to a login that did not reach far enough.
+    short: Mutex<BTreeMap<ServerName, String>>,
 }
 
 /// A server, as far as a login has to know it.
@@ -93,9 +99,11 @@ struct Waiting {
 impl Auth {
     /// Nothing where there is neither a vault nor anybody in its place.
     pub(crate) fn new(options: AuthOptions, client: &Client) -> Option<Arc<Self>> {
+        let held = papers::Held::new(options.papers, options.vault.as_ref(), client);
         let store = options.vault.map(|vault| Store {
             logins: Logins::new(vault),
             client: client.clone(),
+            papers: Arc::new(held),
         });
         let kept = store
             .clone()
@@ -111,6 +119,7 @@ impl Auth {
             waiting: Mutex::default(),
             more: Notify::new(),
             shown: Mutex::default(),
+            short: Mutex::default(),
         }))
     }
 
@@ -213,6 +222,12 @@ impl Auth {
             Some(token) => shown.insert(server.clone(), token.clone()),
             None => shown.remove(server),
         };
+    }
+
+    /// A login did not reach far enough for a request. The connection stands; the next login
+    /// knows.
+    fn falls_short(&self, server: &ServerName, challenge: String) {
+        lock(&self.short).insert(server.clone(), challenge);
     }
 
     /// A server is tried anew.

@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
+use toolway_auth::badge::{BadgeError, enter};
 use toolway_auth::challenge;
+use toolway_auth::device::DeviceLogin;
+use toolway_auth::idp;
 use toolway_auth::login::{
     Desk, Device, LoginError, LoginRequest, Obtained, Page, Person, Progress, Way, obtain,
 };
@@ -144,6 +147,9 @@ pub enum LoginProblem {
     /// It failed.
     #[error(transparent)]
     Failed(#[from] LoginError),
+    /// Nobody vouched for it, or whoever did was not believed.
+    #[error(transparent)]
+    NotVouched(#[from] BadgeError),
     /// It cannot be kept.
     #[error("the login cannot be kept: {0}")]
     NotKept(#[from] LoginsError),
@@ -182,7 +188,8 @@ pub(super) struct Running {
 }
 
 impl Auth {
-    /// Begins a login, or joins the one under way. `challenge` is what the server said.
+    /// Begins a login, or joins the one under way. `challenge` is what the server said when it
+    /// refused to connect; without one it is what it said to a request that needed more.
     pub(crate) fn begin(
         self: &Arc<Self>,
         server: &ServerName,
@@ -213,9 +220,12 @@ impl Auth {
         let (invite, invited) = watch::channel(None);
         let (done, outcome) = oneshot::channel();
         let auth = Arc::clone(self);
+        let short = lock(&self.short).remove(server);
         let challenge = challenge.map(|challenge| challenge.as_received().to_owned());
+        let challenge = challenge.or(short);
         let work = async move {
             let relay = Relay {
+                server: target.server.as_str().to_owned(),
                 invite,
                 person: options.person.clone(),
             };
@@ -243,7 +253,7 @@ impl Auth {
         mut spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
-        person: &dyn Person,
+        relay: &Relay,
     ) -> Result<LoggedIn, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         let account = options.account.clone();
@@ -271,20 +281,32 @@ impl Auth {
             scopes: wider.as_deref(),
             way: options.way,
             client_secret: options.client_secret.as_ref(),
-            client_key: None,
+            client_key: store.papers.key(server),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
         };
         let web = store.web(&target).await;
-        let desk = Desk {
-            web: &web,
-            clients: store,
-            attempts: &self.attempts,
-            person,
+        let way = match options.way {
+            Way::Device => idp::Way::Device(relay),
+            Way::Browser | Way::Paste => idp::Way::Browser(relay),
+            Way::ClientCredentials => idp::Way::Kept,
         };
-        let obtained = obtain(desk, &request).await?;
-        let login = kept(&target, account, obtained);
+        let entered = match store.papers.badge(server, &spec, way) {
+            Some(badge) => enter(&web, store, &request, badge).await?,
+            None => None,
+        };
+        let login = if let Some(entered) = entered {
+            entered.login(target.definition.as_str(), account)
+        } else {
+            let desk = Desk {
+                web: &web,
+                clients: store,
+                attempts: &self.attempts,
+                person: relay,
+            };
+            kept(&target, account, obtain(desk, &request).await?)
+        };
         let logged_in = LoggedIn {
             server: target.server.clone(),
             account: login.account.clone(),
@@ -357,6 +379,7 @@ fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
 
 /// Tells the host what the person is invited to, and passes everything on.
 struct Relay {
+    server: String,
     invite: watch::Sender<Option<Invitation>>,
     person: Option<Arc<dyn Person>>,
 }
@@ -410,5 +433,34 @@ impl Person for Relay {
         if let Some(person) = &self.person {
             person.say(progress);
         }
+    }
+}
+
+/// The organisation's page is one more that the person opens.
+impl idp::Window for Relay {
+    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let redirect = page
+                .query_pairs()
+                .find_map(|(name, value)| (name == "redirect_uri").then_some(value));
+            let page = Page {
+                server: &self.server,
+                host: page.host_str().unwrap_or_default(),
+                url: page,
+                redirect_uri: redirect.as_deref().unwrap_or_default(),
+            };
+            if let Err(why) = Person::open(self, page).await {
+                self.say(Progress::NoBrowser(why));
+                Person::show(self, page);
+            }
+        })
+    }
+
+    fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()> {
+        self.device(Device {
+            server: &self.server,
+            login,
+        });
+        Box::pin(std::future::ready(()))
     }
 }

@@ -147,6 +147,10 @@ impl Credentials for LoginCredentials {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
             if refusal.status != 401 {
+                let challenge = refusal.challenges().unwrap_or_default();
+                if challenge::need(refusal.status, Some(&challenge)).is_some() {
+                    self.auth.falls_short(&self.target.server, challenge.into());
+                }
                 return Verdict::GiveUp;
             }
             if let Some(key) = self

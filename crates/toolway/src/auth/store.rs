@@ -3,12 +3,14 @@
 //! Owns the way from a server to its login, and what a failure to renew means for a request.
 //! Does not own: renewing across processes (`toolway-auth`, `refresh.rs`).
 
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::login::{Clients, KeepError, Keeping};
 use toolway_auth::logins::{Login, Logins, LoginsError};
-use toolway_auth::refresh::{Ended, Means, RefreshError};
+use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::registration::Registered;
 use toolway_auth::token::SKEW;
 use toolway_auth::vault::{Key, Kind};
@@ -16,6 +18,7 @@ use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::Client;
 use toolway_types::Secret;
 
+use super::papers::Held;
 use super::pass::{Pass, PassError, Passes, Target};
 
 /// The logins of a vault.
@@ -23,6 +26,7 @@ use super::pass::{Pass, PassError, Passes, Target};
 pub(crate) struct Store {
     pub(crate) logins: Logins,
     pub(crate) client: Client,
+    pub(super) papers: Arc<Held>,
 }
 
 impl Store {
@@ -48,10 +52,12 @@ impl Store {
             return Ok(None);
         };
         let web = self.web(target).await;
+        let server = target.server.as_str();
+        let renewal = self.papers.renewal(server, login.how, &web);
         let means = Means {
             web: &web,
-            client_key: None,
-            again: None,
+            client_key: self.papers.key(server),
+            again: renewal.as_ref().map(|renewal| renewal as &dyn Again),
         };
         self.logins
             .fresh(&login.key(), refused, &means)

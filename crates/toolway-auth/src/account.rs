@@ -77,6 +77,12 @@ pub enum AccountError {
         /// What ended it.
         why: Ended,
     },
+    /// The provider takes neither the token nor the one that came in its place.
+    #[error("{host} does not take the account's token; run `toolway account login`")]
+    Refused {
+        /// The provider.
+        host: String,
+    },
     /// The token cannot be had now.
     #[error("{0}")]
     Unavailable(String),
@@ -96,7 +102,10 @@ pub enum AccountError {
 impl AccountError {
     /// Whether a person has to log in.
     pub fn wants_login(&self) -> bool {
-        matches!(self, Self::LoggedOut { .. } | Self::Ended { .. })
+        matches!(
+            self,
+            Self::LoggedOut { .. } | Self::Ended { .. } | Self::Refused { .. }
+        )
     }
 }
 
@@ -165,9 +174,8 @@ impl Account {
         }
         match reply.status {
             200..300 => Ok(reply.object()?),
-            401 => Err(AccountError::Ended {
+            401 => Err(AccountError::Refused {
                 host: self.spec.host.clone(),
-                why: Ended::Refused,
             }),
             status => Err(AccountError::Status {
                 url: shown(url),

@@ -124,6 +124,11 @@ pub async fn discover(
     options: &DiscoveryOptions,
 ) -> Result<Discovered, DiscoveryError> {
     let server = &places::asked(server);
+    // Where the person named the authorization server, the reach is theirs and not the server's.
+    let web = &match options.metadata_url {
+        Some(_) => web.clone(),
+        None => web.pinned(server),
+    };
     let found = resource(web, server, challenge).await;
     if let Some(url) = &options.metadata_url {
         let resource_metadata = match found {

@@ -7,25 +7,25 @@
 //! Does not own: what is asked for, and what an answer means beyond being one JSON object.
 
 pub mod address;
+mod filter;
 mod reply;
 #[cfg(test)]
 mod tests;
 
 use std::error::Error;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, header};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use toolway_transport::client::Client;
 use toolway_types::text::cut;
 use url::{Host, Url, form_urlencoded};
 
 use address::{Class, classify};
+use filter::{Filter, Withheld};
+pub use filter::{Lookup, System};
 pub use reply::Reply;
 
 /// The largest answer.
@@ -91,25 +91,6 @@ impl Reach {
             Class::Public if !secure => Err("only `https` leaves this network"),
             Class::Loopback | Class::Private | Class::Public => Ok(()),
         }
-    }
-}
-
-/// How the addresses of a name are found.
-pub trait Lookup: Send + Sync {
-    /// All addresses of a host name.
-    fn lookup<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>>;
-}
-
-/// The system's resolver.
-#[derive(Debug, Clone, Copy)]
-pub struct System;
-
-impl Lookup for System {
-    fn lookup<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
     }
 }
 
@@ -221,11 +202,21 @@ impl Web {
 
     /// The same with a lookup of the caller's.
     pub fn resolving(client: Client, reach: Reach, lookup: Arc<dyn Lookup>) -> Self {
+        Self::build(client, reach, lookup, None)
+    }
+
+    fn build(
+        client: Client,
+        reach: Reach,
+        lookup: Arc<dyn Lookup>,
+        pinned: Option<&Arc<str>>,
+    ) -> Self {
         let proxies: Arc<[String]> = client.proxy_hosts().into();
         let filtered = |secure| {
             client.resolving(Arc::new(Filter {
                 reach,
                 secure,
+                pinned: pinned.cloned(),
                 proxies: Arc::clone(&proxies),
                 lookup: Arc::clone(&lookup),
             }))
@@ -244,6 +235,19 @@ impl Web {
     pub fn trusting(&self) -> Self {
         let lookup = Arc::clone(&self.lookup);
         Self::resolving(self.client.clone(), Reach::Loopback, lookup)
+    }
+
+    /// The same, but the server's own name must lead to this network or this machine where its
+    /// reach was taken from that. Otherwise a name could lead in while the reach is looked up and
+    /// out again afterwards, and whoever has it out there could send us anywhere in here.
+    #[must_use]
+    pub fn pinned(&self, server: &Url) -> Self {
+        let host = match server.host() {
+            Some(Host::Domain(name)) if self.reach != Reach::Public => Some(Arc::from(name)),
+            _ => None,
+        };
+        let lookup = Arc::clone(&self.lookup);
+        Self::build(self.client.clone(), self.reach, lookup, host.as_ref())
     }
 
     /// What may be reached.
@@ -447,46 +451,5 @@ fn fault(url: &Url, error: &reqwest::Error) -> WebError {
         WebError::TimedOut { url }
     } else {
         WebError::Lost { url }
-    }
-}
-
-/// No address of a name may be reached.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Withheld(&'static str);
-
-/// The resolver of the connections themselves: what it withholds is not connected to, whatever
-/// an earlier lookup of the same name said.
-struct Filter {
-    reach: Reach,
-    secure: bool,
-    /// Names that the person wrote and that are no target.
-    proxies: Arc<[String]>,
-    lookup: Arc<dyn Lookup>,
-}
-
-impl Resolve for Filter {
-    fn resolve(&self, name: Name) -> Resolving {
-        let Self { reach, secure, .. } = *self;
-        let lookup = Arc::clone(&self.lookup);
-        let is_proxy = self
-            .proxies
-            .iter()
-            .any(|proxy| proxy.eq_ignore_ascii_case(name.as_str()));
-        Box::pin(async move {
-            let found = lookup.lookup(name.as_str()).await?;
-            let mut admitted = Vec::new();
-            let mut why = None;
-            for address in found {
-                match reach.admits(classify(address), secure) {
-                    Err(reason) if !is_proxy => why = Some(reason),
-                    _ => admitted.push(SocketAddr::new(address, 0)),
-                }
-            }
-            match why {
-                Some(why) if admitted.is_empty() => Err(Withheld(why).into()),
-                _ => Ok(Box::new(admitted.into_iter()) as Addrs),
-            }
-        })
     }
 }

@@ -7,9 +7,9 @@ use clap::{Args, Parser, Subcommand};
 use toolway_config::Flags;
 
 use crate::commands::{
-    add, add_json, approve, audit, auth, call, complete, completions, demo, doctor, explain,
-    generate_docs, get, import, list, login, logout, logs, man, permissions, prompt, prompts, read,
-    reconnect, remove, resources, skills, switch, tools, vault,
+    account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
+    explain, generate_docs, get, import, list, login, logout, logs, man, permissions, prompt,
+    prompts, read, reconnect, remove, resources, skills, switch, tools, vault,
 };
 use crate::exit;
 
@@ -110,6 +110,7 @@ pub(crate) enum Command {
     Login(login::LoginArgs),
     Logout(logout::LogoutArgs),
     Auth(auth::AuthArgs),
+    Account(account::AccountArgs),
     Logs(logs::LogsArgs),
     Audit(audit::AuditArgs),
     Vault(vault::VaultArgs),

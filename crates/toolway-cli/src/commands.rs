@@ -1,6 +1,7 @@
 //! The commands, one file each. A file holds the command's flags, whose doc comments are its
 //! help, and the function that runs it.
 
+pub(crate) mod account;
 pub(crate) mod add;
 pub(crate) mod add_json;
 pub(crate) mod approve;

@@ -15,11 +15,12 @@ use toolway::{
     Shield,
 };
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_config::{Flags, Plan};
+use toolway_config::{Flags, Plan, PlannedServer};
 use toolway_tui::{Screen, Theme};
 use toolway_types::name::shell_word;
-use toolway_types::{ConnectionState, FailureKind, Scope, Secret, ServerName};
+use toolway_types::{ConnectionState, FailureKind, Scope, Secret, ServerName, TransportKind};
 
+use crate::commands::account;
 use crate::commands::add::is_url;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -30,6 +31,8 @@ use crate::signals::Signals;
 pub(crate) enum Wanted {
     /// All that the plan admits.
     All,
+    /// All that the plan admits, and what the account's provider says of its connectors now.
+    Listing,
     /// One; nobody else is started.
     Only(ServerName),
     /// These; nobody else is started.
@@ -91,8 +94,9 @@ fn run_host<T>(
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
     told: impl FnOnce() -> Result<T, Report>,
 ) -> Result<T, Report> {
+    let asks_provider = matches!(wanted, Wanted::Listing);
     let only = match wanted {
-        Wanted::All => None,
+        Wanted::All | Wanted::Listing => None,
         Wanted::Only(name) => Some(vec![name]),
         Wanted::Some(names) => Some(names),
     };
@@ -103,11 +107,17 @@ fn run_host<T>(
         plan.servers
             .retain(|server| names.contains(&server.name) || hooks.contains(&server.name.as_str()));
     }
-    let options = HostOptions {
+    // The provider is no business of a run without connectors.
+    let is_connector = |server: &PlannedServer| server.transport == Some(TransportKind::Connector);
+    let has_connectors = plan.servers.iter().any(is_connector);
+    let mut options = HostOptions {
         prompter: person.prompter,
         respondent: person.respondent,
         ..host_options(context)
     };
+    if asks_provider || has_connectors {
+        options.connectors = account::connectors(context, &plan);
+    }
     block_on(async {
         let mut signals = Signals::listen();
         let host = Host::start(plan, options);

@@ -68,6 +68,7 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Login(args) => commands::login::run(context, &args),
         Command::Logout(args) => commands::logout::run(context, &args),
         Command::Auth(args) => commands::auth::run(context, &args),
+        Command::Account(args) => commands::account::run(context, &args),
         Command::Logs(args) => commands::logs::run(context, &args),
         Command::Audit(args) => commands::audit::run(context, &args),
         Command::Vault(args) => commands::vault::run(context, &args),

@@ -8,6 +8,8 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use toolway::{CallError, RefusedBy, ToolTarget};
+use toolway_auth::vault::VaultError;
+use toolway_auth::vault::export::ExportError;
 use toolway_config::edit::EditError;
 use toolway_config::permission::rule_for_tool;
 use toolway_types::name::{as_word, shell_word};
@@ -76,6 +78,18 @@ impl From<anyhow::Error> for Report {
     fn from(error: anyhow::Error) -> Self {
         Report::new(Exit::Unexpected, format!("{error:#}"))
             .hint("run it again with `-vv` to see what happened before this")
+    }
+}
+
+impl From<VaultError> for Report {
+    fn from(error: VaultError) -> Self {
+        Report::new(Exit::Configuration, error.to_string())
+    }
+}
+
+impl From<ExportError> for Report {
+    fn from(error: ExportError) -> Self {
+        Report::new(Exit::Configuration, error.to_string())
     }
 }
 

@@ -62,7 +62,7 @@ pub trait Credentials: Send + Sync + fmt::Debug {
 pub struct Request<'a> {
     /// Its method.
     pub method: &'a Method,
-    /// Where it goes: an `http` or `https` URL, for WebSockets as well.
+    /// Where it goes: an `http` or `https` URL, for a `ws` server as well.
     pub url: &'a Url,
 }
 

@@ -128,7 +128,11 @@ impl Credentials for Bearer {
             if !self.provider.proxy.leads_to(request.url) {
                 return Ok(Presented::default());
             }
-            let headers = self.account.present().await.map_err(explained)?;
+            let headers = self
+                .account
+                .present()
+                .await
+                .map_err(|error| explained(&error))?;
             if let Some(journal) = &self.journal {
                 let shown: Vec<(String, Secret)> = headers
                     .iter()
@@ -164,7 +168,7 @@ impl Credentials for Bearer {
     }
 }
 
-fn explained(error: AccountError) -> CredentialsError {
+fn explained(error: &AccountError) -> CredentialsError {
     let message = error.to_string();
     if error.wants_login() {
         CredentialsError::Login(message)

@@ -256,7 +256,7 @@ impl Auth {
                     }
                 }
                 tokio::select! {
-                    changed = changes.changed() => if changed.is_err() {
+                    heard = changes.changed() => if heard.is_err() {
                         return;
                     },
                     () = auth.more.notified() => {}

@@ -369,7 +369,7 @@ impl AccountTokens for KeptAccount {
     }
 }
 
-/// Where an issuer's metadata may be (RFC 8414, 3.1; OpenID Connect Discovery, 4).
+/// Where an issuer's metadata may be (RFC 8414, 3.1; `OpenID` Connect Discovery, 4).
 fn places(issuer: &str) -> Vec<Url> {
     let Ok(url) = Url::parse(issuer) else {
         return Vec::new();
@@ -397,20 +397,28 @@ struct Registrations<'a>(&'a Logins);
 
 impl Clients for Registrations<'_> {
     fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
-        Box::pin(async move { self.0.client(issuer).await.map_err(told) })
+        Box::pin(async move { self.0.client(issuer).await.map_err(|error| told(&error)) })
     }
 
     fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
-        Box::pin(async move { self.0.save_client(issuer, client).await.map_err(told) })
+        Box::pin(async move {
+            self.0
+                .save_client(issuer, client)
+                .await
+                .map_err(|error| told(&error))
+        })
     }
 
     fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
         Box::pin(async move {
-            let Some(client) = self.0.client(issuer).await.map_err(told)? else {
+            let Some(client) = self.0.client(issuer).await.map_err(|error| told(&error))? else {
                 return Ok(());
             };
             let id = &client.client_id;
-            self.0.remove_client(issuer, id).await.map_err(told)
+            self.0
+                .remove_client(issuer, id)
+                .await
+                .map_err(|error| told(&error))
         })
     }
 
@@ -423,6 +431,6 @@ impl Clients for Registrations<'_> {
     }
 }
 
-fn told(error: LoginsError) -> KeepError {
+fn told(error: &LoginsError) -> KeepError {
     KeepError(error.to_string())
 }

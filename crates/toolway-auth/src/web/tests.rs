@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,6 +10,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::IntoResponse;
 use axum::routing::any;
+use futures_util::future::BoxFuture;
 use futures_util::stream;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -214,6 +216,25 @@ async fn sec_17_a_name_that_moves_after_its_first_lookup_is_not_connected_to() {
 }
 
 #[tokio::test]
+async fn sec_17_a_server_that_seems_to_be_inside_for_a_moment_gets_no_further_in() {
+    let site = Site::new(answering("{}")).await;
+    let url = site.url("mcp.example.com", "/");
+    let inside = Names::turning(&[&["127.0.0.1"], &["93.184.216.34"]]);
+    let reach = Reach::by(&url, &*inside).await;
+    assert_eq!(reach, Reach::Loopback);
+    let web = named(reach, &inside).pinned(&url);
+    let mut secure = url.clone();
+    secure.set_scheme("https").unwrap();
+    for url in [&url, &secure] {
+        let why = forbidden(web.get(url).await, "moved out");
+        assert_eq!(why, "the server's name leads elsewhere than a moment ago");
+    }
+    // One that stays where it was is asked.
+    let staying = named(reach, &Names::to(&["127.0.0.1"])).pinned(&url);
+    assert_eq!(staying.get(&url).await.unwrap().status, 200);
+}
+
+#[tokio::test]
 async fn sec_17_each_hop_of_a_redirect_is_checked() {
     let inner = Site::new(answering("{}")).await;
     let names = Names::to(&["127.0.0.1"]);
@@ -239,7 +260,7 @@ async fn sec_17_each_hop_of_a_redirect_is_checked() {
 }
 
 #[tokio::test]
-async fn redirects_end_after_three_and_posts_follow_none() {
+async fn sec_20_redirects_end_after_three_and_posts_follow_none() {
     let hop = |step: usize| {
         let answer = move || async move {
             match step {
@@ -274,6 +295,26 @@ async fn redirects_end_after_three_and_posts_follow_none() {
         "{posted:?}"
     );
     assert_eq!(site.connects(), before + 2);
+    // Nor to another origin, with whatever status: what is posted belongs to one address.
+    let other = Site::new(answering("{}")).await;
+    let mut headers = HeaderMap::new();
+    headers.insert("x-api-key", "canary".parse().unwrap());
+    for status in [301, 302, 303, 307, 308] {
+        let location = other.url("localhost", "/").to_string();
+        let answer = move || async move {
+            let status = http::StatusCode::from_u16(status).unwrap();
+            (status, [("location", location)])
+        };
+        let site = Site::new(Router::new().route("/", any(answer))).await;
+        let url = site.url("127.0.0.1", "/");
+        let posted = web.post_form(&url, &[("code", "canary")], headers.clone());
+        let posted = posted.await;
+        assert!(
+            matches!(posted, Err(WebError::Redirected { .. })),
+            "{status}: {posted:?}"
+        );
+    }
+    assert_eq!(other.connects(), 0);
 }
 
 fn redirect(to: &str) -> impl IntoResponse {

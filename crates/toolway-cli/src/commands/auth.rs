@@ -97,7 +97,7 @@ pub(crate) fn instant(seconds: u64) -> SystemTime {
 pub(crate) fn logins(context: &Context) -> Result<Vec<Shown>, Report> {
     let kept = connect::block_on(async {
         let book = Book::new(connect::vault(context), connect::client_options(context));
-        book.logins().await.map_err(not_read)
+        book.logins().await.map_err(|error| not_read(&error))
     })?;
     let now = SystemTime::now();
     Ok(kept
@@ -107,7 +107,7 @@ pub(crate) fn logins(context: &Context) -> Result<Vec<Shown>, Report> {
 }
 
 /// The vault cannot be read.
-pub(crate) fn not_read(error: LoginsError) -> Report {
+pub(crate) fn not_read(error: &LoginsError) -> Report {
     Report::new(Exit::Unexpected, error.to_string())
         .hint("check the keychain with `toolway doctor`")
 }

@@ -6,6 +6,7 @@
 mod event;
 mod watch;
 
+use std::borrow::Cow;
 use std::io;
 
 use clap::Args;
@@ -16,6 +17,7 @@ use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, TransportKind};
 
+use super::account;
 use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
@@ -79,15 +81,22 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     if args.watch {
         return watch::run(context, args.json);
     }
-    let plan = context.plan();
-    context.require_flags(plan)?;
+    let mut plan = Cow::Borrowed(context.plan());
+    context.require_flags(&plan)?;
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
-    if !args.no_connect && plan.admitted().next().is_some() {
-        let snapshot = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
-            connect::settle(context, host).await;
-            Ok(host.snapshot())
-        })?;
-        fill(&mut rows, plan, &snapshot);
+    if !args.no_connect && (plan.admitted().next().is_some() || plan.account.is_some()) {
+        let known = plan.clone().into_owned();
+        let (fresh, snapshot) =
+            connect::with_host(context, known, Wanted::Listing, async |host| {
+                connect::settle(context, host).await;
+                let fresh = account::freshened(context, host, &plan).await;
+                Ok((fresh, host.snapshot()))
+            })?;
+        if let Some(fresh) = fresh {
+            rows = fresh.servers.iter().map(planned).collect();
+            plan = Cow::Owned(fresh);
+        }
+        fill(&mut rows, &plan, &snapshot);
         say_warnings(context, &snapshot);
     }
     add_logins(context, &mut rows);
@@ -100,8 +109,8 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
             .say("hint: add one with `toolway add <name> <command or url>`");
     } else {
         table(context, &rows)?;
-        say_waiting(context, plan);
-        say_failed(context, plan, &rows);
+        say_waiting(context, &plan);
+        say_failed(context, &plan, &rows);
     }
     Ok(Exit::Success)
 }

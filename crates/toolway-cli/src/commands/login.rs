@@ -17,7 +17,7 @@ use toolway_config::Plan;
 use toolway_transport::browser::Browser;
 use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
-use toolway_types::{ConnectionState, Secret, ServerName};
+use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
 use super::auth::instant;
 use crate::commands::call::require_admitted;
@@ -83,6 +83,11 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         Some(name) => require_admitted(context, &plan, name)?,
         None => only_one(context, &plan)?,
     };
+    let entry = plan.winner(server.as_str());
+    if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
+        let message = format!("`{server}` is a connector: its login is that of your account");
+        return Err(Report::new(Exit::Usage, message).hint("run `toolway account login`"));
+    }
     let options = LoginOptions {
         way: if args.device {
             Way::Device
@@ -112,7 +117,11 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
     let mut text = format!("logged in to `{server}` as `{}`", logged_in.account);
     match (logged_in.renews, logged_in.expires_at) {
         (true, _) => text.push_str(", renews itself"),
-        (false, Some(at)) => text.push_str(&format!(", until {}", timestamp(instant(at)))),
+        (false, Some(at)) => {
+            let until = timestamp(instant(at));
+            text.push_str(", until ");
+            text.push_str(&until);
+        }
         (false, None) => {}
     }
     context.output.result(&format!("{text}\n"))?;
@@ -127,7 +136,7 @@ async fn log_in(
     server: &ServerName,
     options: LoginOptions,
 ) -> Result<(LoggedIn, ConnectionState), Report> {
-    let problem = |problem| report(server, problem);
+    let problem = |problem| report(server, &problem);
     let handle = host
         .login(server.as_str(), options)
         .await
@@ -191,7 +200,7 @@ fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report>
 }
 
 /// One mapping from what can go wrong to message, hint and exit code.
-fn report(server: &ServerName, problem: LoginProblem) -> Report {
+fn report(server: &ServerName, problem: &LoginProblem) -> Report {
     let word = as_word(server.as_str());
     let message = problem.to_string();
     match problem {
@@ -217,7 +226,7 @@ fn report(server: &ServerName, problem: LoginProblem) -> Report {
 }
 
 /// The person at this terminal.
-struct AtTerminal {
+pub(super) struct AtTerminal {
     output: Output,
     browser: Browser,
     lines: tokio::sync::Mutex<Option<mpsc::UnboundedReceiver<String>>>,
@@ -225,7 +234,7 @@ struct AtTerminal {
 }
 
 impl AtTerminal {
-    fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &Context) -> Self {
         Self {
             output: context.output,
             browser: elicit::browser(&context.environment),

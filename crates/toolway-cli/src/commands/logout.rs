@@ -36,7 +36,9 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
     let account = args.account.as_deref();
     let out = connect::block_on(async {
         let book = Book::new(connect::vault(context), connect::client_options(context));
-        book.log_out(server, account).await.map_err(not_read)
+        book.log_out(server, account)
+            .await
+            .map_err(|error| not_read(&error))
     })?;
     if out.is_empty() {
         return nothing(context, server, account);

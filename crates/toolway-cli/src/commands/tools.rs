@@ -156,7 +156,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     let only = match (&typed, &wanted) {
         (Some(typed), _) => Some(typed.name.clone()),
         (None, Wanted::Only(name)) => Some(name.to_string()),
-        (None, Wanted::All | Wanted::Some(_)) => None,
+        (None, Wanted::All | Wanted::Listing | Wanted::Some(_)) => None,
     };
     if args.no_connect {
         return no_connect(context, args, &plan, only.as_deref());

@@ -13,8 +13,8 @@ use clap::{Args, Subcommand};
 use rustix::termios::{self, LocalModes, OptionalActions};
 use serde_json::json;
 use toolway::journal::timestamp;
-use toolway_auth::vault::export::{self, ExportError};
-use toolway_auth::vault::{Backend, Key, Kind, Listed, Vault, VaultError};
+use toolway_auth::vault::export;
+use toolway_auth::vault::{Backend, Key, Kind, Listed, Vault};
 use toolway_types::Secret;
 
 use crate::connect::{block_on, vault};
@@ -137,7 +137,7 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 fn list(context: &Context, vault: &Vault, args: &ListArgs) -> Outcome {
-    let listed = block_on(async { vault.list().await.map_err(failed) })?;
+    let listed = block_on(async { Ok(vault.list().await?) })?;
     if args.json {
         let listed: Vec<_> = listed.iter().map(described).collect();
         context.output.json(&json!({ "secrets": listed }))?;
@@ -204,8 +204,8 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
     let secret = ask(context, &format!("Secret `{}`: ", args.name))?;
     let key = Key::named(&args.name);
     let backend = block_on(async {
-        vault.write(&key, &secret).await.map_err(failed)?;
-        let listed = vault.list().await.map_err(failed)?;
+        vault.write(&key, &secret).await?;
+        let listed = vault.list().await?;
         let found = listed.iter().find(|listed| listed.key == key);
         let backend = found.map_or(Backend::Keychain, |listed| listed.backend);
         if backend != Backend::Keychain
@@ -231,7 +231,7 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
 
 fn remove(context: &Context, vault: &Vault, args: &RemoveArgs) -> Outcome {
     let removed = block_on(async {
-        let listed = vault.list().await.map_err(failed)?;
+        let listed = vault.list().await?;
         let is_wanted = |key: &Key| match (&args.name, &args.server) {
             (Some(name), _) => key.kind == Kind::Named && key.account == *name,
             (None, Some(server)) => key.kind != Kind::Named && key.server == *server,
@@ -239,7 +239,7 @@ fn remove(context: &Context, vault: &Vault, args: &RemoveArgs) -> Outcome {
         };
         let mut removed = 0_usize;
         for listed in listed.iter().filter(|listed| is_wanted(&listed.key)) {
-            vault.remove(&listed.key).await.map_err(failed)?;
+            vault.remove(&listed.key).await?;
             removed += 1;
         }
         Ok(removed)
@@ -269,10 +269,7 @@ fn write_export(context: &Context, vault: &Vault, args: &ExportArgs) -> Outcome 
     } else {
         Some(ask(context, "Passphrase for the file: ")?)
     };
-    let written = block_on(async {
-        let exported = vault.export(passphrase.as_ref()).await;
-        exported.map_err(export_failed)
-    });
+    let written = block_on(async { Ok(vault.export(passphrase.as_ref()).await?) });
     let (text, count) = written?;
     create(&args.file, text.expose()).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", args.file.display());
@@ -332,10 +329,7 @@ fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
         Some(ask(context, "Passphrase of the file: ")?)
     };
     let text = Secret::new(text);
-    let count = block_on(async {
-        let imported = vault.import(&text, passphrase.as_ref()).await;
-        imported.map_err(export_failed)
-    })?;
+    let count = block_on(async { Ok(vault.import(&text, passphrase.as_ref()).await?) })?;
     if args.json {
         context.output.json(&json!({ "imported": count }))?;
     } else {
@@ -386,12 +380,4 @@ fn typed(question: &str) -> io::Result<String> {
     let read = asked.and_then(|()| stdin.read_line(&mut line));
     termios::tcsetattr(&stdin, OptionalActions::Flush, &before)?;
     read.map(|_| line)
-}
-
-fn failed(error: VaultError) -> Report {
-    Report::new(Exit::Configuration, error.to_string())
-}
-
-fn export_failed(error: ExportError) -> Report {
-    Report::new(Exit::Configuration, error.to_string())
 }

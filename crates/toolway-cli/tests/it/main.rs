@@ -7,6 +7,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod account;
 mod asking;
 mod audit;
 mod bad_input;

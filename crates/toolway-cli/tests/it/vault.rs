@@ -1,5 +1,6 @@
 //! `vault`: secrets by name, never shown, and looked up when a server is connected.
 
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -8,7 +9,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
 
-use crate::support::{command, servers};
+use crate::support::{command, servers, shown_on, terminal};
 
 const CANARY: &str = "canary-e2d7-hunter2";
 
@@ -151,6 +152,31 @@ fn an_export_is_sealed_unless_plain_text_is_asked_for() {
             .stdout
             .contains("named")
     );
+}
+
+#[test]
+fn what_is_typed_is_not_shown() {
+    let home = TempHome::new();
+    let (mut ours, theirs) = terminal();
+    let mut command = command(&home, &["vault", "set", "a"]);
+    command
+        .env("TOOLWAY_VAULT", "file")
+        .stdin(theirs.try_clone().unwrap())
+        .stderr(theirs);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = String::new();
+    let mut piece = [0; 256];
+    while !shown.contains("Secret `a`: ") {
+        let read = ours.read(&mut piece).unwrap();
+        shown.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    ours.write_all(format!("{CANARY}\n").as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    shown.push_str(&shown_on(ours));
+    assert!(shown.contains("saved `a`"), "{shown}");
+    assert!(!shown.contains(CANARY), "{shown}");
+    toolway(&home, &["vault", "remove", "a"], "").expect_code(0);
 }
 
 /// A scripted server that first writes down a variable, and says it on stderr.

@@ -157,16 +157,18 @@ pub(crate) async fn follow(
     loop {
         changes.mark_unchanged();
         let before = state.borrow().clone();
-        let Refreshed {
-            state: now,
-            changed,
-        } = refresh(&connectors).await;
+        let now = refresh(&connectors).await.state;
         say(&now);
-        if changed {
+        // Also where the copy said the same: another process may have written it, or removed it
+        // with the login, after this host's plan was made.
+        if !matches!(now, DirectoryState::Kept { .. }) {
             // Without a source of plans the next start has them.
-            if let Ok(changes) = reload.reload().await {
+            if let Ok(changes) = reload.reload().await
+                && !changes.is_empty()
+            {
                 info!(
                     started = changes.started.len(),
+                    stopped = changes.stopped.len(),
                     "the account's connectors changed"
                 );
             }

@@ -47,9 +47,8 @@ impl Credentials for Combined {
     ) -> BoxFuture<'a, Verdict> {
         async move {
             // Asked again, and not told by what was sent: both may have written the same name.
-            let printed = match self.helper.present(refusal.request).await {
-                Ok(printed) => printed,
-                Err(_) => return Verdict::GiveUp,
+            let Ok(printed) = self.helper.present(refusal.request).await else {
+                return Verdict::GiveUp;
             };
             if !printed.headers().contains_key(AUTHORIZATION) {
                 let verdict = self.login.refused(presented, refusal).await;

@@ -37,7 +37,7 @@ pub(crate) struct LoginCredentials {
 struct Known {
     pass: Option<Pass>,
     /// Whether it was asked for at all.
-    is_known: bool,
+    is_asked: bool,
     /// Whether any login changed since; watched as soon as there is one to show.
     changes: Option<watch::Receiver<u64>>,
 }
@@ -50,7 +50,7 @@ impl LoginCredentials {
             keep_back,
             known: Mutex::new(Known {
                 pass: None,
-                is_known: false,
+                is_asked: false,
                 changes: None,
             }),
         }
@@ -63,13 +63,13 @@ impl LoginCredentials {
         let changed = known.changes.as_ref();
         let changed = changed.is_some_and(|changes| changes.has_changed().unwrap_or_default());
         let due = known.pass.as_ref().is_some_and(is_due);
-        if known.is_known && !changed && !due {
+        if known.is_asked && !changed && !due {
             return Ok(known.pass.clone());
         }
         if let Some(changes) = &mut known.changes {
             changes.mark_unchanged();
         }
-        known.is_known = false;
+        known.is_asked = false;
         let pass = self.auth.passes.pass(&self.target, None).await?;
         self.learn(&mut known, pass.as_ref());
         Ok(pass)
@@ -85,7 +85,7 @@ impl LoginCredentials {
         let token = pass.map(|pass| &pass.access);
         self.auth.shows(&self.target.server, token);
         known.pass = pass.cloned();
-        known.is_known = true;
+        known.is_asked = true;
     }
 
     /// Whether there is another pass than the one that was refused.

@@ -111,7 +111,7 @@ impl From<Login> for Pass {
     }
 }
 
-fn kept(error: LoginsError) -> KeepError {
+fn kept(error: &LoginsError) -> KeepError {
     KeepError(error.to_string())
 }
 
@@ -130,19 +130,35 @@ fn bound(client_id: &str) -> Key {
 /// Registered clients outlive logins.
 impl Clients for Store {
     fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
-        async move { self.logins.client(issuer).await.map_err(kept) }.boxed()
+        async move {
+            self.logins
+                .client(issuer)
+                .await
+                .map_err(|error| kept(&error))
+        }
+        .boxed()
     }
 
     fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
-        async move { self.logins.save_client(issuer, client).await.map_err(kept) }.boxed()
+        async move {
+            self.logins
+                .save_client(issuer, client)
+                .await
+                .map_err(|error| kept(&error))
+        }
+        .boxed()
     }
 
     fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
         async move {
-            let known = self.logins.client(issuer).await.map_err(kept)?;
+            let known = self
+                .logins
+                .client(issuer)
+                .await
+                .map_err(|error| kept(&error))?;
             let Some(known) = known else { return Ok(()) };
             let removed = self.logins.remove_client(issuer, &known.client_id);
-            removed.await.map_err(kept)
+            removed.await.map_err(|error| kept(&error))
         }
         .boxed()
     }
@@ -150,7 +166,7 @@ impl Clients for Store {
     fn bound<'a>(&'a self, client_id: &'a str) -> Keeping<'a, Option<String>> {
         async move {
             let read = self.logins.vault().read(&bound(client_id)).await;
-            let read = read.map_err(|error| kept(error.into()))?;
+            let read = read.map_err(|error| kept(&error.into()))?;
             Ok(read.map(|issuer| issuer.expose().to_owned()))
         }
         .boxed()
@@ -160,7 +176,7 @@ impl Clients for Store {
         async move {
             let issuer = Secret::new(issuer);
             let written = self.logins.vault().write(&bound(client_id), &issuer).await;
-            written.map_err(|error| kept(error.into()))
+            written.map_err(|error| kept(&error.into()))
         }
         .boxed()
     }

@@ -144,7 +144,7 @@ fn names(host: &Host) -> Vec<String> {
         .tools
         .iter()
         .chain(picture.catalog.built_in())
-        .map(|tool| tool.name.to_string())
+        .map(|tool| tool.name.clone())
         .collect()
 }
 

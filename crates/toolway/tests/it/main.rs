@@ -7,6 +7,7 @@
     reason = "these are tests: they spawn servers of their own, and fail by panicking"
 )]
 
+mod account;
 mod asking;
 mod audit;
 mod background;

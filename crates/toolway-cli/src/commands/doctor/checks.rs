@@ -3,6 +3,7 @@
 //! Owns the checks and what each says; one line each, with how to mend it. None waits for a
 //! person, and only the clock needs the network, when that is asked for.
 
+use std::fmt::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, SystemTime};
 
@@ -72,7 +73,8 @@ impl Check {
             self.message
         );
         if let Some(hint) = &self.hint {
-            line.push_str(&format!("{:<14}hint: {hint}\n", ""));
+            // Writing into a string cannot fail.
+            let _ = writeln!(line, "{:<14}hint: {hint}", "");
         }
         line
     }
@@ -272,7 +274,7 @@ fn proxy(context: &Context) -> Check {
 /// Whether the certificates that are to be trusted, and our own, can be read.
 fn certificates(context: &Context, client: &Client) -> Check {
     const NAME: &str = "certificates";
-    let named: Vec<&str> = [
+    let variables: Vec<&str> = [
         "NODE_EXTRA_CA_CERTS",
         "SSL_CERT_FILE",
         "TOOLWAY_CLIENT_CERT",
@@ -289,14 +291,14 @@ fn certificates(context: &Context, client: &Client) -> Check {
     // Any address over TLS: nothing is asked.
     let loaded = Url::parse("https://localhost/").map(|url| client.for_url(&url));
     if let Ok(Err(error)) = loaded {
-        let hint = match named.as_slice() {
+        let hint = match variables.as_slice() {
             [] => "install the certificates of your system (often the package `ca-certificates`)"
                 .to_owned(),
             names => format!("mend the file, or unset `{}`", names.join("`, `")),
         };
         return Check::new(NAME, Health::Fail, error.to_string()).hint(hint);
     }
-    let message = match named.as_slice() {
+    let message = match variables.as_slice() {
         [] => "the system's".to_owned(),
         names => format!("the system's and those of `{}`", names.join("`, `")),
     };

@@ -16,6 +16,7 @@ use toolway_config::{Environment, Plan, Planner};
 use toolway_tui::Screen;
 
 use super::event;
+use crate::commands::account;
 use crate::connect::{self, State};
 use crate::context::{Context, diagnoses, require_flags_only};
 use crate::exit::Exit;
@@ -40,6 +41,7 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
         let (said, findings) = Findings::new(&plan);
         let options = HostOptions {
             retry_first: RetryFirst::Backoff,
+            connectors: account::connectors(context, &plan),
             replan: Some(replan(planner, said)),
             ..connect::host_options(context)
         };

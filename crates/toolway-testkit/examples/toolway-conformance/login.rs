@@ -220,10 +220,7 @@ pub(crate) fn is_meant(scenario: &str, failure: &Failure) -> bool {
 /// Whether that is what is wrong with the answer or the metadata of a scenario.
 fn is_about(scenario: &str, fault: &LoginFault) -> bool {
     match (scenario, fault) {
-        (
-            "auth/resource-mismatch",
-            LoginFault::Discovery(DiscoveryError::OtherResource { .. }),
-        )
+        ("auth/resource-mismatch", LoginFault::Discovery(DiscoveryError::OtherResource { .. }))
         | (
             "auth/metadata-issuer-mismatch",
             LoginFault::Discovery(DiscoveryError::IssuerMismatch { .. }),

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use toolway::auth::LoginProblem;
 use toolway::catalog::CatalogPrompt;
 use toolway::config::{Environment, Flags, plan};
-use toolway::auth::LoginProblem;
 use toolway::{
     CallError, CallOptions, CatalogTool, Consent, Host, HostOptions, SkillError, ToolRequest,
     ToolTarget,
@@ -239,11 +239,7 @@ fn without_nulls(arguments: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The suite compares what it gets back with what it sent, keyword by keyword.
-async fn echo_the_schema(
-    task: &Task,
-    host: &Host,
-    tools: &[CatalogTool],
-) -> Result<(), Failure> {
+async fn echo_the_schema(task: &Task, host: &Host, tools: &[CatalogTool]) -> Result<(), Failure> {
     let schema = schema_of(find(tools, "json_schema_2020_12_tool")?);
     let arguments = Map::from_iter([("schema".to_owned(), schema)]);
     let echo = find(tools, "json_schema_echo")?;

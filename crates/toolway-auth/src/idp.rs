@@ -16,7 +16,7 @@ pub mod store;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::authorize::{Attempt, AttemptOptions};
+use crate::authorize::{Attempt, AttemptOptions, AuthorizeError, Code, pasted};
 use crate::callback::{Callback, Place};
 use crate::device::DeviceLogin;
 use crate::jwt;
@@ -96,6 +96,11 @@ impl Identity {
         })
     }
 
+    /// Whether it can still be used, now or once it is renewed.
+    pub fn is_of_use(&self) -> bool {
+        self.refresh.is_some() || !self.is_due(unix_now())
+    }
+
     fn is_due(&self, now: u64) -> bool {
         now.saturating_add(SKEW) >= self.expires_at
     }
@@ -118,6 +123,13 @@ pub trait Window: Send + Sync {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
     /// Shows the code and where to enter it.
     fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()>;
+    /// The next text that the person pastes, where the browser cannot come back to this machine;
+    /// never, where nothing can be pasted.
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        Box::pin(std::future::pending())
+    }
+    /// What was pasted is not what is needed; it can be pasted again.
+    fn not_taken(&self, _why: &str) {}
 }
 
 /// Where tokens are asked for, and as whom.
@@ -212,6 +224,11 @@ impl IdentityProvider {
     /// Forgets who the person is.
     pub async fn logout(&self) -> Result<(), IdpError> {
         Ok(self.store.remove(&self.settings).await?)
+    }
+
+    /// What is kept, good or not. Asks nobody.
+    pub async fn stored(&self) -> Result<Option<Identity>, IdpError> {
+        Ok(self.store.read(&self.settings).await?)
     }
 
     /// What is kept, when it is still good. Asks nobody.
@@ -343,12 +360,28 @@ impl IdentityProvider {
             extra: &[("nonce", &nonce)],
         })?;
         window.open(attempt.url()).await;
-        let spend = async |code| {
+        let spend = async |code: Code| {
             let request = self.request(&desk, &scopes);
             let tokens = request.send(&self.web, Grant::Code(&code)).await?;
             self.believed(tokens, Some(&nonce)).await
         };
-        callback.finish(&attempt, spend).await?
+        let is_spent = AtomicBool::new(false);
+        let returning = callback.finish(&attempt, async |code| {
+            is_spent.store(true, Ordering::Release);
+            spend(code).await
+        });
+        let pasting = async {
+            let code = brought(window, &attempt).await;
+            if is_spent.load(Ordering::Acquire) {
+                // The browser was first.
+                return std::future::pending().await;
+            }
+            code
+        };
+        tokio::select! {
+            returned = returning => returned?,
+            code = pasting => spend(code?).await,
+        }
     }
 
     async fn by_device(&self, window: &dyn Window) -> Result<Identity, IdpError> {
@@ -483,5 +516,21 @@ impl IdentityProvider {
 
     fn name(&self) -> String {
         shown(&self.settings.issuer)
+    }
+}
+
+/// The code in what the person pastes; they may try again until it is this login's answer.
+async fn brought(window: &dyn Window, attempt: &Attempt) -> Result<Code, AuthorizeError> {
+    loop {
+        let problem = match pasted(&window.pasted().await) {
+            Err(problem) => problem.to_string(),
+            Ok(answer) => match attempt.check(&answer) {
+                Err(problem @ (AuthorizeError::State | AuthorizeError::Repeated(_))) => {
+                    problem.to_string()
+                }
+                judged => return judged,
+            },
+        };
+        window.not_taken(&problem);
     }
 }

@@ -91,6 +91,14 @@ pub struct Login {
 }
 
 impl Login {
+    /// Whether it is renewed without the person.
+    pub fn renews(&self) -> bool {
+        match self.how {
+            How::ClientCredentials | How::CrossApp | How::Workload => true,
+            How::Code | How::Device => self.tokens.refresh.is_some(),
+        }
+    }
+
     /// What it is found by.
     pub fn key(&self) -> Key {
         let kind = match self.server.as_str() {

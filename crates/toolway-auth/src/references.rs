@@ -107,6 +107,16 @@ impl References {
         Ok((spec.with_secrets(&values), values))
     }
 
+    /// The value of one reference.
+    pub async fn find(
+        &self,
+        reference: &SecretReference,
+        options: &OpenOptions,
+    ) -> Result<Secret, ReferenceError> {
+        let value = self.look_up(reference, options).await;
+        value.map_err(|why| missing(reference, why))
+    }
+
     async fn look_up(
         &self,
         reference: &SecretReference,

@@ -2,218 +2,50 @@
 //!
 //! Owns where a secret lies and that it is never lost silently. The keychain is
 //! `vault/keychain.rs`, the sealed file `vault/file.rs`, the list of what there is
-//! `vault/index.rs`, taking turns `vault/lock.rs`, and hearing of others `vault/changes.rs`.
+//! `vault/index.rs`, taking turns `vault/lock.rs`, and hearing of others `vault/changes.rs`. What
+//! a secret is found by is `vault/key.rs`, which places there are `vault/place.rs`.
 //! Does not own: what a secret means. Logins are `logins.rs`.
 //!
 //! Invariants: opening never waits. What stands in the keychain is read from the keychain or the
 //! reading fails; it never looks as if there had been nothing. A secret lies in one place only.
 
 mod changes;
+mod error;
 pub mod export;
 mod file;
 mod index;
+mod key;
 mod keychain;
 mod lock;
+mod place;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use toolway_types::Secret;
 use tracing::warn;
 
 use changes::Changes;
+use error::{in_keychain, io_error};
 use file::Sealed;
 use index::Index;
 use keychain::Keychain;
 use lock::Locks;
 
+pub use error::VaultError;
+pub use key::{Key, Kind};
 pub use keychain::KeychainTrouble;
 pub use lock::Guard;
+pub use place::{Backend, Storage, VaultOptions};
 
 /// The longest secret that is kept, in bytes. Tokens are a few kilobytes.
 const LONGEST: usize = 1024 * 1024;
-
-/// What a secret is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The tokens of a login at a server.
-    Login,
-    /// A client that was registered at an authorization server.
-    Client,
-    /// A login at an identity provider.
-    Identity,
-    /// A login at a provider of connectors.
-    Account,
-    /// Something a person put there under a name, for `${keychain:name}`.
-    Named,
-}
-
-impl Kind {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Login => "login",
-            Self::Client => "client",
-            Self::Identity => "identity",
-            Self::Account => "account",
-            Self::Named => "named",
-        }
-    }
-}
-
-/// What a secret is found by. None of it is secret.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Key {
-    /// What it is.
-    pub kind: Kind,
-    /// The server's name.
-    pub server: String,
-    /// The digest of the server's definition: another definition under the same name is another
-    /// server.
-    pub definition: String,
-    /// The authorization server that gave it.
-    pub issuer: String,
-    /// The resource it is for.
-    pub resource: String,
-    /// The person's word for the account, or the name of a named secret.
-    pub account: String,
-}
-
-impl Key {
-    /// The key of something a person put there under a name.
-    pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Named,
-            server: String::new(),
-            definition: String::new(),
-            issuer: String::new(),
-            resource: String::new(),
-            account: name.into(),
-        }
-    }
-
-    /// What it is called where a name must be short, plain and the same for ever.
-    pub(crate) fn id(&self) -> String {
-        let parts = [
-            self.kind.as_str(),
-            &self.server,
-            &self.definition,
-            &self.issuer,
-            &self.resource,
-            &self.account,
-        ];
-        let mut digest = Sha256::new();
-        for part in parts {
-            // With its length, so that no two keys run together.
-            digest.update(part.len().to_be_bytes());
-            digest.update(part);
-        }
-        hex::encode(&digest.finalize()[..16])
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            Kind::Named => write!(formatter, "the secret `{}`", self.account),
-            Kind::Login => write!(formatter, "the login of `{}`", self.server),
-            Kind::Client => write!(formatter, "the client for `{}`", self.issuer),
-            Kind::Identity => write!(formatter, "the identity of `{}`", self.issuer),
-            Kind::Account => write!(formatter, "the account `{}`", self.account),
-        }
-    }
-}
-
-/// Where secrets lie, with what protects them there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backend {
-    /// The keychain of the system: what unlocks the person's session unlocks it.
-    Keychain,
-    /// A file sealed with a key that lies next to it. Protects against copying the one file, not
-    /// against someone who can read the person's home.
-    FileWithKey,
-    /// A file sealed with a passphrase that is handed in at every start. As good as the passphrase.
-    FileWithPassphrase,
-    /// A file that anyone can read who can read the person's home.
-    PlainFile,
-}
-
-impl Backend {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Keychain => "keychain",
-            Self::FileWithKey => "file-with-key",
-            Self::FileWithPassphrase => "file-with-passphrase",
-            Self::PlainFile => "plain-file",
-        }
-    }
-
-    /// What it protects against, in a sentence.
-    pub fn protects(self) -> &'static str {
-        match self {
-            Self::Keychain => "the system's keychain: unlocked with your session",
-            Self::FileWithKey => {
-                "an encrypted file: protects against copying the one file, not against someone \
-                 who can read your home"
-            }
-            Self::FileWithPassphrase => {
-                "an encrypted file: protected by the passphrase in TOOLWAY_VAULT_KEY"
-            }
-            Self::PlainFile => "a plain file: not protected from anyone who can read your home",
-        }
-    }
-}
-
-/// Which places may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Storage {
-    /// The keychain, and where there is none that answers, the file.
-    #[default]
-    Any,
-    /// The keychain or nothing.
-    Keychain,
-    /// The file; the keychain is not even looked for.
-    File,
-}
-
-/// How to open a vault.
-#[derive(Debug, Clone)]
-pub struct VaultOptions {
-    /// The folder of the files. It is made when it is absent, and closed to others.
-    pub folder: PathBuf,
-    /// Which places may be used.
-    pub storage: Storage,
-    /// What the file is sealed with; without it, a random key in a file of its own.
-    pub passphrase: Option<Secret>,
-    /// The file is not sealed at all. Only when a person asked for it and no policy forbids it.
-    pub insecure: bool,
-    /// How long the keychain has to answer for the first time.
-    pub probe: Duration,
-}
-
-impl VaultOptions {
-    /// The usual: keychain first, then a file below `folder`.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: folder.into(),
-            storage: Storage::Any,
-            passphrase: None,
-            insecure: false,
-            probe: Duration::from_secs(3),
-        }
-    }
-}
 
 /// Something that is in the vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,75 +56,6 @@ pub struct Listed {
     pub saved_at: u64,
     /// Where it lies.
     pub backend: Backend,
-}
-
-/// Why the vault could not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum VaultError {
-    /// The keychain does not give it, or does not take it.
-    #[error("{what} is in the keychain: {trouble}")]
-    Keychain {
-        /// What it was about.
-        what: String,
-        /// What is the matter.
-        trouble: KeychainTrouble,
-    },
-    /// Nothing but the keychain may be used, and it cannot be.
-    #[error("{what} cannot be saved: {trouble}; or allow the encrypted file")]
-    NowhereToWrite {
-        /// What it was about.
-        what: String,
-        /// What is the matter.
-        trouble: KeychainTrouble,
-    },
-    /// A file does not hold what it should.
-    #[error("`{}` was damaged and {what} is lost; it is kept as `{}`; log in or set it again", path.display(), aside.display())]
-    Corrupt {
-        /// What it was about.
-        what: String,
-        /// The file.
-        path: PathBuf,
-        /// What it is called now.
-        aside: PathBuf,
-    },
-    /// The key of sealed files is gone, or is another one.
-    #[error("{what} is sealed with a key that is not in `{}`: put the right file back, or log in or set it again", path.display())]
-    WrongKey {
-        /// What it was about.
-        what: String,
-        /// Where the key should be.
-        path: PathBuf,
-    },
-    /// A passphrase is needed and there is none, or another one.
-    #[error("{what} is sealed with a passphrase, and TOOLWAY_VAULT_KEY {}", if *.given { "is another one" } else { "is not set" })]
-    Passphrase {
-        /// What it was about.
-        what: String,
-        /// One was handed in.
-        given: bool,
-    },
-    /// Another process did not come to an end.
-    #[error("another process has been busy with {what} for {after:?}; end it, or try again later")]
-    Busy {
-        /// What it was about.
-        what: String,
-        /// How long was waited.
-        after: Duration,
-    },
-    /// It is larger than anything that is kept.
-    #[error("{what} is longer than {LONGEST} bytes")]
-    TooLong {
-        /// What it was about.
-        what: String,
-    },
-    /// A file cannot be read or written.
-    #[error("`{}` cannot be used: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
 }
 
 /// Secrets by key. Cheap to clone; all clones are the same vault.
@@ -496,19 +259,5 @@ impl Inner {
             self.index.remove(&self.sealed, key)?;
         }
         read
-    }
-}
-
-fn in_keychain(key: &Key, trouble: KeychainTrouble) -> VaultError {
-    VaultError::Keychain {
-        what: key.to_string(),
-        trouble,
-    }
-}
-
-fn io_error(path: &Path) -> impl FnOnce(io::Error) -> VaultError + '_ {
-    move |source| VaultError::Io {
-        path: path.to_owned(),
-        source,
     }
 }

@@ -90,7 +90,7 @@ impl Provider {
 }
 
 /// Reads an address that an account's token may be sent to: nobody on the way may read it.
-fn safe_url(text: &str) -> Result<Url, String> {
+pub(crate) fn safe_url(text: &str) -> Result<Url, String> {
     if text.contains("${") {
         return Err("has a variable, which is not expanded here".to_owned());
     }

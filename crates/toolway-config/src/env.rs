@@ -45,7 +45,7 @@ const EXPANDED: [&str; 9] = [
 
 /// A piece of a string.
 #[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Text(&'a str),
     Variable {
         name: &'a str,
@@ -58,7 +58,7 @@ enum Piece<'a> {
 }
 
 /// Splits a string into text and variables.
-fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {

@@ -15,6 +15,7 @@ mod env;
 pub mod environment;
 pub mod error;
 mod ide;
+pub mod identity;
 pub mod import;
 pub mod load;
 pub mod merge;
@@ -35,6 +36,7 @@ pub use entries::{
     Existing, Switch, add_server, allow, check_definition, remove_server, switch_servers,
 };
 pub use environment::Environment;
+pub use identity::IdentitySettings;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};
 pub use permission::{

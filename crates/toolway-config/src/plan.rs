@@ -16,12 +16,13 @@ use toolway_types::{
 use crate::account::Provider;
 use crate::curation::Curation;
 use crate::ide::Editors;
+use crate::identity::IdentitySettings;
 use crate::load::{Flags, Place, load, read_policy};
 use crate::merge::merge;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
-use crate::raw::settings::{Account, Named, Trust};
+use crate::raw::settings::{Account, Identity, Named, Trust};
 use crate::raw::{self, Settings, Source};
 use crate::spec::Builder;
 use crate::tool_search::ToolSearch;
@@ -51,6 +52,8 @@ pub struct Plan {
     pub no_prefix: bool,
     /// The organisation's lists, for what only turns up later.
     pub(crate) policy: Arc<Policy>,
+    /// Where a person logs in for every server that takes cross-app access.
+    pub identity: Option<Arc<IdentitySettings>>,
     /// Whose connectors there are.
     pub account: Option<Arc<Provider>>,
     /// Where connectors are switched off, although there may be an account.
@@ -394,7 +397,7 @@ pub fn adhoc(
         directory: environment.cwd().to_path_buf(),
         ..Place::default()
     };
-    let spec = Builder {
+    let mut spec = Builder {
         name: &server.name,
         kind,
         definition: &server.definition,
@@ -413,6 +416,7 @@ pub fn adhoc(
     policy
         .check(environment, &spec, Scope::Dynamic)
         .map_err(|reason| Diagnosis::error(reason).of(&server.name))?;
+    policy.require_cross_app(&mut spec);
     Ok(spec)
 }
 
@@ -441,6 +445,18 @@ pub(crate) fn account_settings(
         .iter()
         .find_map(|(_, settings)| settings.connectors_off.clone());
     (account, off)
+}
+
+/// The identity provider, by the file of the highest precedence that names one.
+pub(crate) fn identity_settings(settings: &[(Scope, Settings)]) -> Option<Arc<IdentitySettings>> {
+    let identity = settings
+        .iter()
+        .filter_map(|(scope, settings)| Some((*scope, settings.identity.as_ref()?)))
+        .max_by_key(|(scope, _)| *scope);
+    match identity {
+        Some((_, Identity::At(settings))) => Some(Arc::clone(settings)),
+        Some((_, Identity::Faulty)) | None => None,
+    }
 }
 
 /// What every file says about calls. A file that nobody vouched for can only narrow.

@@ -19,16 +19,19 @@ use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
 use crate::permission::HookPlace;
 use crate::plan::{
-    Limits, Plan, PlannedServer, Verdict, account_settings, call_settings, managed_env, no_prefix,
+    Limits, Plan, PlannedServer, Verdict, account_settings, call_settings, identity_settings,
+    managed_env, no_prefix,
 };
 use crate::raw::{Settings, Source};
 use crate::spec::Builder;
 
+pub(crate) mod cross_app;
 pub(crate) mod lists;
 pub(crate) mod pattern;
 pub(crate) mod rule;
 pub(crate) mod url;
 
+use cross_app::Requirement;
 use lists::Lists;
 use rule::{Subject, Target};
 
@@ -37,6 +40,8 @@ use rule::{Subject, Target};
 pub(crate) struct Policy {
     servers: Lists,
     instructions: Lists,
+    /// Who is logged in to by cross-app access alone.
+    cross_app: Vec<Requirement>,
     /// The file that excludes every other scope.
     pub(crate) exclusive: Option<Origin>,
 }
@@ -46,6 +51,7 @@ impl Default for Policy {
         Self {
             servers: Lists::new("allowedMcpServers", "deniedMcpServers"),
             instructions: Lists::new("allowedMcpInstructions", "deniedMcpInstructions"),
+            cross_app: Vec::new(),
             exclusive: None,
         }
     }
@@ -60,6 +66,7 @@ impl Policy {
             settings.instructions_allowed.as_ref(),
             settings.instructions_denied.as_ref(),
         );
+        self.cross_app.extend(settings.cross_app_only.clone());
     }
 
     fn of(config: &Config) -> Self {
@@ -208,6 +215,7 @@ pub fn admit(config: Config) -> Plan {
             .collect();
         account_settings(&settings)
     };
+    let identity = identity_settings(&basis.settings);
     let inherited_env = Arc::new(basis.environment.inherited());
     let hooks = hooks.placed(HookPlace {
         directory: basis.environment.cwd().to_owned(),
@@ -233,6 +241,7 @@ pub fn admit(config: Config) -> Plan {
         limits,
         inherited_env,
         policy: Arc::new(policy),
+        identity,
         account,
         connectors_off,
     }
@@ -265,6 +274,10 @@ impl Judge<'_> {
         let mut found = Vec::new();
         let verdict = self.verdict(&candidate, &mut found);
         candidate.raw.diagnoses.append(&mut found);
+        if let Verdict::Admitted(spec) = &verdict {
+            let ignored = cross_app::ignored(&candidate.raw, spec);
+            candidate.raw.diagnoses.extend(ignored);
+        }
         let raw = &candidate.raw;
         let mut curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
         if let Verdict::Admitted(spec) = &verdict
@@ -372,10 +385,11 @@ impl Judge<'_> {
 
     /// The definition, expanded and held against the policy.
     fn checked(&self, candidate: &Candidate) -> Result<ServerSpec, Objection> {
-        let spec = self.build(candidate).map_err(Objection::Faults)?;
+        let mut spec = self.build(candidate).map_err(Objection::Faults)?;
         self.policy
             .check(&self.basis.environment, &spec, candidate.scope)
             .map_err(Objection::Policy)?;
+        self.policy.require_cross_app(&mut spec);
         Ok(spec)
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
 use crate::account;
+use crate::identity;
 use crate::raw::keys::{ENTRY, OAUTH, Shape, TOOL};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
@@ -23,6 +24,7 @@ pub fn schema() -> Value {
             "tool": tool(),
             "policyRule": policy_rule(),
             "account": account(),
+            "identityProvider": identity_provider(),
         },
     })
 }
@@ -65,6 +67,11 @@ fn settings() -> Value {
         "allowedMcpInstructions": rules("Managed files only: the servers whose instructions models see; with `[]` nobody's."),
         "deniedMcpInstructions": rules("Managed files only: the servers whose instructions are dropped."),
         "account": {"$ref": "#/$defs/account"},
+        "identityProvider": {"$ref": "#/$defs/identityProvider"},
+        "requireCrossAppAccess": {
+            "description": "Managed files only: the servers that are logged in to by cross-app access and in no other way; `true` for every one.",
+            "anyOf": [{"type": "boolean"}, {"type": "array", "items": {"$ref": "#/$defs/policyRule"}}],
+        },
         "connectors": {"type": "boolean", "description": "`false` switches the account's connectors off."},
         "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Managed settings only: `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS`."},
     })
@@ -97,6 +104,25 @@ fn tool() -> Value {
         properties.insert(key.to_owned(), described(shape, key));
     }
     json!({"type": "object", "description": "What is changed about one tool.", "properties": properties})
+}
+
+fn identity_provider() -> Value {
+    let mut properties = serde_json::Map::new();
+    for (key, about) in identity::KEYS {
+        let mut value = match key {
+            "scopes" => described(Shape::Scopes, key),
+            "callbackPort" => described(Shape::Port, key),
+            _ => json!({"type": "string", "minLength": 1}),
+        };
+        value["description"] = json!(about);
+        properties.insert(key.to_owned(), value);
+    }
+    json!({
+        "type": "object",
+        "description": "The organisation's identity provider, for cross-app access. User and managed settings only.",
+        "properties": properties,
+        "required": ["issuer", "clientId"],
+    })
 }
 
 fn account() -> Value {
@@ -224,7 +250,7 @@ fn about(key: &str) -> &'static str {
         "callbackPort" => "The fixed port of the login callback.",
         "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
         "scopes" => "The scopes to ask for.",
-        "xaa" => "Log in by cross-app access.",
+        "xaa" => "Log in by cross-app access; counts where `TOOLWAY_ENABLE_XAA=1` is set.",
         _ => "",
     }
 }

@@ -25,7 +25,8 @@ pub use reference::{ReferenceKind, SecretReference};
 pub use scope::Scope;
 pub use secret::Secret;
 pub use server::{
-    HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind, TransportSpec,
+    CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind,
+    TransportSpec,
 };
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};

@@ -116,7 +116,23 @@ pub struct OauthSpec {
     /// The scopes to ask for.
     pub scopes: Option<Vec<String>>,
     /// Whether to log in by cross-app access.
-    pub xaa: bool,
+    pub xaa: CrossApp,
+}
+
+/// Whether a server is logged in to by cross-app access: the person's organisation vouches, and
+/// the server has no login page of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CrossApp {
+    /// It is not.
+    #[default]
+    Off,
+    /// It is, where its authorization server takes that.
+    Preferred,
+    /// It is, and in no other way.
+    Only {
+        /// Where the policy stands that says so.
+        policy: String,
+    },
 }
 
 /// The word in an entry's `type`.

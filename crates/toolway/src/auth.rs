@@ -3,8 +3,8 @@
 //! Owns the choice of a server's credentials (its headers helper, its login, or both), which
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
-//! `store.rs` (logins in a vault), `login.rs` (logging in), `papers.rs` (what a login shows that no
-//! person types), `book.rs` (what is kept, and giving it up).
+//! `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and `vouched.rs`
+//! (cross-app access), `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
@@ -12,9 +12,11 @@ pub mod book;
 mod combined;
 pub mod login;
 mod oauth;
+pub mod organisation;
 pub mod papers;
 pub mod pass;
 mod store;
+pub mod vouched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,9 +26,11 @@ use tokio::sync::{Notify, mpsc};
 use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
 use toolway_auth::logins::Logins;
 use toolway_auth::memory::NeedsAuth;
+use toolway_auth::references::References;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::Attempts;
 use toolway_auth::vault::Vault;
+use toolway_config::IdentitySettings;
 use toolway_transport::client::Client;
 use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
@@ -36,9 +40,12 @@ pub use self::book::{Book, Kept, LoggedOut};
 use self::combined::Combined;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
-pub use self::papers::{Organisation, Papers, Workload};
+pub use self::organisation::{Organisation, OrganisationError, Whoever};
+pub use self::papers::{Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
 use self::store::Store;
+use self::vouched::Trouble;
+pub use self::vouched::{NotVouched, VouchFault};
 use crate::connection::{Source, definition};
 use crate::journal::JournalWriter;
 use crate::supervisor::Request;
@@ -80,6 +87,8 @@ pub(crate) struct Auth {
     shown: Mutex<BTreeMap<ServerName, Secret>>,
     /// What each server said last to a login that did not reach far enough.
     short: Mutex<BTreeMap<ServerName, String>>,
+    /// What kept servers from being logged in to by themselves.
+    troubles: Mutex<BTreeMap<ServerName, Trouble>>,
 }
 
 /// A server, as far as a login has to know it.
@@ -94,16 +103,26 @@ struct Known {
 struct Waiting {
     target: Target,
     refused: Option<Secret>,
+    /// Whether a login at the organisation is what it waits for.
+    lacks_identity: bool,
 }
 
 impl Auth {
     /// Nothing where there is neither a vault nor anybody in its place.
-    pub(crate) fn new(options: AuthOptions, client: &Client) -> Option<Arc<Self>> {
-        let held = papers::Held::new(options.papers, options.vault.as_ref(), client);
+    pub(crate) fn new(
+        options: AuthOptions,
+        client: &Client,
+        identity: Option<Arc<IdentitySettings>>,
+        references: Option<&References>,
+    ) -> Option<Arc<Self>> {
         let store = options.vault.map(|vault| Store {
+            organisation: identity.map(|settings| {
+                let (vault, client) = (vault.clone(), client.clone());
+                Organisation::new(settings, vault, client, references.cloned())
+            }),
             logins: Logins::new(vault),
             client: client.clone(),
-            papers: Arc::new(held),
+            papers: Arc::new(options.papers),
         });
         let kept = store
             .clone()
@@ -120,6 +139,7 @@ impl Auth {
             more: Notify::new(),
             shown: Mutex::default(),
             short: Mutex::default(),
+            troubles: Mutex::default(),
         }))
     }
 
@@ -138,6 +158,7 @@ impl Auth {
         }
         // A login that cannot be read or renewed is as good as none.
         !matches!(self.passes.pass(&target, None).await, Ok(Some(_)))
+            && !self.may_enter(&target).await
     }
 
     /// Every login that can be read.
@@ -154,6 +175,11 @@ impl Auth {
     ) -> Result<Vec<LoggedOut>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         Ok(store.log_out(Some(server), account).await?)
+    }
+
+    /// Who vouches for the person.
+    pub(crate) fn organisation(&self) -> Option<&Organisation> {
+        self.store.as_ref()?.organisation.as_ref()
     }
 
     /// Gives up the logins under way.
@@ -210,7 +236,16 @@ impl Auth {
             memory.remember(server.as_str(), &target.definition).await;
         }
         let refused = lock(&self.shown).get(server).cloned();
-        let waiting = Waiting { target, refused };
+        let lacks_identity = {
+            let troubles = lock(&self.troubles);
+            let trouble = troubles.get(server);
+            trouble.is_some_and(|trouble| trouble.lacks_identity)
+        };
+        let waiting = Waiting {
+            target,
+            refused,
+            lacks_identity,
+        };
         lock(&self.waiting).insert(server.clone(), waiting);
         self.more.notify_one();
     }
@@ -271,9 +306,9 @@ impl Auth {
         let mut ready = Vec::new();
         for (server, waiting) in waiting {
             let pass = self.passes.pass(&waiting.target, None).await;
-            if let Ok(Some(pass)) = pass
-                && Some(&pass.access) != waiting.refused.as_ref()
-            {
+            let has_pass =
+                matches!(pass, Ok(Some(pass)) if Some(&pass.access) != waiting.refused.as_ref());
+            if has_pass || (waiting.lacks_identity && self.may_enter(&waiting.target).await) {
                 self.tried(&server);
                 self.forget(&waiting.target).await;
                 ready.push(server);
@@ -323,6 +358,11 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
         definition: definition(server, source),
         url: remote.url.clone(),
         account: None,
+        cross_app: remote
+            .oauth
+            .as_ref()
+            .map(|oauth| oauth.xaa.clone())
+            .unwrap_or_default(),
         names_issuer: remote
             .oauth
             .as_ref()

@@ -113,6 +113,7 @@ impl Host {
             cwd: None,
         });
         let limits = plan.limits;
+        let identity = plan.identity.clone();
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
         let mut hooks = RunnerOwner::new(
@@ -124,7 +125,7 @@ impl Host {
             options.audit.clone(),
         );
         let interests = Arc::new(Interests::default());
-        let auth = Auth::new(options.auth, &open.client);
+        let auth = Auth::new(options.auth, &open.client, identity, references.as_ref());
         let attention = Attention::default();
         let context = Arc::new(Context {
             client: Arc::new(ClientIdentity::new(

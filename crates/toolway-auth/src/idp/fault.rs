@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{ClaimError, StoreError};
-use crate::authorize::AttemptError;
+use crate::authorize::{AttemptError, AuthorizeError};
 use crate::callback::CallbackError;
 use crate::device::DeviceError;
 use crate::metadata::MetadataError;
@@ -80,6 +80,9 @@ pub enum IdpError {
     /// The login could not begin.
     #[error(transparent)]
     Attempt(#[from] AttemptError),
+    /// The answer that the person pasted ends the login.
+    #[error(transparent)]
+    Answer(#[from] AuthorizeError),
     /// The login did not come back.
     #[error(transparent)]
     Callback(#[from] CallbackError),

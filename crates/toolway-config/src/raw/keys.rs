@@ -85,7 +85,7 @@ pub(crate) const OAUTH: [(&str, Shape); 5] = [
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
-pub(crate) const SETTINGS: [&str; 17] = [
+pub(crate) const SETTINGS: [&str; 19] = [
     "enabledMcpjsonServers",
     "disabledMcpjsonServers",
     "enableAllProjectMcpServers",
@@ -103,14 +103,17 @@ pub(crate) const SETTINGS: [&str; 17] = [
     "env",
     "account",
     "connectors",
+    "identityProvider",
+    "requireCrossAppAccess",
 ];
 
-/// The organisation's lists of rules.
-pub(crate) const POLICY_LISTS: [&str; 4] = [
+/// What the organisation's policy is written in.
+pub(crate) const POLICY_LISTS: [&str; 5] = [
     "allowedMcpServers",
     "deniedMcpServers",
     "allowedMcpInstructions",
     "deniedMcpInstructions",
+    "requireCrossAppAccess",
 ];
 
 /// Keys under which other programs keep their servers.

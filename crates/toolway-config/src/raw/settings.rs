@@ -12,6 +12,8 @@ use super::json::{Spot, kind_of};
 use super::keys::POLICY_LISTS;
 use super::{FileKind, Source};
 use crate::account::{self, Provider};
+use crate::identity::{self, IdentitySettings};
+use crate::policy::cross_app::Requirement;
 use crate::policy::rule::{Rule, RuleList};
 
 /// What one file says beside its servers.
@@ -34,6 +36,9 @@ pub(crate) struct Settings {
     pub(crate) instructions_denied: Option<RuleList>,
     pub(crate) env: Vec<(Named, Value)>,
     pub(crate) account: Option<Account>,
+    pub(crate) identity: Option<Identity>,
+    /// Which servers are logged in to by cross-app access alone.
+    pub(crate) cross_app_only: Option<Requirement>,
     /// Where connectors are switched off.
     pub(crate) connectors_off: Option<Origin>,
     /// A policy list that cannot be understood: nothing may connect.
@@ -64,6 +69,15 @@ pub(crate) enum Account {
     At(Arc<Provider>),
 }
 
+/// What a file says about the identity provider.
+#[derive(Debug, Clone)]
+pub(crate) enum Identity {
+    /// It cannot be used, and no file of lower precedence takes its place.
+    Faulty,
+    /// The provider.
+    At(Arc<IdentitySettings>),
+}
+
 /// A name and where it stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Named {
@@ -91,7 +105,7 @@ fn counts(key: &str, kind: FileKind) -> bool {
         "autoConnectIde" => matches!(kind, FileKind::User | FileKind::Managed),
         "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
         // A repository must not say where a person logs in, or where the token goes.
-        "account" => matches!(kind, FileKind::User | FileKind::Managed),
+        "account" | "identityProvider" => matches!(kind, FileKind::User | FileKind::Managed),
         _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
     }
 }
@@ -164,6 +178,20 @@ impl Settings {
                 let found = account::provider(source, line, &value, spot, reader.diagnoses);
                 self.account =
                     Some(found.map_or(Account::Faulty, |found| Account::At(Arc::new(found))));
+            }
+            "identityProvider" => {
+                let found = identity::read(source, kind, line, &value, spot, reader.diagnoses);
+                self.identity =
+                    Some(found.map_or(Identity::Faulty, |found| Identity::At(Arc::new(found))));
+            }
+            "requireCrossAppAccess" => {
+                self.cross_app_only = match value {
+                    Value::Bool(false) => None,
+                    Value::Bool(true) => Some(Requirement::everybody(origin)),
+                    ref rules => self
+                        .policy_list(reader.rules(rules))
+                        .map(Requirement::of_list),
+                };
             }
             "connectors" => match value {
                 Value::Bool(false) => self.connectors_off = Some(origin),

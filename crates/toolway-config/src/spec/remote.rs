@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolway_types::{HeadersHelper, OauthSpec, RemoteSpec, Secret, StdioSpec, TransportKind};
+use toolway_types::{
+    CrossApp, HeadersHelper, OauthSpec, RemoteSpec, Secret, StdioSpec, TransportKind,
+};
 use url::Url;
 
 use super::Work;
@@ -18,6 +20,7 @@ use crate::ide::TOKEN_HEADER;
 use crate::load::beneath::open_beneath;
 use crate::load::read::{open, read_opened};
 use crate::load::split_command;
+use crate::policy::cross_app::is_enabled;
 use crate::raw::remote::{header_value, parse_url, schemes};
 
 /// More than any server takes as a header.
@@ -233,10 +236,10 @@ impl Work<'_> {
             .get("callbackPort")
             .and_then(Value::as_u64)
             .and_then(|p| u16::try_from(p).ok());
-        let xaa = oauth
-            .get("xaa")
-            .and_then(Value::as_bool)
-            .unwrap_or_default();
+        let xaa = match oauth.get("xaa").and_then(Value::as_bool) {
+            Some(true) if is_enabled(self.builder.environment) => CrossApp::Preferred,
+            _ => CrossApp::Off,
+        };
         Some(OauthSpec {
             client_id,
             callback_port,

@@ -23,6 +23,7 @@ mod expansion;
 mod flags;
 mod hostile;
 mod ide;
+mod identity;
 mod limits;
 mod local;
 mod planner;

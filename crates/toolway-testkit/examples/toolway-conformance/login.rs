@@ -14,19 +14,18 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolway::Host;
-use toolway::auth::{AuthOptions, LoginOptions, LoginProblem, Organisation, Papers, Workload};
+use toolway::auth::{AuthOptions, LoginOptions, LoginProblem, Papers, Workload};
 use toolway::toolway_auth::assertion::ClientKey;
 use toolway::toolway_auth::authorize::AuthorizeError;
 use toolway::toolway_auth::callback::CallbackError;
 use toolway::toolway_auth::discovery::DiscoveryError;
-use toolway::toolway_auth::idp::{Identity, IdentityStore as _, IdpSettings, Memory};
+use toolway::toolway_auth::idp::{Identity, IdentityStore as _, IdpSettings, VaultStore};
 use toolway::toolway_auth::jwt::{Algorithm, SigningKey};
 use toolway::toolway_auth::login::{Device, LoginError, LoginFault, Page, Person, Progress, Way};
 use toolway::toolway_auth::registration::ClientDocument;
 use toolway::toolway_auth::scopes::Spent;
 use toolway::toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway::toolway_auth::workload::Source;
-use toolway::toolway_auth::xaa::Rule;
 use toolway::types::{ConnectionState, Secret};
 use toolway_testkit::TempHome;
 use toolway_testkit::browser::browse;
@@ -71,7 +70,6 @@ impl Credentials {
             } else {
                 Way::Browser
             },
-            client_secret: self.client_secret.as_deref().map(Secret::new),
             person: Some(Arc::new(Somebody)),
             ..LoginOptions::default()
         }
@@ -88,12 +86,13 @@ impl Credentials {
             storage: Storage::File,
             ..VaultOptions::new(home.home().join("vault"))
         });
+        self.identify(&vault).await?;
         Ok(AuthOptions {
             vault: Some(vault),
             document: document(scenario),
             papers: Papers {
-                organisation: self.organisation().await?,
                 workloads: self.workload(server),
+                secrets: self.secret(server),
                 keys: self.key(server)?,
             },
             ..AuthOptions::default()
@@ -115,6 +114,14 @@ impl Credentials {
         Ok(BTreeMap::from([(server.to_owned(), key)]))
     }
 
+    fn secret(&self, server: &str) -> BTreeMap<String, Secret> {
+        let secret = self.client_secret.as_deref().map(Secret::new);
+        secret
+            .map(|secret| (server.to_owned(), secret))
+            .into_iter()
+            .collect()
+    }
+
     fn workload(&self, server: &str) -> BTreeMap<String, Workload> {
         let token = self.valid_jwt.as_deref().map(Secret::new);
         let workload = token.map(|token| Workload {
@@ -127,37 +134,36 @@ impl Credentials {
             .collect()
     }
 
-    /// The organisation, where its person is logged in already.
-    async fn organisation(&self) -> Result<Option<Organisation>, Failure> {
+    /// What a person writes into their own settings about their organisation.
+    pub(crate) fn settings(&self) -> Option<Value> {
+        self.idp_issuer.as_ref().map(|issuer| {
+            json!({
+                "identityProvider": {
+                    "issuer": issuer,
+                    "clientId": self.idp_client_id,
+                    "tokenEndpoint": self.idp_token_endpoint,
+                }
+            })
+        })
+    }
+
+    /// The person is logged in at their organisation already.
+    async fn identify(&self, vault: &Vault) -> Result<(), Failure> {
         let (Some(issuer), Some(client_id), Some(id_token)) =
             (&self.idp_issuer, &self.idp_client_id, &self.idp_id_token)
         else {
-            return Ok(None);
+            return Ok(());
         };
-        let endpoint = self.idp_token_endpoint.as_deref().map(str::parse);
         let settings = IdpSettings {
             issuer: issuer.clone(),
             client_id: client_id.clone(),
-            token_endpoint: endpoint
-                .transpose()
-                .map_err(|_| Failure::Variable("CONTEXT"))?,
             ..IdpSettings::default()
         };
-        let identity = Identity {
-            id_token: Secret::new(id_token.as_str()),
-            // Good for as long as this program runs.
-            expires_at: u64::MAX,
-            subject: "the suite's person".to_owned(),
-            refresh: None,
-        };
-        let identities = Memory::default();
+        let unreadable = Failure::Variable("CONTEXT");
+        let identity = Identity::given(Secret::new(id_token.as_str())).ok_or(unreadable)?;
+        let identities = VaultStore::new(vault.clone());
         let written = identities.write(&settings, &identity).await;
-        written.map_err(|_| Failure::Variable("CONTEXT"))?;
-        Ok(Some(Organisation {
-            settings,
-            identities: Some(Arc::new(identities)),
-            rule: Rule::Only,
-        }))
+        written.map_err(|_| Failure::Variable("CONTEXT"))
     }
 
     /// Logs in and connects, as `toolway login` does.

@@ -140,6 +140,7 @@ async fn start(task: &Task, home: &TempHome) -> Result<Host, Failure> {
         BTreeMap::from([
             ("HOME".to_owned(), path(home.home())),
             ("TOOLWAY_HOME".to_owned(), path(&home.config_home())),
+            ("TOOLWAY_ENABLE_XAA".to_owned(), "1".to_owned()),
         ]),
         home.project().to_path_buf(),
     )
@@ -151,6 +152,9 @@ async fn start(task: &Task, home: &TempHome) -> Result<Host, Failure> {
         "protocol": task.protocol,
         "oauth": credentials.oauth(),
     });
+    if let Some(settings) = credentials.settings() {
+        home.write_settings(settings.to_string());
+    }
     let flags = Flags {
         mcp_config: vec![json!({ "mcpServers": { SERVER: entry } }).to_string()],
         strict: true,

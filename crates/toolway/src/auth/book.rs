@@ -62,6 +62,7 @@ impl Book {
         Self(Store {
             logins: Logins::new(vault),
             client: Client::new(http),
+            organisation: None,
             papers: Arc::default(),
         })
     }
@@ -158,13 +159,13 @@ impl Store {
 
 fn shown(login: Login, backend: Backend) -> Kept {
     Kept {
+        renews: login.renews(),
         server: login.server,
         account: login.account,
         issuer: login.issuer,
         resource: login.resource,
         scopes: login.tokens.scopes,
         expires_at: login.tokens.expires_at,
-        renews: login.tokens.refresh.is_some() || login.how == How::ClientCredentials,
         how: login.how,
         backend,
     }

@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
-use toolway_auth::badge::{BadgeError, enter};
+use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
-use toolway_auth::device::DeviceLogin;
 use toolway_auth::idp;
 use toolway_auth::login::{
     Desk, Device, LoginError, LoginRequest, Obtained, Page, Person, Progress, Way, obtain,
@@ -21,10 +20,15 @@ use toolway_auth::login::{
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, LoginsError};
 use toolway_auth::scopes::Spent;
 use toolway_auth::token::unix_now;
+use toolway_auth::web::Web;
+use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 use url::Url;
 
+use super::organisation::Door;
 use super::pass::Target;
+use super::store::Store;
+use super::vouched::{NotVouched, VouchFault};
 use super::{Auth, lock};
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
@@ -144,12 +148,12 @@ pub enum LoginProblem {
         /// Why.
         why: Spent,
     },
+    /// Nobody vouched for the person, or was not believed.
+    #[error(transparent)]
+    NotVouched(Box<NotVouched>),
     /// It failed.
     #[error(transparent)]
     Failed(#[from] LoginError),
-    /// Nobody vouched for it, or whoever did was not believed.
-    #[error(transparent)]
-    NotVouched(#[from] BadgeError),
     /// It cannot be kept.
     #[error("the login cannot be kept: {0}")]
     NotKept(#[from] LoginsError),
@@ -225,7 +229,6 @@ impl Auth {
         let challenge = challenge.or(short);
         let work = async move {
             let relay = Relay {
-                server: target.server.as_str().to_owned(),
                 invite,
                 person: options.person.clone(),
             };
@@ -250,11 +253,34 @@ impl Auth {
     async fn log_in(
         &self,
         target: Target,
+        spec: OauthSpec,
+        challenge: Option<&str>,
+        options: &LoginOptions,
+        person: &dyn Person,
+    ) -> Result<LoggedIn, LoginProblem> {
+        let obtained = self.obtained(&target, spec, challenge, options, Some(person));
+        // A person was there, so that there is a login or a problem.
+        let login = obtained.await?.ok_or(LoginProblem::Ended)?;
+        Ok(LoggedIn {
+            server: target.server,
+            renews: login.renews(),
+            account: login.account,
+            issuer: login.issuer,
+            scopes: login.tokens.scopes,
+            expires_at: login.tokens.expires_at,
+        })
+    }
+
+    /// Gets a login and keeps it: by the organisation's word where that counts, else by the
+    /// person. None where there is nobody.
+    pub(super) async fn obtained(
+        &self,
+        target: &Target,
         mut spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
-        relay: &Relay,
-    ) -> Result<LoggedIn, LoginProblem> {
+        person: Option<&dyn Person>,
+    ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         let account = options.account.clone();
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
@@ -267,12 +293,20 @@ impl Auth {
             spec.client_id = Some(id.clone());
         }
         let bearer = challenge.and_then(challenge::bearer);
-        let wider = self.wider(&target, before.as_ref(), bearer.as_ref(), options)?;
+        let wider = self.wider(target, before.as_ref(), bearer.as_ref(), options)?;
         let wants_dpop = challenge.is_some_and(|text| {
             let challenges = challenge::parse(text);
             let has = |scheme: &str| challenges.iter().any(|it| it.scheme == scheme);
             has("dpop") && !has("bearer")
         });
+        let given = options.client_secret.as_ref();
+        let mut secret = given.or(store.papers.secret(server)).cloned();
+        if secret.is_none()
+            && target.is_vouched_for()
+            && let Some(id) = &spec.client_id
+        {
+            secret = store.client_secret(target, id).await;
+        }
         let request = LoginRequest {
             server,
             url: &target.url,
@@ -280,44 +314,72 @@ impl Auth {
             spec: &spec,
             scopes: wider.as_deref(),
             way: options.way,
-            client_secret: options.client_secret.as_ref(),
+            client_secret: secret.as_ref(),
             client_key: store.papers.key(server),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
         };
-        let web = store.web(&target).await;
-        let way = match options.way {
-            Way::Device => idp::Way::Device(relay),
-            Way::Browser | Way::Paste => idp::Way::Browser(relay),
-            Way::ClientCredentials => idp::Way::Kept,
+        let web = store.web(target).await;
+        if let Some(entered) = self.by_platform(store, &web, target, &request).await? {
+            let login = entered.login(target.definition.clone(), account);
+            self.forget(target).await;
+            store.logins.save(&login).await?;
+            return Ok(Some(login));
+        }
+        if target.is_vouched_for() {
+            let vouched = self.vouched_login(store, &web, target, &request, person);
+            if let Some(entered) = vouched.await? {
+                let login = entered.login(target.definition.clone(), account);
+                self.forget(target).await;
+                store.logins.save(&login).await?;
+                if let (Some(id), Some(secret)) = (&spec.client_id, &options.client_secret) {
+                    store.keep_client_secret(target, id, secret).await?;
+                }
+                return Ok(Some(login));
+            }
+        }
+        let Some(person) = person else {
+            return Ok(None);
         };
-        let entered = match store.papers.badge(server, &spec, way) {
-            Some(badge) => enter(&web, store, &request, badge).await?,
-            None => None,
+        let desk = Desk {
+            web: &web,
+            clients: store,
+            attempts: &self.attempts,
+            person,
         };
-        let login = if let Some(entered) = entered {
-            entered.login(target.definition.as_str(), account)
-        } else {
-            let desk = Desk {
-                web: &web,
-                clients: store,
-                attempts: &self.attempts,
-                person: relay,
-            };
-            kept(&target, account, obtain(desk, &request).await?)
-        };
-        let logged_in = LoggedIn {
-            server: target.server.clone(),
-            account: login.account.clone(),
-            issuer: login.issuer.clone(),
-            scopes: login.tokens.scopes.clone(),
-            expires_at: login.tokens.expires_at,
-            renews: login.tokens.refresh.is_some(),
-        };
-        self.forget(&target).await;
+        let obtained = obtain(desk, &request).await?;
+        let login = kept(target, account, obtained);
+        self.forget(target).await;
         store.logins.save(&login).await?;
-        Ok(logged_in)
+        Ok(Some(login))
+    }
+
+    /// The organisation's way, with the person at its door if they are there.
+    async fn vouched_login(
+        &self,
+        store: &Store,
+        web: &Web,
+        target: &Target,
+        request: &LoginRequest<'_>,
+        person: Option<&dyn Person>,
+    ) -> Result<Option<Entered>, LoginProblem> {
+        let way = request.way;
+        match person {
+            Some(_) if way == Way::ClientCredentials => match target.rule() {
+                Rule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
+                Rule::Preferred => Ok(None),
+            },
+            Some(person) => {
+                let door = Door { way, person };
+                let entered = self.vouched(store, web, target, request, door.way());
+                entered.await
+            }
+            None => {
+                let entered = self.vouched(store, web, target, request, idp::Way::Kept);
+                entered.await
+            }
+        }
     }
 
     /// The scopes of a login that has to reach further than the one before (REL-26).
@@ -379,7 +441,6 @@ fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
 
 /// Tells the host what the person is invited to, and passes everything on.
 struct Relay {
-    server: String,
     invite: watch::Sender<Option<Invitation>>,
     person: Option<Arc<dyn Person>>,
 }
@@ -433,34 +494,5 @@ impl Person for Relay {
         if let Some(person) = &self.person {
             person.say(progress);
         }
-    }
-}
-
-/// The organisation's page is one more that the person opens.
-impl idp::Window for Relay {
-    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            let redirect = page
-                .query_pairs()
-                .find_map(|(name, value)| (name == "redirect_uri").then_some(value));
-            let page = Page {
-                server: &self.server,
-                host: page.host_str().unwrap_or_default(),
-                url: page,
-                redirect_uri: redirect.as_deref().unwrap_or_default(),
-            };
-            if let Err(why) = Person::open(self, page).await {
-                self.say(Progress::NoBrowser(why));
-                Person::show(self, page);
-            }
-        })
-    }
-
-    fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()> {
-        self.device(Device {
-            server: &self.server,
-            login,
-        });
-        Box::pin(std::future::ready(()))
     }
 }

@@ -22,8 +22,8 @@ use toolway_transport::credentials::{
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-use super::Auth;
 use super::pass::{Pass, PassError, Target};
+use super::{Auth, vouched};
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
@@ -103,6 +103,34 @@ impl LoginCredentials {
             }
         }
     }
+
+    /// Has the organisation vouch, where its word counts.
+    async fn entered(
+        &self,
+        may_enter: bool,
+        presented: &Presented,
+        challenge: Option<String>,
+    ) -> Verdict {
+        if !may_enter {
+            return Verdict::GiveUp;
+        }
+        let refused = shown(presented);
+        let mut known = self.known.lock().await;
+        // Another request was quicker.
+        if let Some(pass) = &known.pass
+            && Some(&pass.access) != refused.as_ref()
+        {
+            return Verdict::Again;
+        }
+        let login = self.auth.enter(&self.target, challenge.as_deref()).await;
+        match login.map(Pass::from) {
+            Some(pass) if Some(&pass.access) != refused.as_ref() => {
+                self.learn(&mut known, Some(&pass));
+                Verdict::Again
+            }
+            _ => Verdict::GiveUp,
+        }
+    }
 }
 
 fn is_due(pass: &Pass) -> bool {
@@ -147,11 +175,18 @@ impl Credentials for LoginCredentials {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
             if refusal.status != 401 {
-                let challenge = refusal.challenges().unwrap_or_default();
-                if challenge::need(refusal.status, Some(&challenge)).is_some() {
-                    self.auth.falls_short(&self.target.server, challenge.into());
+                // An organisation can be asked for more than the first time; a person is not here.
+                let challenge = refusal.challenges();
+                let is_short = vouched::is_short(challenge.as_deref());
+                let may_enter = self.target.is_vouched_for() && is_short;
+                let verdict = self.entered(may_enter, presented, challenge.clone()).await;
+                if verdict == Verdict::GiveUp
+                    && is_short
+                    && let Some(challenge) = challenge
+                {
+                    self.auth.falls_short(&self.target.server, challenge);
                 }
-                return Verdict::GiveUp;
+                return verdict;
             }
             if let Some(key) = self
                 .known
@@ -166,10 +201,11 @@ impl Credentials for LoginCredentials {
                 return Verdict::WithNonce;
             }
             if self.renew(shown(presented).as_ref()).await {
-                Verdict::Again
-            } else {
-                Verdict::GiveUp
+                return Verdict::Again;
             }
+            let may_enter = self.auth.is_vouched_for(&self.target);
+            self.entered(may_enter, presented, refusal.challenges())
+                .await
         }
         .boxed()
     }

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::token::TokenKind;
 use toolway_auth::token::dpop::DpopKey;
-use toolway_types::{Secret, ServerName};
+use toolway_types::{CrossApp, Secret, ServerName};
 use url::Url;
 
 /// The server that a login is for.
@@ -26,6 +26,8 @@ pub struct Target {
     pub account: Option<String>,
     /// Whether its entry names the authorization server's metadata, so that it may be anywhere.
     pub names_issuer: bool,
+    /// Whether it is logged in to by cross-app access.
+    pub cross_app: CrossApp,
 }
 
 /// What a request shows.

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
+use toolway_auth::badge::{Badge, Renewal};
+use toolway_auth::idp;
 use toolway_auth::login::{Clients, KeepError, Keeping};
-use toolway_auth::logins::{Login, Logins, LoginsError};
+use toolway_auth::logins::{How, Login, Logins, LoginsError};
 use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::registration::Registered;
 use toolway_auth::token::SKEW;
@@ -18,7 +20,8 @@ use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::Client;
 use toolway_types::Secret;
 
-use super::papers::Held;
+use super::organisation::Organisation;
+use super::papers::Papers;
 use super::pass::{Pass, PassError, Passes, Target};
 
 /// The logins of a vault.
@@ -26,7 +29,10 @@ use super::pass::{Pass, PassError, Passes, Target};
 pub(crate) struct Store {
     pub(crate) logins: Logins,
     pub(crate) client: Client,
-    pub(super) papers: Arc<Held>,
+    /// Who vouches for the person.
+    pub(crate) organisation: Option<Organisation>,
+    /// What logins can show that no person types.
+    pub(super) papers: Arc<Papers>,
 }
 
 impl Store {
@@ -48,21 +54,75 @@ impl Store {
             .logins
             .find(target.server.as_str(), &target.definition, account)
             .await?;
-        let Some(login) = found else {
+        // One that policy does not allow any more is as good as none.
+        let Some(login) = found.filter(|login| target.allows(login.how)) else {
             return Ok(None);
         };
         let web = self.web(target).await;
-        let server = target.server.as_str();
-        let renewal = self.papers.renewal(server, login.how, &web);
+        let provider = match &self.organisation {
+            Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
+            _ => None,
+        };
+        let organisation = provider.map(|provider| Badge::Organisation {
+            provider,
+            way: idp::Way::Kept,
+            rule: target.rule(),
+        });
+        let badge = match login.how {
+            How::Workload => self.papers.platform(target),
+            _ => organisation,
+        };
+        let client_key = self.papers.key(target.server.as_str());
+        let renewal = badge.map(|badge| Renewal {
+            badge,
+            web: &web,
+            client_key,
+        });
         let means = Means {
             web: &web,
-            client_key: self.papers.key(server),
+            client_key,
             again: renewal.as_ref().map(|renewal| renewal as &dyn Again),
         };
         self.logins
             .fresh(&login.key(), refused, &means)
             .await
             .map(Some)
+    }
+
+    /// Whether the way of the first login is to be gone once more, from the beginning: then it is
+    /// also said what is missing.
+    async fn begins_anew(&self, target: &Target, error: &RefreshError) -> bool {
+        if !target.is_vouched_for() {
+            return false;
+        }
+        match (error, &self.organisation) {
+            (RefreshError::NeedsLogin { .. }, _) => true,
+            (RefreshError::Unavailable { .. }, Some(organisation)) => {
+                !organisation.knows_somebody().await
+            }
+            _ => false,
+        }
+    }
+
+    /// The secret of a server's client that a person gave at an earlier login.
+    pub(super) async fn client_secret(&self, target: &Target, client_id: &str) -> Option<Secret> {
+        let kept = self
+            .logins
+            .vault()
+            .read(&secret_of(target, client_id))
+            .await;
+        kept.ok().flatten()
+    }
+
+    /// Keeps it: the server is logged in to anew without anybody who could give it.
+    pub(super) async fn keep_client_secret(
+        &self,
+        target: &Target,
+        client_id: &str,
+        secret: &Secret,
+    ) -> Result<(), LoginsError> {
+        let key = secret_of(target, client_id);
+        Ok(self.logins.vault().write(&key, secret).await?)
     }
 }
 
@@ -79,6 +139,7 @@ impl Passes for Store {
                     why: Ended::NotLoggedIn,
                     ..
                 }) => Ok(None),
+                Err(error) if self.begins_anew(target, &error).await => Ok(None),
                 Err(error @ RefreshError::NeedsLogin { .. }) => {
                     Err(PassError::Over(error.to_string()))
                 }
@@ -121,6 +182,18 @@ fn bound(client_id: &str) -> Key {
         kind: Kind::Client,
         server: String::new(),
         definition: String::new(),
+        issuer: String::new(),
+        resource: String::new(),
+        account: client_id.to_owned(),
+    }
+}
+
+/// Where the secret of a configured client is kept.
+fn secret_of(target: &Target, client_id: &str) -> Key {
+    Key {
+        kind: Kind::Client,
+        server: target.server.as_str().to_owned(),
+        definition: target.definition.clone(),
         issuer: String::new(),
         resource: String::new(),
         account: client_id.to_owned(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolway_types::{ConnectionState, ServerName};
 
 use super::Host;
-use crate::auth::{Auth, Kept, LoggedOut, LoginHandle, LoginOptions, LoginProblem};
+use crate::auth::{Auth, Kept, LoggedOut, LoginHandle, LoginOptions, LoginProblem, Organisation};
 use crate::event::UnknownServer;
 use crate::supervisor::Request;
 
@@ -54,6 +54,17 @@ impl Host {
                 .await;
         }
         Ok(out)
+    }
+
+    /// The organisation that vouches for the person, where the plan names one.
+    pub fn organisation(&self) -> Option<&Organisation> {
+        self.auth.as_ref()?.organisation()
+    }
+
+    /// What keeps a server that takes cross-app access from being logged in to by itself, and
+    /// what to do about it.
+    pub fn login_advice(&self, server: &str) -> Option<String> {
+        self.auth.as_ref()?.advice(server)
     }
 
     /// Every login that is kept, of servers that are configured and of others.

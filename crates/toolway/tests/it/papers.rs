@@ -1,28 +1,30 @@
 //! Logins that reach further than the one before, and logins that show what no person types: a
-//! key, or the word of an organisation.
+//! key, or the word of the platform.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use toolway::auth::{
-    AuthOptions, Invitation, LoggedIn, LoginOptions, LoginProblem, Organisation, Papers,
+    AuthOptions, Invitation, LoggedIn, LoginOptions, LoginProblem, Papers, Workload,
 };
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::idp::IdpSettings;
+use toolway_auth::device::DeviceLogin;
+use toolway_auth::idp::{self, IdentityProvider, IdpSettings, Memory, Window};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::Way;
 use toolway_auth::scopes::Spent;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::xaa::Rule;
-use toolway_testkit::authority::{Authority, CANARY, KnownClient, Party, Settings};
+use toolway_auth::web::Web;
+use toolway_auth::workload::Source;
+use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
 use toolway_testkit::browser::browse;
 use toolway_types::{ConnectionState, Secret};
+use url::Url;
 
 use crate::support::*;
-
-const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// A host with one server, `shop`, whose `oauth` settings these are.
 async fn host(
@@ -187,62 +189,69 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
     host.shutdown().await;
 }
 
+/// A person at the platform's own login page.
+struct Visitor;
+
+impl Window for Visitor {
+    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
+        let page = page.as_str().to_owned();
+        // The page leads back to a callback that answers only while the login waits.
+        std::thread::spawn(move || browse(&page));
+        Box::pin(async {})
+    }
+
+    fn show<'a>(&'a self, _: &'a DeviceLogin) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+}
+
 #[tokio::test]
-async fn an_organisation_vouches_at_the_first_login_and_at_every_renewal() {
-    let secret = |whose: &str| format!("{CANARY}-{whose}");
-    let idp = Authority::start(Settings {
+async fn a_platform_vouches_and_nobody_is_asked() {
+    let platform = Authority::start(Settings {
         clients: vec![KnownClient {
-            id: "at-the-provider".to_owned(),
-            secret: Some(secret("provider")),
+            id: "at-the-platform".to_owned(),
             ..KnownClient::default()
         }],
-        assertion_client: Some("at-the-server".to_owned()),
+        assertion_client: Some("workload".to_owned()),
         ..Settings::identity_provider()
     });
     let (home, authority) = (
         Home::new(),
         Authority::start(Settings {
-            trusted: vec![idp.issuer().to_owned()],
+            trusted: vec![platform.issuer().to_owned()],
             clients: vec![KnownClient {
-                id: "at-the-server".to_owned(),
-                secret: Some(secret("server")),
+                id: "workload".to_owned(),
                 ..KnownClient::default()
             }],
             ..Settings::default()
         }),
     );
+    let settings = IdpSettings {
+        issuer: platform.issuer().to_owned(),
+        client_id: "at-the-platform".to_owned(),
+        ..IdpSettings::default()
+    };
+    let web = Web::trusted(toolway_transport::client::Client::default());
+    let provider = IdentityProvider::new(settings, web, Arc::new(Memory::default()));
+    let identity = provider.identity(idp::Way::Browser(&Visitor)).await;
+    let identity = identity.expect("somebody");
+    let token = provider
+        .assertion(&identity, authority.issuer(), authority.resource(), &[])
+        .await
+        .expect("a token");
+    let workload = Workload {
+        source: Arc::new(Source::Given(token)),
+        audience: None,
+    };
     let papers = Papers {
-        organisation: Some(Organisation {
-            settings: IdpSettings {
-                issuer: idp.issuer().to_owned(),
-                client_id: "at-the-provider".to_owned(),
-                client_secret: Some(Secret::new(secret("provider"))),
-                ..IdpSettings::default()
-            },
-            identities: None,
-            rule: Rule::Only,
-        }),
+        workloads: BTreeMap::from([("shop".to_owned(), workload)]),
         ..Papers::default()
     };
-    let oauth = json!({ "clientId": "at-the-server", "xaa": true });
-    let host = host(&home, &authority, oauth, papers).await;
-    let options = LoginOptions {
-        client_secret: Some(Secret::new(secret("server"))),
-        ..LoginOptions::default()
-    };
-    // The page is the organisation's.
-    let (pages, outcome) = log_in(&host, options.clone()).await;
-    outcome.expect("in");
-    assert_eq!(pages, 1);
-    connect(&host).await;
+    let host = host(&home, &authority, json!({ "clientId": "workload" }), papers).await;
+    facts(&host, "shop");
+    let answer = whoami(&host).await.expect("connected by itself");
+    assert!(answer.contains("client=workload"), "{answer}");
     assert_eq!(authority.seen_at(Party::Issuer, "/authorize").len(), 0);
-    authority.expire_access_tokens();
-    let answer = whoami(&host).await.expect("renewed");
-    assert!(answer.contains("client=at-the-server"), "{answer}");
-    assert_eq!(authority.report().granted(JWT_BEARER), 2);
-    // It is known by now who the person is.
-    let (pages, outcome) = log_in(&host, options).await;
-    outcome.expect("in");
-    assert_eq!(pages, 0);
+    assert_eq!(authority.report().attacker_requests, 0);
     host.shutdown().await;
 }

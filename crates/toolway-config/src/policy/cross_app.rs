@@ -1,0 +1,114 @@
+//! Which servers are logged in to by cross-app access, and whether in any other way.
+//!
+//! Owns the switch that an entry's `oauth.xaa` needs, and the organisation's requirement, which
+//! needs no switch and no entry: a variable must not be a way around it.
+//! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
+
+use toolway_types::{CrossApp, Diagnosis, OauthSpec, Origin, ServerSpec, TransportSpec};
+
+use super::Policy;
+use super::rule::{Rule, RuleList, Subject, Target};
+use super::url::Reading;
+use crate::Environment;
+use crate::raw::RawServer;
+
+/// The variable that switches cross-app access on.
+const ENABLE: &str = "TOOLWAY_ENABLE_XAA";
+
+/// The key of the organisation's requirement.
+const KEY: &str = "requireCrossAppAccess";
+
+/// Whether entries can ask for cross-app access.
+pub(crate) fn is_enabled(environment: &Environment) -> bool {
+    let word = environment.var(ENABLE).unwrap_or_default().trim();
+    matches!(
+        word.to_ascii_lowercase().as_str(),
+        "1" | "true" | "yes" | "on"
+    )
+}
+
+/// The servers that one file requires it for.
+#[derive(Debug, Clone)]
+pub(crate) struct Requirement {
+    origin: Origin,
+    /// Every server when absent.
+    rules: Option<Vec<Rule>>,
+}
+
+impl Requirement {
+    pub(crate) fn everybody(origin: Origin) -> Self {
+        Self {
+            origin,
+            rules: None,
+        }
+    }
+
+    pub(crate) fn of_list(list: RuleList) -> Self {
+        Self {
+            origin: list.origin,
+            rules: Some(list.rules),
+        }
+    }
+
+    /// Where it says so of a server.
+    fn speaks_of(&self, subject: &Subject<'_>) -> Option<&Origin> {
+        match &self.rules {
+            None => Some(&self.origin),
+            // As a denial is read: what the administrator left open is meant.
+            Some(rules) => rules
+                .iter()
+                .find(|rule| rule.matches(subject, Reading::Wide))
+                .map(|rule| &rule.origin),
+        }
+    }
+}
+
+impl Policy {
+    /// Has a server logged in to by cross-app access alone, where the organisation says so.
+    pub(crate) fn require_cross_app(&self, spec: &mut ServerSpec) {
+        // Processes, editors and connectors have no login of their own.
+        let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
+            &mut spec.transport
+        else {
+            return;
+        };
+        let subject = Subject {
+            name: spec.name.as_str(),
+            target: Target::Remote(&remote.url),
+        };
+        let required = self.cross_app.iter();
+        let Some(origin) = required
+            .filter_map(|requirement| requirement.speaks_of(&subject))
+            .next()
+        else {
+            return;
+        };
+        let policy = format!("`{KEY}` ({origin})");
+        remote.oauth.get_or_insert_with(OauthSpec::default).xaa = CrossApp::Only { policy };
+    }
+}
+
+/// What is said of an entry that asks for it where it is switched off.
+pub(super) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
+    let oauth = raw.definition.get("oauth")?;
+    if oauth.get("xaa")?.as_bool() != Some(true) {
+        return None;
+    }
+    let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
+        &spec.transport
+    else {
+        return None;
+    };
+    if !matches!(remote.oauth.as_ref()?.xaa, CrossApp::Off) {
+        return None;
+    }
+    let line = raw.spot.line_of(&raw.definition, "oauth");
+    let origin = super::source_of(&raw.origin).origin(line);
+    let message = "`oauth.xaa` does not count: cross-app access is switched off";
+    Some(
+        Diagnosis::warning(message)
+            .of(&raw.name)
+            .at(origin)
+            .hint(format!("set `{ENABLE}=1`, or take `xaa` out")),
+    )
+}

@@ -1,0 +1,212 @@
+//! The organisation's identity provider, as a host and its front-ends use it.
+//!
+//! Owns making it of the settings, looking up its client's secret when it is first needed, and
+//! who the person in front of it is. There is one for all servers, so that they share one login.
+//! Does not own: the login there (`toolway-auth`, `idp.rs`), or what servers get of it
+//! (`vouched.rs`).
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::OnceCell;
+use toolway_auth::device::DeviceLogin;
+use toolway_auth::idp::{self, IdentityProvider, IdpError, IdpSettings, VaultStore, Window};
+use toolway_auth::login::{Device, Page, Person, Progress, Way};
+use toolway_auth::references::{ReferenceError, References, nowhere};
+use toolway_auth::vault::Vault;
+use toolway_auth::web::Web;
+use toolway_config::IdentitySettings;
+use toolway_transport::OpenOptions;
+use toolway_transport::client::Client;
+use url::Url;
+
+/// An organisation whose word counts at servers.
+#[derive(Clone)]
+pub struct Organisation(Arc<Inner>);
+
+struct Inner {
+    settings: Arc<IdentitySettings>,
+    vault: Vault,
+    open: OpenOptions,
+    references: Option<References>,
+    provider: OnceCell<IdentityProvider>,
+}
+
+impl fmt::Debug for Organisation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_tuple("Organisation")
+            .field(&self.0.settings.issuer)
+            .finish()
+    }
+}
+
+/// Who is logged in there, without any secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whoever {
+    /// The provider's name for the person.
+    pub subject: String,
+    /// Until when its word is good, in seconds since 1970.
+    pub expires_at: u64,
+    /// Whether it is renewed without the person.
+    pub renews: bool,
+    /// Whether it can still be used.
+    pub is_of_use: bool,
+}
+
+/// Why the organisation does not vouch.
+#[derive(Debug, thiserror::Error)]
+pub enum OrganisationError {
+    /// The secret of its client is not there.
+    #[error(transparent)]
+    Secret(#[from] ReferenceError),
+    /// The provider does not say who the person is.
+    #[error(transparent)]
+    Identity(#[from] IdpError),
+}
+
+impl Organisation {
+    /// The organisation of these settings. What it says of the person is kept in the vault;
+    /// `references` finds the secret of its client.
+    pub fn new(
+        settings: Arc<IdentitySettings>,
+        vault: Vault,
+        client: Client,
+        references: Option<References>,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            settings,
+            vault,
+            open: OpenOptions {
+                client,
+                ..OpenOptions::default()
+            },
+            references,
+            provider: OnceCell::new(),
+        }))
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &IdentitySettings {
+        &self.0.settings
+    }
+
+    /// Logs the person in, whoever was logged in before.
+    pub async fn login(&self, way: Way, person: &dyn Person) -> Result<Whoever, OrganisationError> {
+        let door = Door { way, person };
+        let identity = self.provider().await?.login(door.way()).await?;
+        Ok(Whoever::from(&identity))
+    }
+
+    /// Forgets who the person is. What servers were given stays good there until it expires.
+    pub async fn logout(&self) -> Result<(), OrganisationError> {
+        Ok(self.provider().await?.logout().await?)
+    }
+
+    /// Who is logged in. Asks nobody.
+    pub async fn whoever(&self) -> Result<Option<Whoever>, OrganisationError> {
+        let stored = self.provider().await?.stored().await?;
+        Ok(stored.as_ref().map(Whoever::from))
+    }
+
+    /// Whether somebody is logged in there, as far as is known without asking.
+    pub(super) async fn knows_somebody(&self) -> bool {
+        let whoever = self.whoever().await;
+        matches!(whoever, Ok(Some(whoever)) if whoever.is_of_use)
+    }
+
+    pub(super) async fn provider(&self) -> Result<&IdentityProvider, OrganisationError> {
+        let inner = &self.0;
+        let make = async || -> Result<IdentityProvider, OrganisationError> {
+            let settings = &inner.settings;
+            let client_secret = match (&settings.client_secret, &inner.references) {
+                (None, _) => None,
+                (Some(reference), Some(references)) => {
+                    Some(references.find(reference, &inner.open).await?)
+                }
+                (Some(reference), None) => return Err(nowhere(reference).into()),
+            };
+            let settings = IdpSettings {
+                issuer: settings.issuer.clone(),
+                client_id: settings.client_id.clone(),
+                client_secret,
+                client_key: None,
+                token_endpoint: settings.token_endpoint.clone(),
+                callback_port: settings.callback_port,
+                scopes: settings.scopes.clone(),
+            };
+            // The person or the administrator wrote its address.
+            let web = Web::trusted(inner.open.client.clone());
+            let store = Arc::new(VaultStore::new(inner.vault.clone()));
+            Ok(IdentityProvider::new(settings, web, store))
+        };
+        inner.provider.get_or_try_init(make).await
+    }
+}
+
+impl From<&idp::Identity> for Whoever {
+    fn from(identity: &idp::Identity) -> Self {
+        Self {
+            subject: identity.subject.clone(),
+            expires_at: identity.expires_at,
+            renews: identity.refresh.is_some(),
+            is_of_use: identity.is_of_use(),
+        }
+    }
+}
+
+/// The person in front of the provider's login page.
+pub(super) struct Door<'a> {
+    pub(super) way: Way,
+    pub(super) person: &'a dyn Person,
+}
+
+/// What the page is called in front of a person who knows servers by their names.
+const NAME: &str = "identity provider";
+
+impl Door<'_> {
+    pub(super) fn way(&self) -> idp::Way<'_> {
+        match self.way {
+            Way::Browser | Way::Paste => idp::Way::Browser(self),
+            Way::Device => idp::Way::Device(self),
+            Way::ClientCredentials => idp::Way::Kept,
+        }
+    }
+}
+
+impl Window for Door<'_> {
+    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let page = Page {
+                server: NAME,
+                host: page.host_str().unwrap_or_default(),
+                url: page,
+                redirect_uri: "",
+            };
+            if self.way == Way::Paste {
+                self.person.show(page);
+            } else if let Err(why) = self.person.open(page).await {
+                self.person.say(Progress::NoBrowser(why));
+                self.person.show(page);
+            }
+            self.person.say(Progress::Waiting);
+        })
+    }
+
+    fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()> {
+        self.person.device(Device {
+            server: NAME,
+            login,
+        });
+        Box::pin(async {})
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        self.person.pasted()
+    }
+
+    fn not_taken(&self, why: &str) {
+        self.person.say(Progress::Pasted(why.to_owned()));
+    }
+}

@@ -1,0 +1,253 @@
+//! Logins that need no login page of the server's: the organisation vouches, or the platform.
+//!
+//! Owns which servers that is for, going that way first, and what follows where it fails: nothing
+//! where policy says so, and the ordinary login only where the server's authorization server does
+//! not take assertions at all (SEC-45).
+//! Does not own: the steps (`toolway-auth`, `badge.rs`), or keeping the outcome (`login.rs`).
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolway_auth::badge::{self, Badge, BadgeFault, Entered};
+use toolway_auth::challenge;
+use toolway_auth::idp::{self, IdpError};
+use toolway_auth::login::LoginRequest;
+use toolway_auth::logins::{How, Login};
+use toolway_auth::web::Web;
+use toolway_auth::xaa::{Rule, XaaError};
+use toolway_types::{CrossApp, ServerName};
+use tracing::{debug, info};
+
+use super::login::{LoginOptions, LoginProblem};
+use super::organisation::OrganisationError;
+use super::pass::Target;
+use super::store::Store;
+use super::{Auth, lock};
+
+/// Why nobody vouched for the person, or was not believed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot log in to `{server}`: {fault}{}", Rules(self))]
+pub struct NotVouched {
+    /// The server.
+    pub server: ServerName,
+    /// Why.
+    #[source]
+    pub fault: VouchFault,
+    /// The policy that leaves no other way.
+    pub policy: Option<String>,
+}
+
+/// Why nobody vouched for the person, or was not believed.
+#[derive(Debug, thiserror::Error)]
+pub enum VouchFault {
+    /// There is no organisation.
+    #[error(
+        "it takes cross-app access, and no identity provider is configured: set `identityProvider` in your settings"
+    )]
+    NoProvider,
+    /// Another way was asked for.
+    #[error("it takes cross-app access and no other login")]
+    OtherWay,
+    /// The organisation cannot be asked.
+    #[error(transparent)]
+    Organisation(#[from] OrganisationError),
+    /// It does not vouch, or is not believed.
+    #[error(transparent)]
+    Badge(BadgeFault),
+}
+
+/// Says which policy leaves no other way, where a person could think of one.
+struct Rules<'a>(&'a NotVouched);
+
+impl fmt::Display for Rules<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.policy {
+            Some(policy) if !self.0.lacks_identity() => {
+                write!(formatter, "; the policy is {policy}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl NotVouched {
+    /// Whether all that is missing is a login at the identity provider.
+    pub fn lacks_identity(&self) -> bool {
+        let error = match &self.fault {
+            VouchFault::Organisation(OrganisationError::Identity(error))
+            | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error))) => error,
+            _ => return false,
+        };
+        let error = match error {
+            IdpError::Together(error) => error.as_ref(),
+            error => error,
+        };
+        matches!(error, IdpError::NeedsLogin { .. })
+    }
+}
+
+/// What kept a server from being logged in to, as it is told to whoever asks.
+#[derive(Debug, Clone)]
+pub(super) struct Trouble {
+    advice: String,
+    pub(super) lacks_identity: bool,
+}
+
+impl Target {
+    /// Whether the organisation's word counts there.
+    pub(super) fn is_vouched_for(&self) -> bool {
+        self.cross_app != CrossApp::Off
+    }
+
+    /// Whether a login that came about in this way may be used.
+    pub(super) fn allows(&self, how: How) -> bool {
+        match self.cross_app {
+            CrossApp::Off => how != How::CrossApp,
+            CrossApp::Preferred => true,
+            CrossApp::Only { .. } => how == How::CrossApp,
+        }
+    }
+
+    pub(super) fn rule(&self) -> Rule {
+        match self.cross_app {
+            CrossApp::Only { .. } => Rule::Only,
+            CrossApp::Off | CrossApp::Preferred => Rule::Preferred,
+        }
+    }
+
+    pub(super) fn not_vouched(&self, fault: VouchFault) -> LoginProblem {
+        LoginProblem::NotVouched(Box::new(NotVouched {
+            server: self.server.clone(),
+            fault,
+            policy: match &self.cross_app {
+                CrossApp::Only { policy } => Some(policy.clone()),
+                CrossApp::Off | CrossApp::Preferred => None,
+            },
+        }))
+    }
+}
+
+impl Auth {
+    /// Goes the organisation's way; none where its word does not count at this server and another
+    /// way is allowed.
+    pub(super) async fn vouched(
+        &self,
+        store: &Store,
+        web: &Web,
+        target: &Target,
+        request: &LoginRequest<'_>,
+        way: idp::Way<'_>,
+    ) -> Result<Option<Entered>, LoginProblem> {
+        let refused = |fault| target.not_vouched(fault);
+        let organisation = store.organisation.as_ref();
+        let organisation = organisation.ok_or_else(|| refused(VouchFault::NoProvider))?;
+        let provider = organisation.provider().await;
+        let badge = Badge::Organisation {
+            provider: provider.map_err(|error| refused(error.into()))?,
+            way,
+            rule: target.rule(),
+        };
+        let entered = badge::enter(web, store, request, badge).await;
+        entered.map_err(|error| refused(VouchFault::Badge(error.fault)))
+    }
+
+    /// Whether somebody else's word counts at a server, so that no person need be there.
+    pub(super) fn is_vouched_for(&self, target: &Target) -> bool {
+        let store = self.store.as_ref();
+        let platform = store.and_then(|store| store.papers.platform(target));
+        target.is_vouched_for() || platform.is_some()
+    }
+
+    /// Goes the platform's way; none where it has no word.
+    pub(super) async fn by_platform(
+        &self,
+        store: &Store,
+        web: &Web,
+        target: &Target,
+        request: &LoginRequest<'_>,
+    ) -> Result<Option<Entered>, LoginProblem> {
+        let Some(badge) = store.papers.platform(target) else {
+            return Ok(None);
+        };
+        let entered = badge::enter(web, store, request, badge).await;
+        entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
+    }
+
+    /// A server wants a login, and somebody else's word may be enough of one. Nobody is asked.
+    pub(super) async fn enter(
+        self: &Arc<Self>,
+        target: &Target,
+        challenge: Option<&str>,
+    ) -> Option<Login> {
+        let known = lock(&self.known).get(&target.server).cloned();
+        let (_, spec) = known.and_then(|known| known.login)?;
+        let options = LoginOptions {
+            account: target.account.clone(),
+            ..LoginOptions::default()
+        };
+        let entered = self.obtained(target, spec, challenge, &options, None).await;
+        match entered {
+            Ok(Some(login)) => {
+                info!(server = %target.server, "logged in by somebody else's word");
+                lock(&self.troubles).remove(&target.server);
+                Some(login)
+            }
+            // The ordinary login is what is left.
+            Ok(None) => {
+                lock(&self.troubles).remove(&target.server);
+                None
+            }
+            Err(problem) => {
+                debug!(server = %target.server, %problem, "not logged in by somebody else's word");
+                self.trouble(target, &problem);
+                None
+            }
+        }
+    }
+
+    fn trouble(&self, target: &Target, problem: &LoginProblem) {
+        let lacks_identity =
+            matches!(problem, LoginProblem::NotVouched(problem) if problem.lacks_identity());
+        let trouble = Trouble {
+            advice: problem.to_string(),
+            lacks_identity,
+        };
+        lock(&self.troubles).insert(target.server.clone(), trouble);
+    }
+
+    /// What keeps a server from being logged in to by itself.
+    pub(crate) fn advice(&self, server: &str) -> Option<String> {
+        let troubles = lock(&self.troubles);
+        let mut troubles = troubles.iter();
+        let found = troubles.find(|(name, _)| name.as_str() == server);
+        found.map(|(_, trouble)| trouble.advice.clone())
+    }
+
+    /// Whether a server that wanted a login a moment ago may get one without anybody: somebody is
+    /// logged in at the organisation.
+    pub(super) async fn may_enter(&self, target: &Target) -> bool {
+        if !target.is_vouched_for() {
+            return false;
+        }
+        let store = self.store.as_ref();
+        match store.and_then(|store| store.organisation.as_ref()) {
+            Some(organisation) if organisation.knows_somebody().await => true,
+            Some(organisation) => {
+                let issuer = organisation.settings().issuer.clone();
+                let error = OrganisationError::from(IdpError::NeedsLogin { issuer });
+                self.trouble(target, &target.not_vouched(error.into()));
+                false
+            }
+            None => {
+                self.trouble(target, &target.not_vouched(VouchFault::NoProvider));
+                false
+            }
+        }
+    }
+}
+
+/// Whether a challenge asks for a login that reaches further.
+pub(super) fn is_short(challenge: Option<&str>) -> bool {
+    let bearer = challenge.and_then(challenge::bearer);
+    bearer.is_some_and(|bearer| bearer.error == Some(challenge::BearerError::InsufficientScope))
+}

@@ -33,6 +33,7 @@ mod lifecycle;
 mod logins;
 mod midway;
 mod panics;
+mod papers;
 mod pins;
 mod processes;
 mod push;

@@ -3,6 +3,8 @@
 //! Owns the way from a server to its login, and what a failure to renew means for a request.
 //! Does not own: renewing across processes (`toolway-auth`, `refresh.rs`).
 
+use std::time::Duration;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -12,7 +14,7 @@ use toolway_auth::login::{Clients, KeepError, Keeping};
 use toolway_auth::logins::{How, Login, Logins, LoginsError};
 use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::registration::Registered;
-use toolway_auth::token::SKEW;
+use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{Key, Kind};
 use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::Client;
@@ -132,7 +134,13 @@ impl Passes for Store {
                 Err(error @ RefreshError::NeedsLogin { .. }) => {
                     Err(PassError::Over(error.to_string()))
                 }
-                Err(error) => Err(PassError::Unavailable(error.to_string())),
+                Err(error) => Err(match later(&error) {
+                    Some(after) => PassError::Later {
+                        why: error.to_string(),
+                        after,
+                    },
+                    None => PassError::Unavailable(error.to_string()),
+                }),
             }
         }
         .boxed()
@@ -140,6 +148,17 @@ impl Passes for Store {
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.logins.vault().changes()
+    }
+}
+
+/// How long the authorization server wants to be left alone.
+fn later(error: &RefreshError) -> Option<Duration> {
+    match error {
+        RefreshError::Unavailable {
+            source: TokenError::Busy { retry_after },
+            ..
+        } => *retry_after,
+        _ => None,
     }
 }
 

@@ -23,7 +23,7 @@ use toolway_transport::credentials::{
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-use super::pass::{Pass, PassError, Target};
+use super::pass::{Pass, PassError, Target, as_http};
 use super::{Auth, vouched};
 
 /// How long a renewal that failed is not tried again: requests that ran at the same time share one
@@ -214,7 +214,10 @@ impl Credentials for LoginCredentials {
                 // Then the server says what it wants.
                 return Ok(Presented::default());
             };
-            if !pass.is_for(request.url) {
+            // A server may take requests at another path of its origin, as one of SSE does. It is
+            // the server that was configured which names it, and which has the token anyhow.
+            let is_there = request.url.origin() == as_http(&self.target.url).origin();
+            if !is_there || !pass.is_for(&self.target.url) {
                 warn!(server = %self.target.server, "a login for another resource is not shown");
                 return Ok(Presented::default());
             }

@@ -64,7 +64,7 @@ impl Pass {
 }
 
 /// The URL of the request that begins a WebSocket.
-fn as_http(url: &Url) -> Url {
+pub(super) fn as_http(url: &Url) -> Url {
     let text = match url.scheme() {
         "ws" => url.as_str().replacen("ws:", "http:", 1),
         "wss" => url.as_str().replacen("wss:", "https:", 1),

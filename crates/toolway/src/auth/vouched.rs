@@ -147,7 +147,7 @@ impl Auth {
             way,
             rule: target.rule(),
         };
-        let entered = badge::enter(web, store, request, badge).await;
+        let entered = badge::enter(web, &store.logins, request, badge).await;
         entered.map_err(|error| refused(VouchFault::Badge(error.fault)))
     }
 

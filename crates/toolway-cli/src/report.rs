@@ -14,7 +14,8 @@ use toolway_config::edit::EditError;
 use toolway_config::permission::rule_for_tool;
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{
-    CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity, ToolKey,
+    CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, ReferenceKind, Severity,
+    ToolKey,
 };
 use toolway_wire::era::method;
 
@@ -28,6 +29,8 @@ pub(crate) struct Report {
     /// Further lines below the message, such as a server's last words.
     pub(crate) details: Vec<String>,
     pub(crate) hint: Option<String>,
+    /// The server that only wants a login.
+    pub(crate) login_to: Option<String>,
     /// The reader of stdout went away, which is no error of ours.
     pub(crate) stdout_closed: bool,
 }
@@ -43,6 +46,7 @@ impl Report {
             message: message.into(),
             details: Vec::new(),
             hint: None,
+            login_to: None,
             stdout_closed: false,
         }
     }
@@ -188,8 +192,10 @@ impl Report {
         let word = as_word(server);
         if scopes.is_empty() {
             let message = format!("server `{server}` wants a login first");
-            return Report::new(Exit::NeedsLogin, message)
+            let mut report = Report::new(Exit::NeedsLogin, message)
                 .hint(format!("log in with `toolway login {word}`"));
+            report.login_to = Some(server.to_owned());
+            return report;
         }
         let scopes = scopes.join(" ");
         let message = format!("server `{server}` wants a login that reaches `{scopes}` first");
@@ -227,6 +233,19 @@ fn failure_hint(server: &str, failure: &Failure) -> String {
         FailureKind::Spawn => {
             format!("check the program with `toolway get {server}` and `toolway doctor`")
         }
+        FailureKind::Secret(kind) => match kind {
+            ReferenceKind::Keychain => {
+                "see what there is with `toolway vault list`, and check the keychain with \
+                 `toolway doctor`"
+                    .to_owned()
+            }
+            ReferenceKind::File => {
+                format!("check the file; `toolway get {server}` shows where it is named")
+            }
+            ReferenceKind::Command => {
+                format!("run the command yourself; `toolway get {server}` shows where it stands")
+            }
+        },
         FailureKind::Unreachable => {
             format!("is it up? check its address with `toolway get {server}`")
         }

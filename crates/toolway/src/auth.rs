@@ -189,6 +189,7 @@ impl Auth {
 
     /// Somebody wants to try.
     async fn forget(&self, target: &Target) {
+        lock(&self.troubles).remove(&target.server);
         if let Some(memory) = &self.memory {
             memory
                 .forget(target.server.as_str(), &target.definition)
@@ -308,7 +309,9 @@ impl Auth {
             let pass = self.passes.pass(&waiting.target, None).await;
             let has_pass =
                 matches!(pass, Ok(Some(pass)) if Some(&pass.access) != waiting.refused.as_ref());
-            if has_pass || (waiting.lacks_identity && self.may_enter(&waiting.target).await) {
+            // A login under way goes the same way by itself.
+            let waits = waiting.lacks_identity && !self.is_logging_in(&server);
+            if has_pass || (waits && self.may_enter(&waiting.target).await) {
                 self.tried(&server);
                 self.forget(&waiting.target).await;
                 ready.push(server);

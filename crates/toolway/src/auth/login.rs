@@ -250,6 +250,13 @@ impl Auth {
         })
     }
 
+    /// Whether a login to a server is under way.
+    pub(super) fn is_logging_in(&self, server: &ServerName) -> bool {
+        let running = lock(&self.running);
+        let running = running.get(server);
+        running.is_some_and(|running| !running.task.is_finished())
+    }
+
     async fn log_in(
         &self,
         target: Target,
@@ -345,7 +352,7 @@ impl Auth {
         };
         let desk = Desk {
             web: &web,
-            clients: store,
+            clients: &store.logins,
             attempts: &self.attempts,
             person,
         };

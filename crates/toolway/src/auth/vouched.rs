@@ -169,7 +169,7 @@ impl Auth {
         let Some(badge) = store.papers.platform(target) else {
             return Ok(None);
         };
-        let entered = badge::enter(web, store, request, badge).await;
+        let entered = badge::enter(web, &store.logins, request, badge).await;
         entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
     }
 

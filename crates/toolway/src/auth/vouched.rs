@@ -185,7 +185,8 @@ impl Auth {
             account: target.account.clone(),
             ..LoginOptions::default()
         };
-        let entered = self.obtained(target, spec, challenge, &options, None).await;
+        // It is large, and lies in every request.
+        let entered = Box::pin(self.obtained(target, spec, challenge, &options, None)).await;
         match entered {
             Ok(Some(login)) => {
                 info!(server = %target.server, "logged in by somebody else's word");

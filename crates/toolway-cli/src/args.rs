@@ -8,7 +8,7 @@ use toolway_config::Flags;
 
 use crate::commands::{
     account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
-    explain, generate_docs, get, import, list, login, logout, logs, man, permissions, prompt,
+    explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions, prompt,
     prompts, read, reconnect, remove, resources, skills, switch, tools, vault,
 };
 use crate::exit;
@@ -118,6 +118,7 @@ pub(crate) enum Command {
     Login(login::LoginArgs),
     Logout(logout::LogoutArgs),
     Auth(auth::AuthArgs),
+    Idp(idp::IdpArgs),
     Account(account::AccountArgs),
     Logs(logs::LogsArgs),
     Audit(audit::AuditArgs),

@@ -136,6 +136,14 @@ fn run_host<T>(
                 }
             }
         };
+        for server in &host.snapshot().servers {
+            let name = server.name.as_str();
+            if let ConnectionState::NeedsAuth { .. } = server.state
+                && let Some(advice) = host.login_advice(name)
+            {
+                context.note_advice(name, advice);
+            }
+        }
         end(host, &mut signals).await?;
         outcome
     })

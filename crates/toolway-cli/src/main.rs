@@ -71,6 +71,7 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Login(args) => commands::login::run(context, &args),
         Command::Logout(args) => commands::logout::run(context, &args),
         Command::Auth(args) => commands::auth::run(context, &args),
+        Command::Idp(args) => commands::idp::run(context, &args),
         Command::Account(args) => commands::account::run(context, &args),
         Command::Logs(args) => commands::logs::run(context, &args),
         Command::Audit(args) => commands::audit::run(context, &args),
@@ -91,7 +92,9 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::DemoServer(args) => commands::demo::serve(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),
     };
-    outcome.or_else(forgive_closed_stdout)
+    outcome
+        .map_err(|report| context.advised(report))
+        .or_else(forgive_closed_stdout)
 }
 
 /// `toolway list | head -1` is not an error.

@@ -231,6 +231,8 @@ fn report(server: &ServerName, problem: &LoginProblem) -> Report {
         LoginProblem::Failed(_) => Report::new(Exit::NeedsLogin, message).hint(format!(
             "try another way: `toolway login {word} --no-browser`, or `--device`"
         )),
+        LoginProblem::NotVouched(_) => Report::new(Exit::NeedsLogin, message)
+            .hint(format!("see its entry with `toolway get {word}`")),
         LoginProblem::NotKept(_) => {
             Report::new(Exit::Unexpected, message).hint("check the keychain with `toolway doctor`")
         }

@@ -8,7 +8,7 @@ use toolway_config::Flags;
 
 use crate::commands::{
     account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
-    explain, generate_docs, get, import, list, login, logout, logs, man, permissions, prompt,
+    explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions, prompt,
     prompts, read, reconnect, remove, resources, skills, switch, tools, vault,
 };
 use crate::exit;
@@ -85,6 +85,14 @@ impl Global {
     }
 }
 
+/// The flag of commands that save secrets.
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    /// Save in plain text, in a file that whoever can read your home can read too
+    #[arg(long)]
+    pub(crate) insecure_storage: bool,
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -110,6 +118,7 @@ pub(crate) enum Command {
     Login(login::LoginArgs),
     Logout(logout::LogoutArgs),
     Auth(auth::AuthArgs),
+    Idp(idp::IdpArgs),
     Account(account::AccountArgs),
     Logs(logs::LogsArgs),
     Audit(audit::AuditArgs),
@@ -135,4 +144,16 @@ pub(crate) enum Command {
     /// Writes the reference documentation.
     #[command(hide = true)]
     GenerateDocs(generate_docs::GenerateDocsArgs),
+}
+
+impl Command {
+    /// Whether what it saves is to lie there in plain text.
+    pub(crate) fn insecure_storage(&self) -> bool {
+        match self {
+            Self::Login(args) => args.insecure_storage(),
+            Self::Account(args) => args.insecure_storage(),
+            Self::Vault(args) => args.insecure_storage(),
+            _ => false,
+        }
+    }
 }

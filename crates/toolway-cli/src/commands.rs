@@ -16,6 +16,7 @@ pub(crate) mod explain;
 mod follow;
 pub(crate) mod generate_docs;
 pub(crate) mod get;
+pub(crate) mod idp;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod login;

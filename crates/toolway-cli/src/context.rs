@@ -2,7 +2,8 @@
 //!
 //! Owns the lookups that several commands share (a server by name, with a near miss suggested).
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
@@ -21,22 +22,42 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) flags: Flags,
     pub(crate) output: Output,
+    /// Secrets are saved in plain text: the person said so, and nothing forbids it.
+    pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
     pub(crate) desk: Arc<Desk>,
     plan: OnceCell<Plan>,
+    /// What keeps servers from being logged in to by themselves, as hosts found out.
+    advice: RefCell<BTreeMap<String, String>>,
 }
 
 impl Context {
     /// Captures the environment.
-    pub(crate) fn new(flags: Flags) -> Self {
+    pub(crate) fn new(flags: Flags, insecure_storage: bool) -> Self {
         let environment = Environment::capture();
         let output = Output::new(&environment);
         Self {
             environment,
             flags,
             output,
+            insecure_storage,
             desk: Desk::new(),
             plan: OnceCell::new(),
+            advice: RefCell::default(),
+        }
+    }
+
+    /// Notes what a host found out about a server that wants a login.
+    pub(crate) fn note_advice(&self, server: &str, advice: String) {
+        self.advice.borrow_mut().insert(server.to_owned(), advice);
+    }
+
+    /// A report with what is known about the login that it asks for.
+    pub(crate) fn advised(&self, report: Report) -> Report {
+        let advice = self.advice.borrow();
+        match report.login_to.as_ref().and_then(|to| advice.get(to)) {
+            Some(advice) => report.hint(advice.clone()),
+            None => report,
         }
     }
 

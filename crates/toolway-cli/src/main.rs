@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     start_logging(cli.global.verbose);
-    let context = Context::new(cli.global.flags());
+    let context = Context::new(cli.global.flags(), cli.command.insecure_storage());
     let exit = match run(&context, cli.command) {
         Ok(exit) => exit,
         Err(report) => {
@@ -50,6 +50,9 @@ fn main() -> ExitCode {
 
 /// One line per command; each stands in the file of its name.
 fn run(context: &Context, command: Command) -> Outcome {
+    if context.insecure_storage {
+        connect::require_insecure_storage(context)?;
+    }
     let outcome = match command {
         Command::Add(args) => commands::add::run(context, &args),
         Command::AddJson(args) => commands::add_json::run(context, &args),
@@ -68,6 +71,7 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Login(args) => commands::login::run(context, &args),
         Command::Logout(args) => commands::logout::run(context, &args),
         Command::Auth(args) => commands::auth::run(context, &args),
+        Command::Idp(args) => commands::idp::run(context, &args),
         Command::Account(args) => commands::account::run(context, &args),
         Command::Logs(args) => commands::logs::run(context, &args),
         Command::Audit(args) => commands::audit::run(context, &args),
@@ -88,7 +92,9 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::DemoServer(args) => commands::demo::serve(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args),
     };
-    outcome.or_else(forgive_closed_stdout)
+    outcome
+        .map_err(|report| context.advised(report))
+        .or_else(forgive_closed_stdout)
 }
 
 /// `toolway list | head -1` is not an error.

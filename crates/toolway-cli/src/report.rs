@@ -28,6 +28,8 @@ pub(crate) struct Report {
     /// Further lines below the message, such as a server's last words.
     pub(crate) details: Vec<String>,
     pub(crate) hint: Option<String>,
+    /// The server that only wants a login.
+    pub(crate) login_to: Option<String>,
     /// The reader of stdout went away, which is no error of ours.
     pub(crate) stdout_closed: bool,
 }
@@ -43,6 +45,7 @@ impl Report {
             message: message.into(),
             details: Vec::new(),
             hint: None,
+            login_to: None,
             stdout_closed: false,
         }
     }
@@ -188,8 +191,10 @@ impl Report {
         let word = as_word(server);
         if scopes.is_empty() {
             let message = format!("server `{server}` wants a login first");
-            return Report::new(Exit::NeedsLogin, message)
+            let mut report = Report::new(Exit::NeedsLogin, message)
                 .hint(format!("log in with `toolway login {word}`"));
+            report.login_to = Some(server.to_owned());
+            return report;
         }
         let scopes = scopes.join(" ");
         let message = format!("server `{server}` wants a login that reaches `{scopes}` first");

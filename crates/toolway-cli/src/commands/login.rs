@@ -22,6 +22,7 @@ use toolway_types::text::spelled_out;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
 use super::auth::instant;
+use crate::args::StorageArgs;
 use crate::commands::call::require_admitted;
 use crate::connect::{self, Wanted};
 use crate::context::{Context, require_flags_only};
@@ -75,6 +76,16 @@ pub(crate) struct LoginArgs {
     /// Ask for the secret of that client; `MCP_CLIENT_SECRET` is used when it is set
     #[arg(long)]
     client_secret: bool,
+
+    #[command(flatten)]
+    storage: StorageArgs,
+}
+
+impl LoginArgs {
+    /// Whether the login is to lie there in plain text.
+    pub(crate) fn insecure_storage(&self) -> bool {
+        self.storage.insecure_storage
+    }
 }
 
 /// Runs the command.
@@ -242,6 +253,11 @@ fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
             .hint(format!("see its entry with `toolway get {word}`")),
         LoginProblem::Spent { .. } => Report::new(Exit::NeedsLogin, message)
             .hint("ask the server's operator which scopes it really needs"),
+        LoginProblem::NotVouched(problem) if problem.lacks_identity() => {
+            Report::new(Exit::NeedsLogin, message).hint("log in once with `toolway idp login`")
+        }
+        LoginProblem::NotVouched(_) => Report::new(Exit::NeedsLogin, message)
+            .hint("see where you stand with `toolway idp status`"),
         LoginProblem::Failed(error) => {
             Report::new(Exit::NeedsLogin, message).hint(mended(&word, &error.fault, way))
         }

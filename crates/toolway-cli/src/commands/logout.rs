@@ -7,6 +7,7 @@ use toolway_types::ServerName;
 use toolway_types::name::as_word;
 
 use super::auth::not_read;
+use super::idp;
 use crate::connect::{self, State};
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
@@ -61,6 +62,12 @@ fn told(context: &Context, login: &LoggedOut) -> Result<(), Report> {
             login.issuer
         ));
     }
+    if is_vouched_for(context, server) {
+        context.output.say(&format!(
+            "`{server}` has cross-app access: it is logged in to anew while somebody is logged in \
+             at the identity provider\nhint: end that with `toolway idp logout`"
+        ));
+    }
     // Running processes notice when the server refuses them; this is only sooner.
     if let Ok(name) = ServerName::new(server)
         && let Err(error) = request_reconnect(&State(context).reconnects(), &name)
@@ -70,6 +77,12 @@ fn told(context: &Context, login: &LoggedOut) -> Result<(), Report> {
         ));
     }
     Ok(())
+}
+
+/// Whether the organisation's word is enough for the next login.
+fn is_vouched_for(context: &Context, server: &str) -> bool {
+    let served = idp::served(context.plan());
+    served.iter().any(|served| served.name == server)
 }
 
 fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Outcome {

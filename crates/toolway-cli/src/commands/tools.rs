@@ -382,6 +382,7 @@ pub(crate) fn say_missing(context: &Context, snapshot: &HostSnapshot) {
         match &server.state {
             ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } => {
                 let report = Report::unavailable(server.name.as_str(), &server.state);
+                let report = context.advised(report);
                 context.output.say(&format!("warning: {}", report.message));
                 if let Some(hint) = report.hint {
                     context.output.say(&format!("hint: {hint}"));

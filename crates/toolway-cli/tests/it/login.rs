@@ -261,3 +261,31 @@ fn what_cannot_be_logged_in_to_says_so() {
         "{bare}"
     );
 }
+
+#[test]
+fn a_login_lies_in_plain_text_only_when_it_is_asked_for() {
+    let scene = Scene::new(Settings::default());
+    let words = ["login", "shop", "--insecure-storage"];
+    scene.log_in(&words).expect_code(0);
+    let status = scene.shown(&scene.run(&["auth", "status"]));
+    assert!(status.contains("plain-file"), "{status}");
+    // Whoever renews it without being told so seals it.
+    scene.authority.expire_access_tokens();
+    scene.run(&["tools", "shop"]).expect_code(0);
+    let status = scene.shown(&scene.run(&["auth", "status"]));
+    assert!(status.contains("file-with-key"), "{status}");
+    let listed = scene.run(&["vault", "list", "--json"]).json();
+    let mut places: Vec<_> = (listed["secrets"].as_array().unwrap().iter())
+        .map(|secret| {
+            (
+                secret["kind"].as_str().unwrap(),
+                secret["where"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    places.sort_unstable();
+    assert_eq!(
+        places,
+        [("client", "plain-file"), ("login", "file-with-key")]
+    );
+}

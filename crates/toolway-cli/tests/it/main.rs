@@ -21,6 +21,7 @@ mod doctor;
 mod helper;
 mod hooks;
 mod hostile;
+mod idp;
 mod import;
 mod listing;
 mod login;

@@ -184,6 +184,12 @@ fn honest(state: &State, party: Party) -> Value {
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
     });
+    if !state.settings.assertions {
+        if let Some(grants) = document["grant_types_supported"].as_array_mut() {
+            grants.retain(|grant| *grant != json!(format!("{urn}:jwt-bearer")));
+        }
+        document["authorization_grant_profiles_supported"] = json!([]);
+    }
     if !state.on(Switch::RegistrationNone) {
         if state.settings.registration {
             document["registration_endpoint"] = at("/register");

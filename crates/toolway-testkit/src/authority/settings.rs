@@ -133,6 +133,8 @@ pub struct Settings {
     pub demand_resource: bool,
     /// Whether logins get a refresh token.
     pub refresh_tokens: bool,
+    /// Whether a refresh gives a new id token too, where there was one.
+    pub refresh_id_tokens: bool,
     /// Whether access tokens are signed rather than opaque.
     pub signed_access: bool,
     /// How long an access token is good, in milliseconds. `expires_in` is this in whole seconds.
@@ -158,6 +160,8 @@ pub struct Settings {
     pub dpop: Dpop,
     /// Identity providers whose assertions count, by issuer. Their keys are fetched from loopback.
     pub trusted: Vec<String>,
+    /// Whether the metadata says that assertions are taken.
+    pub assertions: bool,
     /// The client's id at the resource's own server, for assertions made here; the one it has here
     /// when none.
     pub assertion_client: Option<String>,
@@ -190,6 +194,7 @@ impl Default for Settings {
             clients: Vec::new(),
             demand_resource: true,
             refresh_tokens: true,
+            refresh_id_tokens: false,
             signed_access: false,
             access_ms: 3_600_000,
             refresh_ms: 30 * 24 * 3_600_000,
@@ -202,6 +207,7 @@ impl Default for Settings {
             device_polls: Some(1),
             dpop: Dpop::Off,
             trusted: Vec::new(),
+            assertions: true,
             assertion_client: None,
             account: None,
         }

@@ -206,7 +206,16 @@ fn refresh(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Re
     if state.on(Switch::RefreshLost) || state.once(Switch::RefreshLostOnce) {
         return Reply::lost();
     }
-    granted(state, &grant, &tokens, None)
+    let openid = grant.scope.split(' ').any(|scope| scope == "openid");
+    let id = (openid && state.settings.refresh_id_tokens).then(|| {
+        // The nonce belongs to the login.
+        let grant = Grant {
+            nonce: None,
+            ..grant.clone()
+        };
+        id_token(state, &memory, &grant)
+    });
+    granted(state, &grant, &tokens, id.as_deref())
 }
 
 fn credentials(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Reply {

@@ -177,9 +177,16 @@ impl Credentials for LoginCredentials {
             if refusal.status != 401 {
                 // An organisation can be asked for more than the first time; a person is not here.
                 let challenge = refusal.challenges();
-                let may_enter =
-                    self.target.is_vouched_for() && vouched::is_short(challenge.as_deref());
-                return self.entered(may_enter, presented, challenge).await;
+                let is_short = vouched::is_short(challenge.as_deref());
+                let may_enter = self.target.is_vouched_for() && is_short;
+                let verdict = self.entered(may_enter, presented, challenge.clone()).await;
+                if verdict == Verdict::GiveUp
+                    && is_short
+                    && let Some(challenge) = challenge
+                {
+                    self.auth.falls_short(&self.target.server, challenge);
+                }
+                return verdict;
             }
             if let Some(key) = self
                 .known
@@ -196,7 +203,7 @@ impl Credentials for LoginCredentials {
             if self.renew(shown(presented).as_ref()).await {
                 return Verdict::Again;
             }
-            let may_enter = self.target.is_vouched_for();
+            let may_enter = self.auth.is_vouched_for(&self.target);
             self.entered(may_enter, presented, refusal.challenges())
                 .await
         }

@@ -3,6 +3,8 @@
 //! Owns the way from a server to its login, and what a failure to renew means for a request.
 //! Does not own: renewing across processes (`toolway-auth`, `refresh.rs`).
 
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -19,6 +21,7 @@ use toolway_transport::client::Client;
 use toolway_types::Secret;
 
 use super::organisation::Organisation;
+use super::papers::Papers;
 use super::pass::{Pass, PassError, Passes, Target};
 
 /// The logins of a vault.
@@ -28,6 +31,8 @@ pub(crate) struct Store {
     pub(crate) client: Client,
     /// Who vouches for the person.
     pub(crate) organisation: Option<Organisation>,
+    /// What logins can show that no person types.
+    pub(super) papers: Arc<Papers>,
 }
 
 impl Store {
@@ -58,18 +63,24 @@ impl Store {
             Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
             _ => None,
         };
-        let renewal = provider.map(|provider| Renewal {
-            badge: Badge::Organisation {
-                provider,
-                way: idp::Way::Kept,
-                rule: target.rule(),
-            },
+        let organisation = provider.map(|provider| Badge::Organisation {
+            provider,
+            way: idp::Way::Kept,
+            rule: target.rule(),
+        });
+        let badge = match login.how {
+            How::Workload => self.papers.platform(target),
+            _ => organisation,
+        };
+        let client_key = self.papers.key(target.server.as_str());
+        let renewal = badge.map(|badge| Renewal {
+            badge,
             web: &web,
-            client_key: None,
+            client_key,
         });
         let means = Means {
             web: &web,
-            client_key: None,
+            client_key,
             again: renewal.as_ref().map(|renewal| renewal as &dyn Again),
         };
         self.logins

@@ -1,0 +1,274 @@
+//! `toolway idp`: the one login at the organisation's identity provider that serves every server
+//! with cross-app access.
+//!
+//! Owns what a person does about it (log in, log out, look). No secret is ever shown. The steps of
+//! the login, and where it is kept, are the library's.
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use toolway::auth::{Book, Organisation, OrganisationError, Whoever};
+use toolway::journal::timestamp;
+use toolway::watch::request_reconnect;
+use toolway_auth::login::Way;
+use toolway_auth::logins::How;
+use toolway_auth::references::References;
+use toolway_config::{IdentitySettings, Plan};
+use toolway_transport::client::Client;
+use toolway_types::{CrossApp, ServerName, TransportSpec};
+
+use super::auth::{instant, not_read};
+use super::login::AtTerminal;
+use crate::connect::{self, State};
+use crate::context::{Context, require_flags_only};
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+
+/// Log in at your organisation's identity provider, log out, or see where you stand
+///
+/// One login there serves every server with cross-app access (`oauth.xaa` in its entry with
+/// `TOOLWAY_ENABLE_XAA=1`, or your organisation's policy). The provider stands under
+/// `identityProvider` in your settings or your organisation's.
+#[derive(Debug, Args)]
+pub(crate) struct IdpArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Log in, whoever was logged in before
+    Login(LoginArgs),
+    /// Log out: the login and what servers were given for it go
+    Logout,
+    /// Who is logged in, until when, and which servers that serves
+    Status(StatusArgs),
+}
+
+#[derive(Debug, Args)]
+struct LoginArgs {
+    /// Print the page's address, and paste back where the browser ended
+    #[arg(long)]
+    no_browser: bool,
+
+    /// Type a code on another device
+    #[arg(long, conflicts_with = "no_browser")]
+    device: bool,
+}
+
+#[derive(Debug, Args)]
+struct StatusArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `status --json` prints. Absent values are null, never left out.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    issuer: String,
+    client_id: String,
+    source: String,
+    logged_in: bool,
+    subject: Option<String>,
+    expires_at: Option<String>,
+    renews: bool,
+    storage: &'static str,
+    servers: Vec<Served>,
+}
+
+/// A server with cross-app access.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Served {
+    pub(super) name: String,
+    /// The policy that leaves no other way.
+    required_by: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &IdpArgs) -> Outcome {
+    let plan = context.plan();
+    require_flags_only(plan)?;
+    let Some(settings) = &plan.identity else {
+        context.say_unreadable(plan);
+        return Err(none_configured());
+    };
+    connect::block_on(async {
+        let organisation = organisation(context, plan, settings);
+        match &args.what {
+            What::Login(args) => log_in(context, &organisation, args).await,
+            What::Logout => log_out(context, &organisation).await,
+            What::Status(args) => status(context, plan, &organisation, args.json).await,
+        }
+    })
+}
+
+fn none_configured() -> Report {
+    Report::new(Exit::Configuration, "no identity provider is configured").hint(
+        "add it to your settings: `\"identityProvider\": {\"issuer\": \"https://login.example.com\", \
+         \"clientId\": \"…\"}`",
+    )
+}
+
+fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>) -> Organisation {
+    let vault = connect::vault(context);
+    let references = References {
+        vault: vault.clone(),
+        inherited: Arc::clone(&plan.inherited_env),
+        cwd: None,
+    };
+    let client = Client::new(connect::client_options(context));
+    Organisation::new(Arc::clone(settings), vault, client, Some(references))
+}
+
+async fn log_in(context: &Context, organisation: &Organisation, args: &LoginArgs) -> Outcome {
+    let way = match args {
+        LoginArgs { device: true, .. } => Way::Device,
+        LoginArgs {
+            no_browser: true, ..
+        } => Way::Paste,
+        _ => Way::Browser,
+    };
+    let person = AtTerminal::new(context);
+    let whoever = organisation.login(way, &person).await.map_err(|error| {
+        Report::new(Exit::NeedsLogin, error.to_string())
+            .hint("try another way: `toolway idp login --no-browser`, or `--device`")
+    })?;
+    let issuer = &organisation.settings().issuer;
+    let text = format!(
+        "logged in at {issuer} as `{}`, {}\n",
+        whoever.subject,
+        lasting(&whoever)
+    );
+    context.output.result(&text)?;
+    Ok(Exit::Success)
+}
+
+async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
+    let issuer = &organisation.settings().issuer;
+    let whoever = organisation.whoever().await.map_err(not_known)?;
+    // First, so that no server is logged in to anew meanwhile.
+    organisation.logout().await.map_err(not_known)?;
+    let book = Book::new(connect::vault(context), connect::client_options(context));
+    let logins = book.logins().await.map_err(|error| not_read(&error))?;
+    for login in logins.iter().filter(|login| login.how == How::CrossApp) {
+        let (server, account) = (login.server.as_str(), login.account.as_str());
+        let out = book.log_out(Some(server), Some(account)).await;
+        for out in out.map_err(|error| not_read(&error))? {
+            if let Some(error) = &out.not_revoked {
+                context.output.say(&format!("warning: {error}"));
+            }
+        }
+        context.output.say(&format!("logged out of `{server}`"));
+        // Running processes notice when the server refuses them; this is only sooner.
+        if let Ok(name) = ServerName::new(server)
+            && let Err(error) = request_reconnect(&State(context).reconnects(), &name)
+        {
+            context.output.say(&format!(
+                "warning: server `{server}`: running processes could not be told: {error}"
+            ));
+        }
+    }
+    if whoever.is_some() {
+        context
+            .output
+            .result(&format!("logged out at {issuer}\n"))?;
+    } else {
+        context
+            .output
+            .say(&format!("nobody is logged in at {issuer}"));
+    }
+    Ok(Exit::Success)
+}
+
+async fn status(
+    context: &Context,
+    plan: &Plan,
+    organisation: &Organisation,
+    json: bool,
+) -> Outcome {
+    let whoever = organisation.whoever().await.map_err(not_known)?;
+    let whoever = whoever.filter(|whoever| whoever.is_of_use);
+    let settings = organisation.settings();
+    let status = Status {
+        issuer: settings.issuer.clone(),
+        client_id: settings.client_id.clone(),
+        source: settings.origin.to_string(),
+        logged_in: whoever.is_some(),
+        subject: whoever.as_ref().map(|whoever| whoever.subject.clone()),
+        expires_at: whoever
+            .as_ref()
+            .map(|whoever| timestamp(instant(whoever.expires_at))),
+        renews: whoever.as_ref().is_some_and(|whoever| whoever.renews),
+        storage: connect::vault(context).backend().await.as_str(),
+        servers: served(plan),
+    };
+    if json {
+        context.output.json(&status)?;
+        return Ok(Exit::Success);
+    }
+    let login = match &whoever {
+        Some(whoever) => format!("logged in as `{}`, {}", whoever.subject, lasting(whoever)),
+        None => "nobody is logged in".to_owned(),
+    };
+    let servers: Vec<String> = (status.servers.iter())
+        .map(|server| match &server.required_by {
+            Some(policy) => format!("{} (required by {policy})", server.name),
+            None => server.name.clone(),
+        })
+        .collect();
+    let servers = match servers.as_slice() {
+        [] => "none".to_owned(),
+        servers => servers.join(", "),
+    };
+    context.output.result(&format!(
+        "issuer    {}\nclient    {}\nsettings  {}\nlogin     {login}\nkept in   {}\nservers   {servers}\n",
+        status.issuer, status.client_id, status.source, status.storage
+    ))?;
+    if !status.logged_in {
+        context.output.say("hint: log in with `toolway idp login`");
+    }
+    Ok(Exit::Success)
+}
+
+/// The servers that this login serves.
+pub(super) fn served(plan: &Plan) -> Vec<Served> {
+    let admitted = plan.admitted();
+    admitted
+        .filter_map(|(server, spec)| {
+            let (TransportSpec::Http(remote)
+            | TransportSpec::Sse(remote)
+            | TransportSpec::Ws(remote)) = &spec.transport
+            else {
+                return None;
+            };
+            let required_by = match &remote.oauth.as_ref()?.xaa {
+                CrossApp::Off => return None,
+                CrossApp::Preferred => None,
+                CrossApp::Only { policy } => Some(policy.clone()),
+            };
+            Some(Served {
+                name: server.name.as_str().to_owned(),
+                required_by,
+            })
+        })
+        .collect()
+}
+
+fn lasting(whoever: &Whoever) -> String {
+    if whoever.renews {
+        return "renews itself".to_owned();
+    }
+    format!("until {}", timestamp(instant(whoever.expires_at)))
+}
+
+fn not_known(error: OrganisationError) -> Report {
+    let hint = match &error {
+        OrganisationError::Secret(_) => "mend `identityProvider.clientSecret` in your settings",
+        OrganisationError::Identity(_) => "check the keychain with `toolway doctor`",
+    };
+    Report::new(Exit::Unexpected, error.to_string()).hint(hint)
+}

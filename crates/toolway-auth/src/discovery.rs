@@ -16,6 +16,7 @@ use crate::challenge::BearerChallenge;
 use crate::metadata::{MetadataError, ResourceMetadata, ServerMetadata, shown};
 use crate::web::{self, Reach, Web, WebError};
 
+pub(crate) use places::of_issuer;
 pub use places::{canonical, covers};
 
 /// What is known beforehand.

@@ -27,7 +27,7 @@ pub(super) fn of_resource(server: &Url, told: Option<Url>) -> Vec<Url> {
 }
 
 /// Where an issuer's document is, in the specification's order.
-pub(super) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static str> {
+pub(crate) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static str> {
     let url = metadata::endpoint(issuer, reach)?;
     if url.query().is_some() {
         return Err("it holds a query");

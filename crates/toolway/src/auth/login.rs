@@ -351,7 +351,7 @@ impl Auth {
         };
         let desk = Desk {
             web: &web,
-            clients: store,
+            clients: &store.logins,
             attempts: &self.attempts,
             person,
         };

@@ -73,10 +73,10 @@ impl fmt::Display for Rules<'_> {
 impl NotVouched {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
-        let error = match &self.fault {
-            VouchFault::Organisation(OrganisationError::Identity(error))
-            | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error))) => error,
-            _ => return false,
+        let (VouchFault::Organisation(OrganisationError::Identity(error))
+        | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) = &self.fault
+        else {
+            return false;
         };
         let error = match error {
             IdpError::Together(error) => error.as_ref(),
@@ -147,7 +147,7 @@ impl Auth {
             way,
             rule: target.rule(),
         };
-        let entered = badge::enter(web, store, request, badge).await;
+        let entered = badge::enter(web, &store.logins, request, badge).await;
         entered.map_err(|error| refused(VouchFault::Badge(error.fault)))
     }
 
@@ -169,7 +169,7 @@ impl Auth {
         let Some(badge) = store.papers.platform(target) else {
             return Ok(None);
         };
-        let entered = badge::enter(web, store, request, badge).await;
+        let entered = badge::enter(web, &store.logins, request, badge).await;
         entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
     }
 

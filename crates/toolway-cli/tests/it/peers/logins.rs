@@ -344,8 +344,7 @@ fn a_person_at_a_terminal_is_told_what_is_waited_for() {
     let mut seat = Seat::take(&mut scene.command(&["login"]));
     seat.expect("opening a login page of 127.0.0.1 in your browser");
     seat.expect("waiting for the browser to come back");
-    let page = std::fs::read_to_string(scene.home.home().join("page")).unwrap();
-    Browser::new().log_in(&page, &[("login", "alice"), ("password", "any")]);
+    Browser::new().log_in(&scene.opened(), &[("login", "alice"), ("password", "any")]);
     let left = seat.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert_eq!(

@@ -53,8 +53,8 @@ pub(crate) enum Failure {
     /// The library did what the scenario is there to see refused.
     #[error("nothing was refused")]
     NotRefused,
-    #[error(transparent)]
-    Skill(#[from] SkillError),
+    #[error("{0}")]
+    Skill(#[source] Box<SkillError>),
     #[error("the mock server lists no skill: {0:?}")]
     NoSkill(Vec<String>),
     #[error("the skill `{0}` was loaded although it is not what was listed")]
@@ -66,6 +66,12 @@ pub(crate) enum Failure {
 impl From<LoginProblem> for Failure {
     fn from(problem: LoginProblem) -> Self {
         Failure::Login(Box::new(problem))
+    }
+}
+
+impl From<SkillError> for Failure {
+    fn from(error: SkillError) -> Self {
+        Failure::Skill(Box::new(error))
     }
 }
 

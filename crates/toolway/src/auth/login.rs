@@ -3,35 +3,37 @@
 //! Owns what a login is begun with (the server's address, settings and challenge), what the person
 //! is invited to do, and keeping the outcome. One login for each server at a time: who asks while
 //! one is under way gets the same invitation.
-//! Does not own: the steps of a login (`toolway-auth`, `login.rs`).
+//! Does not own: the steps of a login (`toolway-auth`, `login.rs`). What a person is invited to is
+//! `login/invitation.rs`, why there is no login `login/problem.rs`.
+
+mod invitation;
+mod problem;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
 use toolway_auth::idp;
-use toolway_auth::login::{
-    Desk, Device, LoginError, LoginRequest, Obtained, Page, Person, Progress, Way, obtain,
-};
-use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, LoginsError};
-use toolway_auth::scopes::Spent;
+use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Way, obtain};
+use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
 use toolway_auth::token::unix_now;
 use toolway_auth::web::Web;
 use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
-use url::Url;
 
+use self::invitation::Relay;
 use super::organisation::Door;
 use super::pass::Target;
 use super::store::Store;
-use super::vouched::{NotVouched, VouchFault};
+use super::vouched::VouchFault;
 use super::{Auth, lock};
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
+
+pub use self::invitation::Invitation;
+pub use self::problem::LoginProblem;
 
 /// How to log in.
 #[derive(Clone)]
@@ -75,37 +77,6 @@ impl fmt::Debug for LoginOptions {
     }
 }
 
-/// What a person is to do. The address and the code are for their eyes alone.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Invitation {
-    /// Open a page.
-    Page {
-        /// Whose page it is.
-        host: String,
-        /// Its address.
-        url: Url,
-    },
-    /// Type a code on another device.
-    Code {
-        /// The code.
-        code: Secret,
-        /// Where.
-        url: Url,
-        /// How long it is good.
-        life: Duration,
-    },
-}
-
-/// The address holds the state of the login.
-impl fmt::Debug for Invitation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Invitation::Page { .. } => "Page",
-            Invitation::Code { .. } => "Code",
-        })
-    }
-}
-
 /// A login that came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedIn {
@@ -121,45 +92,6 @@ pub struct LoggedIn {
     pub expires_at: Option<u64>,
     /// Whether it renews itself.
     pub renews: bool,
-}
-
-/// Why there is no login.
-#[derive(Debug, thiserror::Error)]
-pub enum LoginProblem {
-    /// No such server is running.
-    #[error(transparent)]
-    Unknown(#[from] UnknownServer),
-    /// The host keeps no logins.
-    #[error("this program keeps no logins")]
-    NoVault,
-    /// It is none that logs in.
-    #[error("server `{0}` takes no login: only servers of type http, sse and ws do")]
-    NotRemote(ServerName),
-    /// Its entry has the login.
-    #[error(
-        "server `{0}` has an `Authorization` header in its entry, which is its login: take it out to log in"
-    )]
-    Written(ServerName),
-    /// The server wants what was asked for already.
-    #[error("cannot log in to `{server}`: {why}")]
-    Spent {
-        /// The server.
-        server: ServerName,
-        /// Why.
-        why: Spent,
-    },
-    /// Nobody vouched for the person, or was not believed.
-    #[error(transparent)]
-    NotVouched(Box<NotVouched>),
-    /// It failed.
-    #[error(transparent)]
-    Failed(#[from] LoginError),
-    /// It cannot be kept.
-    #[error("the login cannot be kept: {0}")]
-    NotKept(#[from] LoginsError),
-    /// The host ended first.
-    #[error("the login was given up")]
-    Ended,
 }
 
 /// A login under way. Dropping it does not end the login; the host's end does.
@@ -443,63 +375,5 @@ fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
         },
         dpop: obtained.dpop,
         logged_in_at: unix_now(),
-    }
-}
-
-/// Tells the host what the person is invited to, and passes everything on.
-struct Relay {
-    invite: watch::Sender<Option<Invitation>>,
-    person: Option<Arc<dyn Person>>,
-}
-
-impl Relay {
-    fn page(&self, page: Page<'_>) {
-        self.invite.send_replace(Some(Invitation::Page {
-            host: page.host.to_owned(),
-            url: page.url.clone(),
-        }));
-    }
-}
-
-impl Person for Relay {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
-        self.page(page);
-        match &self.person {
-            Some(person) => person.open(page),
-            // Who holds the invitation opens it.
-            None => Box::pin(async { Ok(()) }),
-        }
-    }
-
-    fn show(&self, page: Page<'_>) {
-        self.page(page);
-        if let Some(person) = &self.person {
-            person.show(page);
-        }
-    }
-
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        match &self.person {
-            Some(person) => person.pasted(),
-            None => Box::pin(std::future::pending()),
-        }
-    }
-
-    fn device(&self, device: Device<'_>) {
-        let login = device.login;
-        self.invite.send_replace(Some(Invitation::Code {
-            code: login.user_code().clone(),
-            url: login.verification_uri().clone(),
-            life: login.life(),
-        }));
-        if let Some(person) = &self.person {
-            person.device(device);
-        }
-    }
-
-    fn say(&self, progress: Progress) {
-        if let Some(person) = &self.person {
-            person.say(progress);
-        }
     }
 }

@@ -13,9 +13,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
+use toolway_auth::assertion::ClientKey;
 use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
 use toolway_auth::idp;
+use toolway_auth::jwt::{KeyError, SigningKey};
 use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Way, obtain};
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
 use toolway_auth::token::unix_now;
@@ -48,6 +50,9 @@ pub struct LoginOptions {
     pub client_id: Option<String>,
     /// The secret of the configured client.
     pub client_secret: Option<Secret>,
+    /// The private key of the configured client in PEM, in place of a secret. It is kept with the
+    /// login, which is renewed by it.
+    pub client_key: Option<Secret>,
     /// Who is in front of the screen. Without one nothing is opened: the invitation says where to
     /// go.
     pub person: Option<Arc<dyn Person>>,
@@ -61,6 +66,7 @@ impl Default for LoginOptions {
             scopes: Vec::new(),
             client_id: None,
             client_secret: None,
+            client_key: None,
             person: None,
         }
     }
@@ -246,6 +252,7 @@ impl Auth {
         {
             secret = store.client_secret(target, id).await;
         }
+        let key = options.client_key.as_ref().map(signing).transpose()?;
         let request = LoginRequest {
             server,
             url: &target.url,
@@ -254,7 +261,7 @@ impl Auth {
             scopes: wider.as_deref(),
             way: options.way,
             client_secret: secret.as_ref(),
-            client_key: store.papers.key(server),
+            client_key: key.as_ref().or(store.papers.key(server)),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
@@ -288,7 +295,7 @@ impl Auth {
             person,
         };
         let obtained = obtain(desk, &request).await?;
-        let login = kept(target, account, obtained);
+        let login = kept(target, account, options.client_key.clone(), obtained);
         self.forget(target).await;
         store.logins.save(&login).await?;
         Ok(Some(login))
@@ -356,7 +363,7 @@ impl Auth {
     }
 }
 
-fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
+fn kept(target: &Target, account: String, client_key: Option<Secret>, obtained: Obtained) -> Login {
     Login {
         server: target.server.as_str().to_owned(),
         definition: target.definition.clone(),
@@ -375,5 +382,11 @@ fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
         },
         dpop: obtained.dpop,
         logged_in_at: unix_now(),
+        client_key,
     }
+}
+
+fn signing(pem: &Secret) -> Result<Arc<ClientKey>, KeyError> {
+    let key = SigningKey::from_pem(pem, None)?;
+    Ok(Arc::new(ClientKey { key, id: None }))
 }

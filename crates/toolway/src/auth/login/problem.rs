@@ -1,5 +1,6 @@
 //! Why there is no login.
 
+use toolway_auth::jwt::KeyError;
 use toolway_auth::login::LoginError;
 use toolway_auth::logins::LoginsError;
 use toolway_auth::scopes::Spent;
@@ -36,6 +37,9 @@ pub enum LoginProblem {
     /// Nobody vouched for the person, or was not believed.
     #[error(transparent)]
     NotVouched(Box<NotVouched>),
+    /// The client's key is of no use.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// It failed.
     #[error(transparent)]
     Failed(#[from] LoginError),

@@ -70,6 +70,7 @@ impl Entered {
             resource: self.resource,
             client: self.client,
             logged_in_at: self.tokens.received_at,
+            client_key: None,
             tokens: self.tokens,
             requested: self.requested,
             token_endpoint: self.token_endpoint,

@@ -16,6 +16,8 @@ use toolway_types::Secret;
 use tracing::warn;
 use url::Url;
 
+use crate::assertion::ClientKey;
+use crate::jwt::SigningKey;
 use crate::registration::Registered;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{Key, Kind, Vault, VaultError};
@@ -88,6 +90,9 @@ pub struct Login {
     /// When the person logged in, in seconds since 1970.
     #[serde(default)]
     pub logged_in_at: u64,
+    /// The private key of a client that signs, in PEM, where whoever renews has no other.
+    #[serde(default, with = "crate::secret::option")]
+    pub client_key: Option<Secret>,
 }
 
 impl Login {
@@ -97,6 +102,12 @@ impl Login {
             How::ClientCredentials | How::CrossApp | How::Workload => true,
             How::Code | How::Device => self.tokens.refresh.is_some(),
         }
+    }
+
+    /// The key that its client signs with, where it is kept with the login.
+    pub fn signing_key(&self) -> Option<Arc<ClientKey>> {
+        let key = SigningKey::from_pem(self.client_key.as_ref()?, None).ok()?;
+        Some(Arc::new(ClientKey { key, id: None }))
     }
 
     /// What it is found by.

@@ -277,8 +277,9 @@ fn is_about_client(code: &str) -> bool {
 
 fn client(login: &Login, means: &Means<'_>) -> Client {
     let secret = login.client.client_secret.clone();
-    let proof = match (login.client.auth_method, secret, means.client_key) {
-        (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(Arc::clone(key)),
+    let key = means.client_key.cloned().or_else(|| login.signing_key());
+    let proof = match (login.client.auth_method, secret, key) {
+        (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(key),
         (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret),
         (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret),
         _ => Proof::Nothing,

@@ -245,5 +245,6 @@ fn login(authority: &Authority, server: usize) -> Login {
         how: How::Code,
         dpop: None,
         logged_in_at: unix_now(),
+        client_key: None,
     }
 }

@@ -3,7 +3,9 @@
 //! Owns the choice of the server and of the way, and what the person at the terminal sees. The
 //! steps of a login, and where it is kept, are the library's.
 
-use std::io::{BufRead as _, IsTerminal as _};
+use std::fs::File;
+use std::io::{BufRead as _, IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +16,7 @@ use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::journal::timestamp;
 use toolway::{Host, HostSnapshot};
 use toolway_auth::callback::CallbackError;
+use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{Device, LoginFault, Page, Person, Progress, Way};
 use toolway_config::Plan;
 use toolway_transport::browser::Browser;
@@ -34,6 +37,9 @@ use crate::report::{Outcome, Report};
 /// The variable that holds the secret of a client, by the name other programs use too.
 const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
 
+/// No private key is longer, in bytes.
+const LONGEST_KEY: u64 = 64 * 1024;
+
 /// Log in to a server
 ///
 /// Opens the server's login page in a browser and waits for it to come back. The login is kept in
@@ -44,7 +50,8 @@ const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
   toolway login github
   toolway login github --account work
   toolway login github --device
-  MCP_CLIENT_SECRET=… toolway login ci --client-id bot --client-credentials")]
+  MCP_CLIENT_SECRET=… toolway login ci --client-id bot --client-credentials
+  toolway login ci --client-id bot --client-credentials --key bot.pem")]
 pub(crate) struct LoginArgs {
     /// Its name; may be left out when one server wants a login
     server: Option<String>,
@@ -76,6 +83,11 @@ pub(crate) struct LoginArgs {
     /// Ask for the secret of that client; `MCP_CLIENT_SECRET` is used when it is set
     #[arg(long)]
     client_secret: bool,
+
+    /// The private key of that client, in PEM, in place of a secret
+    #[arg(long, value_name = "FILE", requires = "client_credentials")]
+    #[arg(conflicts_with = "client_secret")]
+    key: Option<PathBuf>,
 
     #[command(flatten)]
     storage: StorageArgs,
@@ -121,6 +133,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
             .collect(),
         client_id: args.client_id.clone(),
         client_secret: secret(context, args)?,
+        client_key: args.key.as_deref().map(key).transpose()?,
         person: Some(Arc::new(AtTerminal::new(context))),
     };
     let (logged_in, state) =
@@ -240,6 +253,23 @@ fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report>
     }
 }
 
+/// The key of a client. What is in it is said to nobody.
+fn key(path: &Path) -> Result<Secret, Report> {
+    let faulty = |why: String| {
+        let message = format!("`{}` cannot be used: {why}", path.display());
+        Report::new(Exit::Configuration, message)
+            .hint("name a file with the client's private key, in PEM and not encrypted")
+    };
+    let read = File::open(path).and_then(|file| {
+        let mut text = String::new();
+        file.take(LONGEST_KEY).read_to_string(&mut text)?;
+        Ok(text)
+    });
+    let pem = Secret::new(read.map_err(|error| faulty(error.to_string()))?);
+    SigningKey::from_pem(&pem, None).map_err(|error| faulty(error.to_string()))?;
+    Ok(pem)
+}
+
 /// One mapping from what can go wrong to message, hint and exit code.
 fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
     let word = as_word(server.as_str());
@@ -251,6 +281,9 @@ fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
             .hint(format!("see its entry with `toolway get {word}`")),
         LoginProblem::Written(_) => Report::new(Exit::Configuration, message)
             .hint(format!("see its entry with `toolway get {word}`")),
+        LoginProblem::Key(_) => {
+            Report::new(Exit::Configuration, message).hint("name another file with `--key`")
+        }
         LoginProblem::Spent { .. } => Report::new(Exit::NeedsLogin, message)
             .hint("ask the server's operator which scopes it really needs"),
         LoginProblem::NotVouched(problem) if problem.lacks_identity() => {

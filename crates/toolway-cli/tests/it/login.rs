@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::json;
-use toolway_testkit::authority::{Authority, KnownClient, Settings, holds_secret};
+use toolway_testkit::authority::{Authority, KnownClient, Settings, SigningKey, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{CommandOutput, TempHome};
 
@@ -319,4 +319,59 @@ fn a_code_is_shown_and_typed_on_another_device() {
     assert!(output.status.success());
     scene.run(&["tools", "shop"]).expect_code(0);
     scene.assert_nothing_leaked();
+}
+
+#[test]
+fn a_program_logs_in_as_itself_with_a_key_and_renews_by_it() {
+    let key = SigningKey::new();
+    let scene = Scene::new(Settings {
+        clients: vec![KnownClient {
+            id: "bot".to_owned(),
+            method: Some("private_key_jwt".to_owned()),
+            jwks: Some(key.jwks()),
+            ..KnownClient::default()
+        }],
+        ..Settings::default()
+    });
+    let file = scene
+        .home
+        .write(scene.home.home().join("bot.pem"), key.pem());
+    let file = file.display().to_string();
+    let words = |file| {
+        let words = [
+            "login",
+            "shop",
+            "--client-credentials",
+            "--client-id",
+            "bot",
+        ];
+        [&words[..], &["--key", file]].concat()
+    };
+    let output = scene.run(&words(&file)).expect_code(0);
+    assert_eq!(
+        output.stdout,
+        "logged in to `shop` as `default`, renews itself\n"
+    );
+    // Whoever renews it has no file: the key is kept with the login, sealed.
+    fs::remove_file(&file).unwrap();
+    scene.authority.expire_access_tokens();
+    scene.run(&["tools", "shop"]).expect_code(0);
+    assert_eq!(
+        scene
+            .authority
+            .report()
+            .token_requests("client_credentials"),
+        2
+    );
+    let gone = scene.shown(&scene.run(&words("bot.pem")));
+    assert!(
+        gone.contains("exit: 3") && gone.contains("`bot.pem` cannot be used"),
+        "{gone}"
+    );
+    scene.home.write("bot.pem", "no key");
+    let none = scene.shown(&scene.run(&words("bot.pem")));
+    assert!(none.contains("no private key found"), "{none}");
+    scene
+        .run(&["login", "shop", "--key", "bot.pem"])
+        .expect_code(2);
 }

@@ -147,7 +147,9 @@ impl Store {
             Err(_) => Reach::Public,
         };
         let web = Web::new(self.client.clone(), reach);
-        let client = login.client.client(self.papers.key(&login.server));
+        let own = login.signing_key();
+        let key = self.papers.key(&login.server).or(own.as_ref());
+        let client = login.client.client(key);
         let revocation = Revocation {
             endpoint,
             issuer: &login.issuer,

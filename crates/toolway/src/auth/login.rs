@@ -3,35 +3,39 @@
 //! Owns what a login is begun with (the server's address, settings and challenge), what the person
 //! is invited to do, and keeping the outcome. One login for each server at a time: who asks while
 //! one is under way gets the same invitation.
-//! Does not own: the steps of a login (`toolway-auth`, `login.rs`).
+//! Does not own: the steps of a login (`toolway-auth`, `login.rs`). What a person is invited to is
+//! `login/invitation.rs`, why there is no login `login/problem.rs`.
+
+mod invitation;
+mod problem;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
+use toolway_auth::assertion::ClientKey;
 use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
 use toolway_auth::idp;
-use toolway_auth::login::{
-    Desk, Device, LoginError, LoginRequest, Obtained, Page, Person, Progress, Way, obtain,
-};
-use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, LoginsError};
-use toolway_auth::scopes::Spent;
+use toolway_auth::jwt::{KeyError, SigningKey};
+use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Way, obtain};
+use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
 use toolway_auth::token::unix_now;
 use toolway_auth::web::Web;
 use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
-use url::Url;
 
+use self::invitation::Relay;
 use super::organisation::Door;
 use super::pass::Target;
 use super::store::Store;
-use super::vouched::{NotVouched, VouchFault};
+use super::vouched::VouchFault;
 use super::{Auth, lock};
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
+
+pub use self::invitation::Invitation;
+pub use self::problem::LoginProblem;
 
 /// How to log in.
 #[derive(Clone)]
@@ -46,6 +50,9 @@ pub struct LoginOptions {
     pub client_id: Option<String>,
     /// The secret of the configured client.
     pub client_secret: Option<Secret>,
+    /// The private key of the configured client in PEM, in place of a secret. It is kept with the
+    /// login, which is renewed by it.
+    pub client_key: Option<Secret>,
     /// Who is in front of the screen. Without one nothing is opened: the invitation says where to
     /// go.
     pub person: Option<Arc<dyn Person>>,
@@ -59,6 +66,7 @@ impl Default for LoginOptions {
             scopes: Vec::new(),
             client_id: None,
             client_secret: None,
+            client_key: None,
             person: None,
         }
     }
@@ -72,37 +80,6 @@ impl fmt::Debug for LoginOptions {
             .field("account", &self.account)
             .field("scopes", &self.scopes)
             .finish_non_exhaustive()
-    }
-}
-
-/// What a person is to do. The address and the code are for their eyes alone.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Invitation {
-    /// Open a page.
-    Page {
-        /// Whose page it is.
-        host: String,
-        /// Its address.
-        url: Url,
-    },
-    /// Type a code on another device.
-    Code {
-        /// The code.
-        code: Secret,
-        /// Where.
-        url: Url,
-        /// How long it is good.
-        life: Duration,
-    },
-}
-
-/// The address holds the state of the login.
-impl fmt::Debug for Invitation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Invitation::Page { .. } => "Page",
-            Invitation::Code { .. } => "Code",
-        })
     }
 }
 
@@ -121,45 +98,6 @@ pub struct LoggedIn {
     pub expires_at: Option<u64>,
     /// Whether it renews itself.
     pub renews: bool,
-}
-
-/// Why there is no login.
-#[derive(Debug, thiserror::Error)]
-pub enum LoginProblem {
-    /// No such server is running.
-    #[error(transparent)]
-    Unknown(#[from] UnknownServer),
-    /// The host keeps no logins.
-    #[error("this program keeps no logins")]
-    NoVault,
-    /// It is none that logs in.
-    #[error("server `{0}` takes no login: only servers of type http, sse and ws do")]
-    NotRemote(ServerName),
-    /// Its entry has the login.
-    #[error(
-        "server `{0}` has an `Authorization` header in its entry, which is its login: take it out to log in"
-    )]
-    Written(ServerName),
-    /// The server wants what was asked for already.
-    #[error("cannot log in to `{server}`: {why}")]
-    Spent {
-        /// The server.
-        server: ServerName,
-        /// Why.
-        why: Spent,
-    },
-    /// Nobody vouched for the person, or was not believed.
-    #[error(transparent)]
-    NotVouched(Box<NotVouched>),
-    /// It failed.
-    #[error(transparent)]
-    Failed(#[from] LoginError),
-    /// It cannot be kept.
-    #[error("the login cannot be kept: {0}")]
-    NotKept(#[from] LoginsError),
-    /// The host ended first.
-    #[error("the login was given up")]
-    Ended,
 }
 
 /// A login under way. Dropping it does not end the login; the host's end does.
@@ -315,6 +253,7 @@ impl Auth {
         {
             secret = store.client_secret(target, id).await;
         }
+        let key = options.client_key.as_ref().map(signing).transpose()?;
         let request = LoginRequest {
             server,
             url: &target.url,
@@ -323,7 +262,7 @@ impl Auth {
             scopes: wider.as_deref(),
             way: options.way,
             client_secret: secret.as_ref(),
-            client_key: store.papers.key(server),
+            client_key: key.as_ref().or(store.papers.key(server)),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
@@ -357,7 +296,7 @@ impl Auth {
             person,
         };
         let obtained = obtain(desk, &request).await?;
-        let login = kept(target, account, obtained);
+        let login = kept(target, account, options.client_key.clone(), obtained);
         self.forget(target).await;
         store.logins.save(&login).await?;
         Ok(Some(login))
@@ -425,7 +364,7 @@ impl Auth {
     }
 }
 
-fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
+fn kept(target: &Target, account: String, client_key: Option<Secret>, obtained: Obtained) -> Login {
     Login {
         server: target.server.as_str().to_owned(),
         definition: target.definition.clone(),
@@ -444,63 +383,11 @@ fn kept(target: &Target, account: String, obtained: Obtained) -> Login {
         },
         dpop: obtained.dpop,
         logged_in_at: unix_now(),
+        client_key,
     }
 }
 
-/// Tells the host what the person is invited to, and passes everything on.
-struct Relay {
-    invite: watch::Sender<Option<Invitation>>,
-    person: Option<Arc<dyn Person>>,
-}
-
-impl Relay {
-    fn page(&self, page: Page<'_>) {
-        self.invite.send_replace(Some(Invitation::Page {
-            host: page.host.to_owned(),
-            url: page.url.clone(),
-        }));
-    }
-}
-
-impl Person for Relay {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
-        self.page(page);
-        match &self.person {
-            Some(person) => person.open(page),
-            // Who holds the invitation opens it.
-            None => Box::pin(async { Ok(()) }),
-        }
-    }
-
-    fn show(&self, page: Page<'_>) {
-        self.page(page);
-        if let Some(person) = &self.person {
-            person.show(page);
-        }
-    }
-
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        match &self.person {
-            Some(person) => person.pasted(),
-            None => Box::pin(std::future::pending()),
-        }
-    }
-
-    fn device(&self, device: Device<'_>) {
-        let login = device.login;
-        self.invite.send_replace(Some(Invitation::Code {
-            code: login.user_code().clone(),
-            url: login.verification_uri().clone(),
-            life: login.life(),
-        }));
-        if let Some(person) = &self.person {
-            person.device(device);
-        }
-    }
-
-    fn say(&self, progress: Progress) {
-        if let Some(person) = &self.person {
-            person.say(progress);
-        }
-    }
+fn signing(pem: &Secret) -> Result<Arc<ClientKey>, KeyError> {
+    let key = SigningKey::from_pem(pem, None)?;
+    Ok(Arc::new(ClientKey { key, id: None }))
 }

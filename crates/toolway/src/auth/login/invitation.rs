@@ -1,0 +1,100 @@
+//! What a person is invited to do, and handing it to whoever waits for it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use toolway_auth::login::{Device, Page, Person, Progress};
+use toolway_types::Secret;
+use url::Url;
+
+/// What a person is to do. The address and the code are for their eyes alone.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Invitation {
+    /// Open a page.
+    Page {
+        /// Whose page it is.
+        host: String,
+        /// Its address.
+        url: Url,
+    },
+    /// Type a code on another device.
+    Code {
+        /// The code.
+        code: Secret,
+        /// Where.
+        url: Url,
+        /// How long it is good.
+        life: Duration,
+    },
+}
+
+/// The address holds the state of the login.
+impl fmt::Debug for Invitation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Invitation::Page { .. } => "Page",
+            Invitation::Code { .. } => "Code",
+        })
+    }
+}
+
+/// Tells the host what the person is invited to, and passes everything on.
+pub(super) struct Relay {
+    pub(super) invite: watch::Sender<Option<Invitation>>,
+    pub(super) person: Option<Arc<dyn Person>>,
+}
+
+impl Relay {
+    fn page(&self, page: Page<'_>) {
+        self.invite.send_replace(Some(Invitation::Page {
+            host: page.host.to_owned(),
+            url: page.url.clone(),
+        }));
+    }
+}
+
+impl Person for Relay {
+    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+        self.page(page);
+        match &self.person {
+            Some(person) => person.open(page),
+            // Who holds the invitation opens it.
+            None => Box::pin(async { Ok(()) }),
+        }
+    }
+
+    fn show(&self, page: Page<'_>) {
+        self.page(page);
+        if let Some(person) = &self.person {
+            person.show(page);
+        }
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        match &self.person {
+            Some(person) => person.pasted(),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn device(&self, device: Device<'_>) {
+        let login = device.login;
+        self.invite.send_replace(Some(Invitation::Code {
+            code: login.user_code().clone(),
+            url: login.verification_uri().clone(),
+            life: login.life(),
+        }));
+        if let Some(person) = &self.person {
+            person.device(device);
+        }
+    }
+
+    fn say(&self, progress: Progress) {
+        if let Some(person) = &self.person {
+            person.say(progress);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Why there is no login.
+
+use toolway_auth::jwt::KeyError;
+use toolway_auth::login::LoginError;
+use toolway_auth::logins::LoginsError;
+use toolway_auth::scopes::Spent;
+use toolway_types::ServerName;
+
+use crate::auth::vouched::NotVouched;
+use crate::event::UnknownServer;
+
+/// Why there is no login.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginProblem {
+    /// No such server is running.
+    #[error(transparent)]
+    Unknown(#[from] UnknownServer),
+    /// The host keeps no logins.
+    #[error("this program keeps no logins")]
+    NoVault,
+    /// It is none that logs in.
+    #[error("server `{0}` takes no login: only servers of type http, sse and ws do")]
+    NotRemote(ServerName),
+    /// Its entry has the login.
+    #[error(
+        "server `{0}` has an `Authorization` header in its entry, which is its login: take it out to log in"
+    )]
+    Written(ServerName),
+    /// The server wants what was asked for already.
+    #[error("cannot log in to `{server}`: {why}")]
+    Spent {
+        /// The server.
+        server: ServerName,
+        /// Why.
+        why: Spent,
+    },
+    /// Nobody vouched for the person, or was not believed.
+    #[error(transparent)]
+    NotVouched(Box<NotVouched>),
+    /// The client's key is of no use.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// It failed.
+    #[error(transparent)]
+    Failed(#[from] LoginError),
+    /// It cannot be kept.
+    #[error("the login cannot be kept: {0}")]
+    NotKept(#[from] LoginsError),
+    /// The host ended first.
+    #[error("the login was given up")]
+    Ended,
+}

@@ -3,7 +3,8 @@
 //! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OIDC
 //! discovery, then what 2025-03-26 did without documents), and the two checks that make them
 //! worth anything: `resource` must be this server, and `issuer` must be, byte for byte, the
-//! string that the document was looked up with (SEC-18).
+//! string that the document was looked up with (SEC-18), but for the one slash that URL types add
+//! to a listing.
 //! Does not own: fetching (`web.rs`), reading documents (`metadata.rs`), or who we are there
 //! (`registration.rs`).
 
@@ -13,8 +14,9 @@ use url::Url;
 
 use crate::challenge::BearerChallenge;
 use crate::metadata::{MetadataError, ResourceMetadata, ServerMetadata, shown};
-use crate::web::{self, Web, WebError};
+use crate::web::{self, Reach, Web, WebError};
 
+pub(crate) use places::of_issuer;
 pub use places::{canonical, covers};
 
 /// What is known beforehand.
@@ -171,7 +173,10 @@ pub async fn discover(
     let issuer = options
         .known_issuer
         .as_ref()
-        .filter(|known| metadata.authorization_servers.contains(known))
+        .and_then(|known| {
+            let mut listed = metadata.authorization_servers.iter();
+            listed.find(|listed| places::lists(listed, known))
+        })
         .or(metadata.authorization_servers.first())
         .ok_or_else(|| DiscoveryError::NoServers {
             server: web::shown(server),
@@ -182,7 +187,8 @@ pub async fn discover(
             issuer: shown(issuer),
             why,
         })?;
-    let found = authority(web, &places, |named| named == issuer, issuer).await?;
+    let is_issuer = |named: &str| places::lists(issuer, named);
+    let found = authority(web, &places, is_issuer, issuer).await?;
     Ok(Discovered {
         resource: metadata.resource.clone(),
         server: found.ok_or_else(|| DiscoveryError::NoMetadata {
@@ -199,20 +205,30 @@ async fn resource(
     server: &Url,
     challenge: Option<&BearerChallenge>,
 ) -> Result<Option<ResourceMetadata>, DiscoveryError> {
-    // A place at another origin is not asked: whoever writes a challenge on the way would choose
-    // who hands out the tokens, and servers behind a proxy write addresses nobody can reach.
+    // Whoever writes the challenge chooses the place, as the specification has it. So it is asked
+    // under the rules of everything that a server names, and never in plain text on the way.
     let told = challenge
         .and_then(|challenge| challenge.resource_metadata.clone())
-        .filter(|url| url.origin() == server.origin());
+        .filter(|url| {
+            let is_safe = url.scheme() == "https" || web.reach() == Reach::Loopback;
+            url.origin() == server.origin() || is_safe
+        });
     let mut fault = None;
     for url in places::of_resource(server, told) {
-        let reply = match look(web, &url).await? {
-            Look::Found(reply) => reply,
-            Look::Missing => continue,
-            Look::Failed(error) => {
+        let reply = match look(web, &url).await {
+            Ok(Look::Found(reply)) => reply,
+            Ok(Look::Missing) => continue,
+            Ok(Look::Failed(error)) => {
+                fault.get_or_insert(error.into());
+                continue;
+            }
+            // Servers behind a proxy name addresses that nobody can reach from here; what their
+            // own origin has is as good.
+            Err(error) if url.origin() != server.origin() => {
                 fault.get_or_insert(error);
                 continue;
             }
+            Err(error) => return Err(error),
         };
         let metadata =
             ResourceMetadata::read(&reply).map_err(|fault| DiscoveryError::Metadata {
@@ -229,7 +245,7 @@ async fn resource(
         return Ok(Some(metadata));
     }
     // A place that failed may have had it: to go on without would be to guess.
-    fault.map_or(Ok(None), |fault| Err(fault.into()))
+    fault.map_or(Ok(None), Err)
 }
 
 /// The metadata that a server of 2025-03-26 has at its own origin.

@@ -35,6 +35,8 @@ pub struct ReferenceError {
     pub place: String,
     /// The reference, as it is written.
     pub reference: String,
+    /// Where it looks.
+    pub kind: ReferenceKind,
     /// What is the matter.
     #[source]
     pub why: Missing,
@@ -175,6 +177,7 @@ fn missing(reference: &SecretReference, why: Missing) -> ReferenceError {
     ReferenceError {
         place: reference.place.clone(),
         reference: reference.to_string(),
+        kind: reference.kind,
         why,
     }
 }

@@ -298,10 +298,14 @@ fn request(wanted: &Wanted<'_>, asked: AuthMethod) -> Value {
         "grant_types": wanted.grants,
         "token_endpoint_auth_method": asked.as_str(),
     });
-    if let Some(uri) = wanted.redirect_uri {
-        request["redirect_uris"] = json!([uri]);
-        request["response_types"] = json!(["code"]);
-    }
+    // Said even where there are none: what is left out stands for a browser that comes back with a
+    // code, and servers then want to know where to.
+    let (uris, kinds) = match wanted.redirect_uri {
+        Some(uri) => (json!([uri]), json!(["code"])),
+        None => (json!([]), json!([])),
+    };
+    request["redirect_uris"] = uris;
+    request["response_types"] = kinds;
     if !wanted.scopes.is_empty() {
         request["scope"] = json!(wanted.scopes.join(" "));
     }

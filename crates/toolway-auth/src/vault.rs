@@ -110,6 +110,7 @@ impl Vault {
     /// Where something would be saved now.
     pub async fn backend(&self) -> Backend {
         match &self.inner.keychain {
+            _ if self.inner.is_plain() => self.inner.sealed.backend(),
             Some(keychain) if keychain.ready().await.is_ok() => Backend::Keychain,
             Some(_) if self.inner.options.storage == Storage::Keychain => Backend::Keychain,
             _ => self.inner.sealed.backend(),
@@ -162,8 +163,8 @@ impl Vault {
         }
         let inner = &self.inner;
         let kept = match &inner.keychain {
-            Some(keychain) => keychain.write(key, secret).await,
-            None => Err(KeychainTrouble::NotAllowed),
+            Some(keychain) if !inner.is_plain() => keychain.write(key, secret).await,
+            _ => Err(KeychainTrouble::NotAllowed),
         };
         let backend = match kept {
             Ok(()) => {
@@ -252,6 +253,11 @@ impl Vault {
 }
 
 impl Inner {
+    /// Nothing that is saved is protected, because a person said so.
+    fn is_plain(&self) -> bool {
+        self.options.insecure && self.options.storage != Storage::Keychain
+    }
+
     fn read_file(&self, key: &Key) -> Result<Option<Secret>, VaultError> {
         let read = self.sealed.read(key);
         if let Err(VaultError::Corrupt { .. }) = &read {

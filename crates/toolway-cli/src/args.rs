@@ -85,6 +85,14 @@ impl Global {
     }
 }
 
+/// The flag of commands that save secrets.
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    /// Save in plain text, in a file that whoever can read your home can read too
+    #[arg(long)]
+    pub(crate) insecure_storage: bool,
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -136,4 +144,16 @@ pub(crate) enum Command {
     /// Writes the reference documentation.
     #[command(hide = true)]
     GenerateDocs(generate_docs::GenerateDocsArgs),
+}
+
+impl Command {
+    /// Whether what it saves is to lie there in plain text.
+    pub(crate) fn insecure_storage(&self) -> bool {
+        match self {
+            Self::Login(args) => args.insecure_storage(),
+            Self::Account(args) => args.insecure_storage(),
+            Self::Vault(args) => args.insecure_storage(),
+            _ => false,
+        }
+    }
 }

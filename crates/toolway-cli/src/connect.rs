@@ -247,8 +247,28 @@ pub(crate) fn vault(context: &Context) -> Vault {
     Vault::open(VaultOptions {
         storage,
         passphrase: passphrase.filter(|it| !it.is_empty()).map(Secret::from),
+        insecure: context.insecure_storage,
         ..VaultOptions::new(environment.config_home().join("vault"))
     })
+}
+
+/// Whether secrets may be saved in plain text, as this run was told to.
+pub(crate) fn require_insecure_storage(context: &Context) -> Result<(), Report> {
+    let plan = context.plan();
+    if let Some(origin) = &plan.insecure_storage_off {
+        let message = format!("`--insecure-storage` is forbidden by `insecureStorage` ({origin})");
+        return Err(Report::new(Exit::Refused, message)
+            .hint("leave the flag out: secrets go to the keychain or an encrypted file"));
+    }
+    if let Some(blocked) = &plan.blocked {
+        // What it forbids is not known.
+        return Err(Report::from(blocked.clone()));
+    }
+    if context.environment.var("TOOLWAY_VAULT") == Some("keychain") {
+        let message = "`--insecure-storage` contradicts `TOOLWAY_VAULT`, which is `keychain`";
+        return Err(Report::new(Exit::Usage, message).hint("leave out one of them"));
+    }
+    Ok(())
 }
 
 /// Who this program is in the audit.

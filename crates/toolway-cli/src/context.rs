@@ -22,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) flags: Flags,
     pub(crate) output: Output,
+    /// Secrets are saved in plain text: the person said so, and nothing forbids it.
+    pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
     pub(crate) desk: Arc<Desk>,
     plan: OnceCell<Plan>,
@@ -31,13 +33,14 @@ pub(crate) struct Context {
 
 impl Context {
     /// Captures the environment.
-    pub(crate) fn new(flags: Flags) -> Self {
+    pub(crate) fn new(flags: Flags, insecure_storage: bool) -> Self {
         let environment = Environment::capture();
         let output = Output::new(&environment);
         Self {
             environment,
             flags,
             output,
+            insecure_storage,
             desk: Desk::new(),
             plan: OnceCell::new(),
             advice: RefCell::default(),

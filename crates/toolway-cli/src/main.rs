@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     start_logging(cli.global.verbose);
-    let context = Context::new(cli.global.flags());
+    let context = Context::new(cli.global.flags(), cli.command.insecure_storage());
     let exit = match run(&context, cli.command) {
         Ok(exit) => exit,
         Err(report) => {
@@ -50,6 +50,9 @@ fn main() -> ExitCode {
 
 /// One line per command; each stands in the file of its name.
 fn run(context: &Context, command: Command) -> Outcome {
+    if context.insecure_storage {
+        connect::require_insecure_storage(context)?;
+    }
     let outcome = match command {
         Command::Add(args) => commands::add::run(context, &args),
         Command::AddJson(args) => commands::add_json::run(context, &args),

@@ -14,7 +14,8 @@ use toolway_config::edit::EditError;
 use toolway_config::permission::rule_for_tool;
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{
-    CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, Severity, ToolKey,
+    CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, ReferenceKind, Severity,
+    ToolKey,
 };
 use toolway_wire::era::method;
 
@@ -232,6 +233,19 @@ fn failure_hint(server: &str, failure: &Failure) -> String {
         FailureKind::Spawn => {
             format!("check the program with `toolway get {server}` and `toolway doctor`")
         }
+        FailureKind::Secret(kind) => match kind {
+            ReferenceKind::Keychain => {
+                "see what there is with `toolway vault list`, and check the keychain with \
+                 `toolway doctor`"
+                    .to_owned()
+            }
+            ReferenceKind::File => {
+                format!("check the file; `toolway get {server}` shows where it is named")
+            }
+            ReferenceKind::Command => {
+                format!("run the command yourself; `toolway get {server}` shows where it stands")
+            }
+        },
         FailureKind::Unreachable => {
             format!("is it up? check its address with `toolway get {server}`")
         }

@@ -58,6 +58,8 @@ pub struct Plan {
     pub account: Option<Arc<Provider>>,
     /// Where connectors are switched off, although there may be an account.
     pub connectors_off: Option<Origin>,
+    /// Where secrets in plain text are forbidden.
+    pub insecure_storage_off: Option<Origin>,
 }
 
 impl Plan {

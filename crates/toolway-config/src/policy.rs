@@ -216,6 +216,8 @@ pub fn admit(config: Config) -> Plan {
         account_settings(&settings)
     };
     let identity = identity_settings(&basis.settings);
+    let insecure_storage_off =
+        (basis.settings.iter()).find_map(|(_, settings)| settings.insecure_storage_off.clone());
     let inherited_env = Arc::new(basis.environment.inherited());
     let hooks = hooks.placed(HookPlace {
         directory: basis.environment.cwd().to_owned(),
@@ -244,6 +246,7 @@ pub fn admit(config: Config) -> Plan {
         identity,
         account,
         connectors_off,
+        insecure_storage_off,
     }
 }
 

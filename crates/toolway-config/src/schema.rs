@@ -73,6 +73,7 @@ fn settings() -> Value {
             "anyOf": [{"type": "boolean"}, {"type": "array", "items": {"$ref": "#/$defs/policyRule"}}],
         },
         "connectors": {"type": "boolean", "description": "`false` switches the account's connectors off."},
+        "insecureStorage": {"type": "boolean", "description": "`false` forbids `--insecure-storage`: no secret is ever saved in plain text."},
         "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Managed settings only: `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS`."},
     })
 }

@@ -33,6 +33,15 @@ pub fn fetch(url: &str) -> Option<Page> {
     exchange(url, "", None)
 }
 
+/// Sends a form there, following nothing.
+pub fn post(url: &str, fields: &[(&str, &str)]) -> Option<Page> {
+    let pairs: Vec<String> = fields
+        .iter()
+        .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
+        .collect();
+    exchange(url, "", Some(&pairs.join("&")))
+}
+
 /// Goes to an address and wherever it is sent from there. Every page on the way, the last one
 /// last.
 pub fn browse(url: &str) -> Vec<Page> {
@@ -66,6 +75,7 @@ pub struct Browser {
     url: String,
     body: String,
     cookies: Vec<Cookie>,
+    out_of_reach: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -80,6 +90,14 @@ impl Browser {
     /// A browser that was nowhere yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A browser on another machine, where nobody answers at addresses that begin like this.
+    pub fn elsewhere(out_of_reach: &str) -> Self {
+        Self {
+            out_of_reach: Some(out_of_reach.to_owned()),
+            ..Self::default()
+        }
     }
 
     /// Where it is: the last page, or the address that did not answer.
@@ -131,6 +149,10 @@ impl Browser {
         url.clone_into(&mut self.url);
         let mut form = form;
         for _ in 0..HOPS {
+            let out_of_reach = self.out_of_reach.as_deref();
+            if out_of_reach.is_some_and(|start| self.url.starts_with(start)) {
+                return None;
+            }
             let page = exchange(&self.url, &self.cookies_for(), form.take())?;
             for cookie in &page.cookies {
                 self.keep(cookie);

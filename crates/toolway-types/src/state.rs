@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{Era, Untrusted};
+use crate::{Era, ReferenceKind, Untrusted};
 
 /// Where a server's connection stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +94,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// The process could not be started.
     Spawn,
+    /// A secret that its entry refers to is not there.
+    Secret(ReferenceKind),
     /// The peer could not be reached.
     Unreachable,
     /// The peer was reached, and a certificate stands between us.

@@ -4,7 +4,7 @@
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
 //! `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and `vouched.rs`
-//! (cross-app access), `book.rs` (what is kept, and giving it up).
+//! (cross-app access), `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
@@ -13,6 +13,7 @@ mod combined;
 pub mod login;
 mod oauth;
 pub mod organisation;
+pub mod papers;
 pub mod pass;
 mod store;
 pub mod vouched;
@@ -40,6 +41,7 @@ use self::combined::Combined;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
 pub use self::organisation::{Organisation, OrganisationError, Whoever};
+pub use self::papers::{Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
 use self::store::Store;
 use self::vouched::Trouble;
@@ -59,6 +61,8 @@ pub struct AuthOptions {
     pub memory: Option<PathBuf>,
     /// The metadata document of the embedding program, which is its client id.
     pub document: Option<ClientDocument>,
+    /// What logins can show that no person types.
+    pub papers: Papers,
     /// Who gives passes in place of the vault.
     pub passes: Option<Arc<dyn Passes>>,
 }
@@ -81,6 +85,8 @@ pub(crate) struct Auth {
     more: Notify,
     /// The token that each server was shown last.
     shown: Mutex<BTreeMap<ServerName, Secret>>,
+    /// What each server said last to a login that did not reach far enough.
+    short: Mutex<BTreeMap<ServerName, String>>,
     /// What kept servers from being logged in to by themselves.
     troubles: Mutex<BTreeMap<ServerName, Trouble>>,
 }
@@ -116,6 +122,7 @@ impl Auth {
             }),
             logins: Logins::new(vault),
             client: client.clone(),
+            papers: Arc::new(options.papers),
         });
         let kept = store
             .clone()
@@ -131,6 +138,7 @@ impl Auth {
             waiting: Mutex::default(),
             more: Notify::new(),
             shown: Mutex::default(),
+            short: Mutex::default(),
             troubles: Mutex::default(),
         }))
     }
@@ -250,6 +258,12 @@ impl Auth {
             Some(token) => shown.insert(server.clone(), token.clone()),
             None => shown.remove(server),
         };
+    }
+
+    /// A login did not reach far enough for a request. The connection stands; the next login
+    /// knows.
+    fn falls_short(&self, server: &ServerName, challenge: String) {
+        lock(&self.short).insert(server.clone(), challenge);
     }
 
     /// A server is tried anew.

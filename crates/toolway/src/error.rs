@@ -169,7 +169,8 @@ impl ConnectError {
             Self::Open(OpenError::Client(_) | OpenError::NotThisMachine(_)) => {
                 FailureKind::Unreachable
             }
-            Self::Open(_) | Self::NoServerObject | Self::Secret(_) => FailureKind::Spawn,
+            Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
+            Self::Secret(error) => FailureKind::Secret(error.kind),
             Self::TimedOut { .. } => FailureKind::TimedOut,
             Self::NeedsAuth { .. } | Self::Version { .. } | Self::NotStreamable { .. } => {
                 FailureKind::Protocol

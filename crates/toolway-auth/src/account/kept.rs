@@ -14,12 +14,10 @@ use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
 use super::{AccountError, AccountTokens};
-use crate::login::{
-    Clients, Desk, KeepError, Keeping, LoginError, LoginRequest, Person, Way, obtain,
-};
+use crate::discovery::of_issuer;
+use crate::login::{Desk, LoginError, LoginRequest, Person, Way, obtain};
 use crate::logins::{ACCOUNT_SERVER, How, Login, Logins, LoginsError};
 use crate::refresh::{Ended, Means, RefreshError};
-use crate::registration::Registered;
 use crate::revoke::{Revocation, RevokeError};
 use crate::scopes::Attempts;
 use crate::token::{Tokens, unix_now};
@@ -167,7 +165,7 @@ impl KeptAccount {
         };
         let desk = Desk {
             web: &self.web,
-            clients: &Registrations(&self.logins),
+            clients: &self.logins,
             attempts: &self.attempts,
             person,
         };
@@ -249,8 +247,14 @@ impl KeptAccount {
     /// Where the issuer's metadata is, of the places that the standards know.
     async fn metadata(&self) -> Result<Url, AccountLoginError> {
         let issuer = &self.login.issuer;
-        let mut why = "its address is not usable".to_owned();
-        for url in places(issuer) {
+        let no_metadata = |why: String| AccountLoginError::NoMetadata {
+            issuer: issuer.clone(),
+            why,
+        };
+        let places = of_issuer(issuer, self.web.reach());
+        let places = places.map_err(|why| no_metadata(why.to_owned()))?;
+        let mut why = String::new();
+        for url in places {
             let document = match self.web.get(&url).await {
                 Ok(reply) if reply.is_success() => reply.object(),
                 Ok(reply) => {
@@ -277,8 +281,7 @@ impl KeptAccount {
                 }
             }
         }
-        let issuer = issuer.clone();
-        Err(AccountLoginError::NoMetadata { issuer, why })
+        Err(no_metadata(why))
     }
 
     async fn keys(&self) -> Result<Vec<Key>, LoginsError> {
@@ -367,70 +370,4 @@ impl AccountTokens for KeptAccount {
     fn changes(&self) -> watch::Receiver<u64> {
         self.logins.vault().changes()
     }
-}
-
-/// Where an issuer's metadata may be (RFC 8414, 3.1; `OpenID` Connect Discovery, 4).
-fn places(issuer: &str) -> Vec<Url> {
-    let Ok(url) = Url::parse(issuer) else {
-        return Vec::new();
-    };
-    let path = url.path().trim_end_matches('/').to_owned();
-    let at = |path: String| {
-        let mut url = url.clone();
-        url.set_path(&path);
-        url.set_query(None);
-        url
-    };
-    let mut places = vec![
-        at(format!("/.well-known/oauth-authorization-server{path}")),
-        at(format!("/.well-known/openid-configuration{path}")),
-    ];
-    if !path.is_empty() {
-        places.push(at(format!("{path}/.well-known/openid-configuration")));
-    }
-    places
-}
-
-/// The clients that were registered, in the vault. None has a secret that a person wrote, so none
-/// is bound to an issuer.
-struct Registrations<'a>(&'a Logins);
-
-impl Clients for Registrations<'_> {
-    fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
-        Box::pin(async move { self.0.client(issuer).await.map_err(|error| told(&error)) })
-    }
-
-    fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
-        Box::pin(async move {
-            self.0
-                .save_client(issuer, client)
-                .await
-                .map_err(|error| told(&error))
-        })
-    }
-
-    fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
-        Box::pin(async move {
-            let Some(client) = self.0.client(issuer).await.map_err(|error| told(&error))? else {
-                return Ok(());
-            };
-            let id = &client.client_id;
-            self.0
-                .remove_client(issuer, id)
-                .await
-                .map_err(|error| told(&error))
-        })
-    }
-
-    fn bound<'a>(&'a self, _client_id: &'a str) -> Keeping<'a, Option<String>> {
-        Box::pin(async { Ok(None) })
-    }
-
-    fn bind<'a>(&'a self, _client_id: &'a str, _issuer: &'a str) -> Keeping<'a, ()> {
-        Box::pin(async { Ok(()) })
-    }
-}
-
-fn told(error: &LoginsError) -> KeepError {
-    KeepError(error.to_string())
 }

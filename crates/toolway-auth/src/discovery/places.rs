@@ -27,7 +27,7 @@ pub(super) fn of_resource(server: &Url, told: Option<Url>) -> Vec<Url> {
 }
 
 /// Where an issuer's document is, in the specification's order.
-pub(super) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static str> {
+pub(crate) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static str> {
     let url = metadata::endpoint(issuer, reach)?;
     if url.query().is_some() {
         return Err("it holds a query");
@@ -41,6 +41,16 @@ pub(super) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static
         places.push(at(&url, &format!("{path}{OPENID}")));
     }
     Ok(places)
+}
+
+/// Whether a resource's listing names this issuer: byte for byte, or with the one slash that URL
+/// types put after an origin without a path. Nothing else is forgiven, nor this anywhere else.
+pub(super) fn lists(listed: &str, issuer: &str) -> bool {
+    let is_origin = || {
+        let rest = issuer.split_once("://").map(|(_, rest)| rest);
+        rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '?', '#']))
+    };
+    listed == issuer || (listed.strip_suffix('/') == Some(issuer) && is_origin())
 }
 
 /// A path at an origin, without anything else.

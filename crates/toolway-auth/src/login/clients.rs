@@ -4,13 +4,22 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
+use toolway_types::Secret;
 
+use crate::logins::{Logins, LoginsError};
 use crate::registration::Registered;
+use crate::vault::{Key, Kind};
 
 /// A client could not be kept or found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct KeepError(pub String);
+
+impl From<LoginsError> for KeepError {
+    fn from(error: LoginsError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// What came of keeping or finding.
 pub type Keeping<'a, T> = BoxFuture<'a, Result<T, KeepError>>;
@@ -80,5 +89,52 @@ impl Clients for Memory {
             inner.bound.insert(what.to_owned(), issuer.to_owned());
             Ok(())
         })
+    }
+}
+
+/// Clients in the vault, where they outlive logins.
+impl Clients for Logins {
+    fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
+        Box::pin(async move { Ok(self.client(issuer).await?) })
+    }
+
+    fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
+        Box::pin(async move { Ok(self.save_client(issuer, client).await?) })
+    }
+
+    fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
+        Box::pin(async move {
+            if let Some(known) = self.client(issuer).await? {
+                self.remove_client(issuer, &known.client_id).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn bound<'a>(&'a self, what: &'a str) -> Keeping<'a, Option<String>> {
+        Box::pin(async move {
+            let read = self.vault().read(&bound(what)).await;
+            let read = read.map_err(LoginsError::from)?;
+            Ok(read.map(|issuer| issuer.expose().to_owned()))
+        })
+    }
+
+    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> Keeping<'a, ()> {
+        Box::pin(async move {
+            let written = self.vault().write(&bound(what), &Secret::new(issuer)).await;
+            Ok(written.map_err(LoginsError::from)?)
+        })
+    }
+}
+
+/// Where it is kept at which issuer a configured client was first used.
+fn bound(what: &str) -> Key {
+    Key {
+        kind: Kind::Client,
+        server: String::new(),
+        definition: String::new(),
+        issuer: String::new(),
+        resource: String::new(),
+        account: what.to_owned(),
     }
 }

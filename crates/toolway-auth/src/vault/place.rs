@@ -69,7 +69,9 @@ pub struct VaultOptions {
     pub storage: Storage,
     /// What the file is sealed with; without it, a random key in a file of its own.
     pub passphrase: Option<Secret>,
-    /// The file is not sealed at all. Only when a person asked for it and no policy forbids it.
+    /// Everything is written to the file, unsealed, whatever keychain there is; what was saved
+    /// before is read from where it lies. Only when a person asked for it and no policy forbids
+    /// it. [`Storage::Keychain`] outdoes it.
     pub insecure: bool,
     /// How long the keychain has to answer for the first time.
     pub probe: Duration,

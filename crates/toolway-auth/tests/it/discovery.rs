@@ -1,11 +1,16 @@
 //! Where to log in: the order of places, and what is not believed.
 
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolway_auth::challenge::bearer;
 use toolway_auth::discovery::{
     Discovered, DiscoveryError, DiscoveryOptions, canonical, covers, discover,
 };
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{Lookup, Reach, Web};
 use toolway_transport::client::Client;
 use url::Url;
 
@@ -147,6 +152,65 @@ async fn sec_18_an_issuer_that_is_not_byte_for_byte_the_same_is_refused() {
     assert!(refused.ends_with("it has no `issuer`"), "{refused}");
 }
 
+/// What URL types make of an origin when a resource lists it.
+#[tokio::test]
+async fn a_listing_may_end_an_origin_with_a_slash_and_the_issuer_keeps_its_own_spelling() {
+    let (mcp, idp) = (Site::new().await, Site::new().await);
+    let name = mcp.url("/mcp").to_string();
+    let listed = format!("{}/", idp.origin());
+    mcp.put(&format!("{RESOURCE}/mcp"), &resource(&name, &listed));
+    idp.put(OAUTH, &server(&idp.origin()));
+    assert_eq!(found(&mcp).await.unwrap().server.issuer, idp.origin());
+    // An issuer that writes the slash itself is that issuer.
+    idp.put(OAUTH, &server(&listed));
+    assert_eq!(found(&mcp).await.unwrap().server.issuer, listed);
+    // The issuer of an earlier login is found by its own spelling.
+    let first = Site::new().await;
+    first.put(OAUTH, &server(&first.origin()));
+    idp.put(OAUTH, &server(&idp.origin()));
+    let both = json!({
+        "resource": name,
+        "authorization_servers": [format!("{}/", first.origin()), listed],
+    });
+    mcp.put(&format!("{RESOURCE}/mcp"), &both);
+    let options = DiscoveryOptions {
+        known_issuer: Some(idp.origin()),
+        ..DiscoveryOptions::default()
+    };
+    let known = discover(&web(), &mcp.url("/mcp"), None, &options).await;
+    assert_eq!(known.unwrap().server.issuer, idp.origin());
+}
+
+#[tokio::test]
+async fn sec_18_no_other_slash_is_forgiven() {
+    let idp = Site::new().await;
+    let origin = idp.origin();
+    let port = idp.url("/").port().unwrap();
+    for (listed, named) in [
+        // The other way round nobody's URL type is at work.
+        (origin.clone(), format!("{origin}/")),
+        (format!("{origin}//"), origin.clone()),
+        (format!("{origin}//"), format!("{origin}/")),
+        (format!("{origin}/a/"), format!("{origin}/a")),
+        (format!("{origin}/a"), format!("{origin}/a/")),
+        (format!("{origin}/"), format!("HTTP://127.0.0.1:{port}")),
+        (format!("{origin}/"), format!("http://127.0.0.1:0{port}")),
+        (format!("HTTP://127.0.0.1:{port}/"), origin.clone()),
+        (format!("{origin}/"), format!("{origin} ")),
+    ] {
+        let mcp = Site::new().await;
+        mcp.put(RESOURCE, &resource(&mcp.origin(), &listed));
+        for place in [OAUTH.to_owned(), format!("{OAUTH}/a")] {
+            idp.put(&place, &server(&named));
+        }
+        let refused = found(&mcp).await;
+        assert!(
+            matches!(refused, Err(DiscoveryError::IssuerMismatch { .. })),
+            "{listed} and {named}: {refused:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn an_issuer_that_is_no_plain_address_is_named() {
     let (mcp, _, _) = honest("").await;
@@ -246,21 +310,109 @@ async fn a_websocket_server_has_its_documents_where_it_begins() {
     assert!(!covers("ws://mcp.example.com/mcp", &secure));
 }
 
+/// Discovery after a challenge that names this place.
+async fn told(web: &Web, server: &Url, place: &str) -> Result<Discovered, DiscoveryError> {
+    let challenge = bearer(&format!("Bearer resource_metadata=\"{place}\"")).unwrap();
+    let options = DiscoveryOptions::default();
+    discover(web, server, Some(&challenge), &options).await
+}
+
 #[tokio::test]
-async fn sec_17_a_challenge_that_points_elsewhere_is_not_followed() {
+async fn a_challenge_may_point_to_another_origin() {
     let (mcp, idp, issuer) = honest("").await;
     idp.put(OAUTH, &server(&issuer));
     let other = Site::new().await;
+    let name = mcp.url("/mcp").to_string();
+    let mut document = resource(&name, &issuer);
+    document["scopes_supported"] = json!(["from the other origin"]);
+    other.put("/place.json", &document);
+    let place = other.url("/place.json");
+    let found = told(&web(), &mcp.url("/mcp"), place.as_str())
+        .await
+        .unwrap();
+    assert_eq!(found.resource_metadata.unwrap().scopes.len(), 1);
+    assert_eq!(mcp.lines(), [""; 0]);
+    // It speaks for this server or for nobody.
+    let foreign = resource(other.url("/mcp").as_str(), &issuer);
+    other.put("/place.json", &foreign);
+    let refused = told(&web(), &mcp.url("/mcp"), place.as_str()).await;
+    assert!(
+        matches!(refused, Err(DiscoveryError::OtherResource { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn where_a_challenge_points_to_nothing_the_well_known_places_count() {
+    let (mcp, idp, issuer) = honest("").await;
+    idp.put(OAUTH, &server(&issuer));
+    let other = Site::new().await;
+    other.answer("/busy", 503, &[], "later");
+    other.answer("/page", 200, &[("content-type", "text/html")], "<html>");
+    let away = mcp.url("/away").to_string();
+    other.answer("/away", 302, &[("location", &away)], "");
+    let gone = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}/gone", listener.local_addr().unwrap())
+    };
     for place in [
         "http://169.254.169.254/latest/meta-data".to_owned(),
-        other.url(RESOURCE).to_string(),
+        "https://[::ffff:169.254.169.254]/latest".to_owned(),
+        other.url("/busy").to_string(),
+        other.url("/page").to_string(),
+        other.url("/away").to_string(),
+        other.url("/missing").to_string(),
+        gone,
     ] {
-        let challenge = bearer(&format!("Bearer resource_metadata=\"{place}\"")).unwrap();
-        let options = DiscoveryOptions::default();
-        let found = discover(&web(), &mcp.url("/mcp"), Some(&challenge), &options).await;
-        assert_eq!(found.unwrap().server.issuer, issuer);
+        let found = told(&web(), &mcp.url("/mcp"), &place).await;
+        assert_eq!(found.unwrap().server.issuer, issuer, "{place}");
     }
-    assert_eq!(other.lines(), [""; 0]);
+    // Without those, what it pointed to is what is missing, and nothing is assumed.
+    let bare = Site::new().await;
+    let refused = told(&web(), &bare.url("/mcp"), other.url("/busy").as_str()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("/busy answered with HTTP 503"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn sec_17_a_challenge_leads_a_public_server_to_nothing_in_here() {
+    let inside = Site::new().await;
+    inside.put(
+        "/",
+        &resource("https://mcp.example.com/mcp", &inside.origin()),
+    );
+    let port = inside.url("/").port().unwrap();
+    let public = Web::resolving(Client::default(), Reach::Public, Arc::new(Inward));
+    let server = Url::parse("https://mcp.example.com/mcp").unwrap();
+    for place in [
+        format!("http://127.0.0.1:{port}/"),
+        format!("https://127.0.0.1:{port}/"),
+        format!("http://2130706433:{port}/"),
+        format!("https://[::ffff:127.0.0.1]:{port}/"),
+        format!("https://name.example.com:{port}/"),
+        "https://10.0.0.1/".to_owned(),
+        "http://10.0.0.1/".to_owned(),
+        "https://169.254.169.254/".to_owned(),
+    ] {
+        let refused = told(&public, &server, &place).await;
+        assert!(
+            matches!(&refused, Err(DiscoveryError::Web(error)) if error.to_string().contains("is not asked")),
+            "{place}: {refused:?}"
+        );
+    }
+    assert_eq!(inside.lines(), [""; 0]);
+}
+
+/// Every name leads to this machine.
+struct Inward;
+
+impl Lookup for Inward {
+    fn lookup<'a>(&'a self, _name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
+    }
 }
 
 #[tokio::test]

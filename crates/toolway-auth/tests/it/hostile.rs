@@ -303,11 +303,16 @@ async fn closer(switch: Switch, case: &Case, got: Option<Obtained>) {
     match switch {
         Switch::ResourceNamesProvider
         | Switch::ChallengeLinkLocal
-        | Switch::ChallengeOther
         | Switch::McpRedirect307
         | Switch::McpRedirect302
         | Switch::TokenRedirect => {
             assert_eq!(report.attacker_requests, 0, "{switch:?}");
+        }
+        // It is asked for its document, which it does not have, and for nothing else.
+        Switch::ChallengeOther => {
+            let seen = case.authority.seen_at(Party::Attacker, "");
+            let asked: Vec<_> = seen.iter().map(|seen| seen.path.as_str()).collect();
+            assert_eq!(asked, ["/.well-known/oauth-protected-resource"]);
         }
         Switch::MetadataTrickle => assert!(report.metadata > 0, "{switch:?}"),
         Switch::MixUp => {

@@ -85,6 +85,25 @@ async fn a_registration_says_what_we_are() {
     );
 }
 
+/// RFC 7591 has a code in a browser for what is left out; a device has no such place to name.
+#[tokio::test]
+async fn a_client_without_a_browser_says_that_it_comes_back_nowhere() {
+    let site = Site::new().await;
+    site.put("/register", &json!({"client_id": "abc"}));
+    let wanted = Wanted {
+        redirect_uri: None,
+        grants: &[
+            "refresh_token",
+            "urn:ietf:params:oauth:grant-type:device_code",
+        ],
+        ..wanted()
+    };
+    register(&web(), &server(&site), &wanted).await.unwrap();
+    let asked = site.asked().pop().unwrap().json();
+    assert_eq!(asked["redirect_uris"], json!([]));
+    assert_eq!(asked["response_types"], json!([]));
+}
+
 #[tokio::test]
 async fn the_way_to_authenticate_is_one_that_the_server_offers() {
     let site = Site::new().await;

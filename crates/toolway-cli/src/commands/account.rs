@@ -20,6 +20,7 @@ use toolway_transport::client::Client;
 use toolway_types::Scope;
 
 use super::login::AtTerminal;
+use crate::args::StorageArgs;
 use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
@@ -53,6 +54,9 @@ struct LoginArgs {
     /// Type a code on another device
     #[arg(long, conflicts_with = "no_browser")]
     device: bool,
+
+    #[command(flatten)]
+    storage: StorageArgs,
 }
 
 #[derive(Debug, Args)]
@@ -60,6 +64,13 @@ struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+impl AccountArgs {
+    /// Whether the login is to lie there in plain text.
+    pub(crate) fn insecure_storage(&self) -> bool {
+        matches!(&self.what, What::Login(args) if args.storage.insecure_storage)
+    }
 }
 
 /// What `status --json` prints. Absent values are null, never left out.

@@ -17,6 +17,7 @@ use toolway_auth::vault::export;
 use toolway_auth::vault::{Backend, Key, Kind, Listed, Vault};
 use toolway_types::Secret;
 
+use crate::args::StorageArgs;
 use crate::connect::{block_on, vault};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -30,7 +31,9 @@ const LONGEST: u64 = 64 * 1024;
 /// Secrets lie in the keychain of the system, or where there is none that answers in an encrypted
 /// file. `TOOLWAY_VAULT` chooses: `any` (the default), `keychain` or `file`. The file is sealed
 /// with the passphrase in `TOOLWAY_VAULT_KEY`, and without one with a key that lies beside it,
-/// which protects against copying the one file, not against someone who can read your home.
+/// which protects against copying the one file, not against someone who can read your home. With
+/// `--insecure-storage` a secret is saved in plain text, unless the settings' `insecureStorage`
+/// is `false`; `vault list` says where each lies.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway vault set github-token
@@ -68,6 +71,9 @@ struct SetArgs {
     /// The name, as in `${keychain:NAME}`
     #[arg(value_parser = name)]
     name: String,
+
+    #[command(flatten)]
+    storage: StorageArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -108,9 +114,23 @@ struct ImportArgs {
     /// The file
     file: PathBuf,
 
+    #[command(flatten)]
+    storage: StorageArgs,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+impl VaultArgs {
+    /// Whether what is saved is to lie there in plain text.
+    pub(crate) fn insecure_storage(&self) -> bool {
+        match &self.command {
+            VaultCommand::Set(args) => args.storage.insecure_storage,
+            VaultCommand::Import(args) => args.storage.insecure_storage,
+            _ => false,
+        }
+    }
 }
 
 /// Runs the command.
@@ -150,6 +170,17 @@ fn list(context: &Context, vault: &Vault, args: &ListArgs) -> Outcome {
     let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
     let head = ["KIND", "NAME", "ACCOUNT", "ISSUER", "SAVED", "WHERE"];
     context.output.table(&head, &rows)?;
+    let plain = listed
+        .iter()
+        .filter(|listed| listed.backend == Backend::PlainFile)
+        .count();
+    if plain > 0 {
+        context.output.say(&format!(
+            "note: {plain} of {} in {}",
+            listed.len(),
+            Backend::PlainFile.protects()
+        ));
+    }
     Ok(Exit::Success)
 }
 
@@ -208,7 +239,8 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
         let listed = vault.list().await?;
         let found = listed.iter().find(|listed| listed.key == key);
         let backend = found.map_or(Backend::Keychain, |listed| listed.backend);
-        if backend != Backend::Keychain
+        if !context.insecure_storage
+            && backend != Backend::Keychain
             && let Some(trouble) = vault.keychain_trouble().await
         {
             context.output.say(&format!("note: {trouble}"));

@@ -261,3 +261,62 @@ fn what_cannot_be_logged_in_to_says_so() {
         "{bare}"
     );
 }
+
+#[test]
+fn a_login_lies_in_plain_text_only_when_it_is_asked_for() {
+    let scene = Scene::new(Settings::default());
+    let words = ["login", "shop", "--insecure-storage"];
+    scene.log_in(&words).expect_code(0);
+    let status = scene.shown(&scene.run(&["auth", "status"]));
+    assert!(status.contains("plain-file"), "{status}");
+    // Whoever renews it without being told so seals it.
+    scene.authority.expire_access_tokens();
+    scene.run(&["tools", "shop"]).expect_code(0);
+    let status = scene.shown(&scene.run(&["auth", "status"]));
+    assert!(status.contains("file-with-key"), "{status}");
+    let listed = scene.run(&["vault", "list", "--json"]).json();
+    let mut places: Vec<_> = (listed["secrets"].as_array().unwrap().iter())
+        .map(|secret| {
+            (
+                secret["kind"].as_str().unwrap(),
+                secret["where"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    places.sort_unstable();
+    assert_eq!(
+        places,
+        [("client", "plain-file"), ("login", "file-with-key")]
+    );
+}
+
+#[test]
+fn a_code_is_shown_and_typed_on_another_device() {
+    let scene = Scene::new(Settings {
+        device_polls: None,
+        device_interval: 1,
+        ..Settings::default()
+    });
+    let mut command = scene.command(&["login", "shop", "--device"]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.next().expect("a line").unwrap();
+    let (page, rest) = line
+        .strip_prefix("on any device, open ")
+        .and_then(|rest| rest.split_once(" and type the code "))
+        .expect(&line);
+    assert!(page.starts_with(scene.authority.issuer()), "{line}");
+    let (code, rest) = rest.split_once(' ').expect(&line);
+    assert_eq!(rest, "(good for 10 minutes)");
+    assert!(scene.authority.decide_device(code, true), "{line}");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "logged in to `shop` as `default`, renews itself\n");
+    assert!(output.status.success());
+    scene.run(&["tools", "shop"]).expect_code(0);
+    scene.assert_nothing_leaked();
+}

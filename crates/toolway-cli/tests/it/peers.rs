@@ -6,6 +6,7 @@
 mod embedded;
 mod library;
 mod listening;
+mod logins;
 mod offers;
 mod pages;
 mod remote;

@@ -240,11 +240,11 @@ fn a_reference_to_nothing_names_server_and_reference() {
     }
     assert_snapshot!(said, @"
     error: server `chaos` failed: `env.KEY` needs `${keychain:absent}`: the vault has no such secret; put it there with `toolway vault set absent`
-    hint: check the program with `toolway get chaos` and `toolway doctor`
+    hint: see what there is with `toolway vault list`, and check the keychain with `toolway doctor`
     error: server `chaos` failed: `env.KEY` needs `${file:/nonexistent/token}`: the file cannot be read: No such file or directory (os error 2)
-    hint: check the program with `toolway get chaos` and `toolway doctor`
+    hint: check the file; `toolway get chaos` shows where it is named
     error: server `chaos` failed: `env.KEY` needs `${cmd:echo …}`: the command ended with exit status: 3
-    hint: check the program with `toolway get chaos` and `toolway doctor`
+    hint: run the command yourself; `toolway get chaos` shows where it stands
     ");
     assert!(!home.project().join("seen").exists());
 }
@@ -273,4 +273,68 @@ fn rel_28_a_silent_bus_holds_nobody_up() {
     saved `a` in an encrypted file: protects against copying the one file, not against someone who can read your home
     hint: use it as `${keychain:a}` in `env` or `headers` of a server
     ");
+}
+
+#[test]
+fn plain_text_only_when_it_is_asked_for_and_said_wherever_it_matters() {
+    let home = TempHome::new();
+    let words = ["vault", "set", "a", "--insecure-storage"];
+    let set = toolway(&home, &words, CANARY).expect_code(0);
+    assert_snapshot!(set.stderr, @"
+    saved `a` in a plain file: not protected from anyone who can read your home
+    hint: use it as `${keychain:a}` in `env` or `headers` of a server
+    ");
+    toolway(&home, &["vault", "set", "b"], "other").expect_code(0);
+    let listed = toolway(&home, &["vault", "list"], "").expect_code(0);
+    assert_snapshot!(table(&listed), @"
+    KIND NAME ACCOUNT ISSUER SAVED WHERE
+    named a - - then plain-file
+    named b - - then file-with-key
+    ");
+    assert_snapshot!(listed.stderr, @"note: 1 of 2 in a plain file: not protected from anyone who can read your home");
+    let doctor = toolway(&home, &["doctor", "--json"], "").json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let keychain = checks.iter().find(|check| check["name"] == "keychain");
+    assert_snapshot!(keychain.unwrap()["message"].as_str().unwrap(), @"an encrypted file: protects against copying the one file, not against someone who can read your home; 1 secret lies in a plain file: not protected from anyone who can read your home");
+    assert_eq!(keychain.unwrap()["state"], "warn");
+
+    let folder = home.config_home().join("vault/secrets");
+    let plain: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains(CANARY)))
+        .collect();
+    assert_eq!(plain.len(), 1);
+    assert_eq!(mode(&plain[0]), 0o600);
+    // Without the flag it is sealed again.
+    toolway(&home, &["vault", "set", "a"], CANARY).expect_code(0);
+    assert_nowhere(home.home());
+}
+
+#[test]
+fn policy_forbids_plain_text_and_so_does_what_cannot_be_understood() {
+    let home = TempHome::new();
+    let words = ["vault", "set", "a", "--insecure-storage"];
+    let managed = home.system().join("managed-settings.json");
+    home.write(&managed, r#"{"insecureStorage": false}"#);
+    let set = toolway(&home, &words, CANARY).expect_code(6);
+    assert_snapshot!(set.stderr, @"
+    error: `--insecure-storage` is forbidden by `insecureStorage` ([SYSTEM]/managed-settings.json:1)
+    hint: leave the flag out: secrets go to the keychain or an encrypted file
+    ");
+    toolway(&home, &["vault", "set", "a"], CANARY).expect_code(0);
+    for text in [r#"{"insecureStorage": "no"}"#, "{"] {
+        home.write(&managed, text);
+        let set = toolway(&home, &words, CANARY);
+        assert_ne!(set.code, Some(0), "{text}");
+    }
+    home.write(&managed, "{}");
+    let mut command = command(&home, &words);
+    command.env("TOOLWAY_VAULT", "keychain");
+    let contradicts = home.run_with_input(&mut command, CANARY).expect_code(2);
+    assert!(
+        contradicts.stderr.contains("`TOOLWAY_VAULT`"),
+        "{contradicts}"
+    );
+    assert_nowhere(home.home());
 }

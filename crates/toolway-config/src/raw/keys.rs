@@ -85,7 +85,7 @@ pub(crate) const OAUTH: [(&str, Shape); 5] = [
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
-pub(crate) const SETTINGS: [&str; 19] = [
+pub(crate) const SETTINGS: [&str; 20] = [
     "enabledMcpjsonServers",
     "disabledMcpjsonServers",
     "enableAllProjectMcpServers",
@@ -105,6 +105,7 @@ pub(crate) const SETTINGS: [&str; 19] = [
     "connectors",
     "identityProvider",
     "requireCrossAppAccess",
+    "insecureStorage",
 ];
 
 /// What the organisation's policy is written in.

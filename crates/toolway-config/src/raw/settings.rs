@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) cross_app_only: Option<Requirement>,
     /// Where connectors are switched off.
     pub(crate) connectors_off: Option<Origin>,
+    /// Where secrets in plain text are forbidden.
+    pub(crate) insecure_storage_off: Option<Origin>,
     /// A policy list that cannot be understood: nothing may connect.
     pub(crate) policy_fault: Option<Diagnosis>,
     /// The keys that widen what may happen, as written; what `localSettings` vouches for.
@@ -199,6 +201,15 @@ impl Settings {
                 ref other => {
                     reader.wrong("`true` or `false`", other);
                     reader.hint("how connectors are reached is said in `account.connectors`");
+                }
+            },
+            "insecureStorage" => match value {
+                Value::Bool(true) => {}
+                Value::Bool(false) => self.insecure_storage_off = Some(origin),
+                ref other => {
+                    reader.wrong("`true` or `false`", other);
+                    // Whoever wrote it did not mean to allow more.
+                    self.insecure_storage_off = Some(origin);
                 }
             },
             "permissions" => {

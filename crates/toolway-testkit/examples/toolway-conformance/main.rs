@@ -10,6 +10,7 @@
     reason = "what went wrong goes where the suite records it"
 )]
 
+mod login;
 mod person;
 mod skills;
 mod specimen;

@@ -1,7 +1,7 @@
 //! What is tried against every mock server: connect, list, call every tool, read every resource,
 //! get every prompt.
 //!
-//! Owns the few exceptions that a scenario asks for. All else is what any embedding program would
+//! Owns the few exceptions that a scenario asks for; logins are `login.rs`'s. All else is what any embedding program would
 //! do, with a home of its own that is gone afterwards.
 
 use std::collections::BTreeMap;
@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use toolway::auth::LoginProblem;
 use toolway::catalog::CatalogPrompt;
 use toolway::config::{Environment, Flags, plan};
-use toolway::types::ConnectionState;
 use toolway::{
     CallError, CallOptions, CatalogTool, Consent, Host, HostOptions, SkillError, ToolRequest,
     ToolTarget,
 };
 use toolway_testkit::TempHome;
 
+use crate::login::{self, Credentials};
 use crate::person::Person;
 use crate::skills;
 use crate::specimen::{self, Fields};
@@ -48,6 +49,11 @@ pub(crate) enum Failure {
     #[error("`{tool}` says that it failed: {answer}")]
     ToolError { tool: String, answer: String },
     #[error(transparent)]
+    Login(Box<LoginProblem>),
+    /// The library did what the scenario is there to see refused.
+    #[error("nothing was refused")]
+    NotRefused,
+    #[error(transparent)]
     Skill(#[from] SkillError),
     #[error("the mock server lists no skill: {0:?}")]
     NoSkill(Vec<String>),
@@ -55,6 +61,12 @@ pub(crate) enum Failure {
     Deceived(String),
     #[error("not done after {} s", .0.as_secs())]
     TooSlow(Duration),
+}
+
+impl From<LoginProblem> for Failure {
+    fn from(problem: LoginProblem) -> Self {
+        Failure::Login(Box::new(problem))
+    }
 }
 
 /// What the suite wants.
@@ -71,6 +83,8 @@ pub(crate) struct Task {
 struct Context {
     #[serde(default, rename = "toolCalls")]
     tool_calls: Vec<ToolCall>,
+    #[serde(flatten)]
+    credentials: Credentials,
 }
 
 #[derive(Clone, Deserialize)]
@@ -115,24 +129,38 @@ impl Task {
 /// Tries everything; the first thing that goes wrong ends it.
 pub(crate) async fn walk(task: &Task) -> Result<(), Failure> {
     let home = TempHome::new();
-    let host = start(task, &home)?;
+    let host = start(task, &home).await?;
     host.settled().await;
     let outcome = use_everything(task, &host).await;
     host.shutdown().await;
-    outcome
+    match outcome {
+        Err(failure) if login::is_meant(&task.scenario, &failure) => Ok(()),
+        Ok(()) if login::must_refuse(&task.scenario) => Err(Failure::NotRefused),
+        outcome => outcome,
+    }
 }
 
-fn start(task: &Task, home: &TempHome) -> Result<Host, Failure> {
+async fn start(task: &Task, home: &TempHome) -> Result<Host, Failure> {
     let path = |path: &std::path::Path| path.display().to_string();
     let environment = Environment::new(
         BTreeMap::from([
             ("HOME".to_owned(), path(home.home())),
             ("TOOLWAY_HOME".to_owned(), path(&home.config_home())),
+            ("TOOLWAY_ENABLE_XAA".to_owned(), "1".to_owned()),
         ]),
         home.project().to_path_buf(),
     )
     .with_system_dir(home.system().to_path_buf());
-    let entry = json!({ "type": "http", "url": task.url, "protocol": task.protocol });
+    let credentials = &task.context.credentials;
+    let entry = json!({
+        "type": "http",
+        "url": task.url,
+        "protocol": task.protocol,
+        "oauth": credentials.oauth(),
+    });
+    if let Some(settings) = credentials.settings() {
+        home.write_settings(settings.to_string());
+    }
     let flags = Flags {
         mcp_config: vec![json!({ "mcpServers": { SERVER: entry } }).to_string()],
         strict: true,
@@ -146,6 +174,7 @@ fn start(task: &Task, home: &TempHome) -> Result<Host, Failure> {
     let options = HostOptions {
         client_name: "toolway-conformance".to_owned(),
         respondent: Some(Arc::new(Person)),
+        auth: credentials.auth(&task.scenario, SERVER, home).await?,
         output_dir: home.home().join("results"),
         ..HostOptions::default()
     };
@@ -153,17 +182,15 @@ fn start(task: &Task, home: &TempHome) -> Result<Host, Failure> {
 }
 
 async fn use_everything(task: &Task, host: &Host) -> Result<(), Failure> {
+    let credentials = &task.context.credentials;
+    credentials.connect(&task.scenario, host, SERVER).await?;
     let picture = host.snapshot();
-    let state = picture.server(SERVER).map(|server| &server.state);
-    if !matches!(state, Some(ConnectionState::Connected { .. })) {
-        return Err(Failure::NotConnected(format!("{state:?}")));
-    }
     let catalog = &picture.catalog;
     let tools = &catalog.tools;
     match task.scenario.as_str() {
         // Its canary watches what listing alone fetches.
         "json-schema-ref-no-deref" => return Ok(()),
-        "json-schema-2020-12-preservation" => return echo_the_schema(host, tools).await,
+        "json-schema-2020-12-preservation" => return echo_the_schema(task, host, tools).await,
         scenario if scenario.starts_with("sep-2640-client-") => {
             return skills::walk(scenario, host, SERVER).await;
         }
@@ -172,13 +199,13 @@ async fn use_everything(task: &Task, host: &Host) -> Result<(), Failure> {
     if task.context.tool_calls.is_empty() {
         for tool in tools {
             let arguments = specimen::object(&schema_of(tool), Fields::Required);
-            call(host, &tool.key.tool, tool, arguments).await?;
+            call(task, host, tool, arguments).await?;
         }
     }
     for wanted in &task.context.tool_calls {
         let tool = find(tools, &wanted.name)?;
         let arguments = without_nulls(&wanted.arguments);
-        call(host, &wanted.name, tool, arguments).await?;
+        call(task, host, tool, arguments).await?;
     }
     for resource in &catalog.resources {
         host.read_resource(&resource.server, &resource.uri)
@@ -222,25 +249,36 @@ fn without_nulls(arguments: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The suite compares what it gets back with what it sent, keyword by keyword.
-async fn echo_the_schema(host: &Host, tools: &[CatalogTool]) -> Result<(), Failure> {
+async fn echo_the_schema(task: &Task, host: &Host, tools: &[CatalogTool]) -> Result<(), Failure> {
     let schema = schema_of(find(tools, "json_schema_2020_12_tool")?);
     let arguments = Map::from_iter([("schema".to_owned(), schema)]);
     let echo = find(tools, "json_schema_echo")?;
-    call(host, &echo.key.tool, echo, arguments).await
+    call(task, host, echo, arguments).await
 }
 
+/// Calls a tool, and again after a login where the server wants another one for it. The host says
+/// when it is enough.
 async fn call(
+    task: &Task,
     host: &Host,
-    name: &str,
     tool: &CatalogTool,
     arguments: Map<String, Value>,
 ) -> Result<(), Failure> {
-    let request = ToolRequest {
-        target: ToolTarget::Exposed(tool.name.clone()),
-        arguments,
+    let outcome = loop {
+        let request = ToolRequest {
+            target: ToolTarget::Exposed(tool.name.clone()),
+            arguments: arguments.clone(),
+        };
+        match host.call(request, CallOptions::new(Consent::Typed)).await {
+            Err(CallError::NeedsAuth { .. }) => {
+                let credentials = &task.context.credentials;
+                credentials.log_in(&task.scenario, host, SERVER).await?;
+            }
+            outcome => break outcome,
+        }
     };
-    let tool = name.to_owned();
-    match host.call(request, CallOptions::new(Consent::Typed)).await {
+    let tool = tool.key.tool.clone();
+    match outcome {
         Ok(outcome) if outcome.is_error => Err(Failure::ToolError {
             tool,
             answer: outcome.raw.get().to_owned(),

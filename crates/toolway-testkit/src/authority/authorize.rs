@@ -106,6 +106,7 @@ pub(super) fn check_resource(
     let places = &state.places;
     let known = resource == places.resource
         || resource == places.resource_origin
+        || (state.settings.resources.iter()).any(|known| known == resource)
         || state.settings.account.is_some() && resource.starts_with(&places.issuer);
     if known {
         Ok(())

@@ -10,6 +10,7 @@ use super::settings::{Dpop, Place, ResourcePlace};
 use super::state::State;
 use super::{Switch, form};
 
+const DPOP_ALGORITHMS: [&str; 3] = ["ES256", "RS256", "EdDSA"];
 pub(super) const LINK_LOCAL: &str = "http://169.254.169.254/latest/meta-data";
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
@@ -70,7 +71,15 @@ fn resource(state: &State, path: &str) -> Option<Value> {
     } else {
         return None;
     };
-    Some(described(state, &resource))
+    let mut document = described(state, &resource);
+    if matches!(
+        state.settings.dpop,
+        Dpop::Required | Dpop::RequiredWithNonce
+    ) {
+        document["dpop_bound_access_tokens_required"] = json!(true);
+        document["dpop_signing_alg_values_supported"] = json!(DPOP_ALGORITHMS);
+    }
+    Some(document)
 }
 
 /// Where the challenge says that the metadata is: no place that anybody would guess.
@@ -202,7 +211,7 @@ fn honest(state: &State, party: Party) -> Value {
         document["revocation_endpoint"] = at("/revoke");
     }
     if state.settings.dpop != Dpop::Off {
-        document["dpop_signing_alg_values_supported"] = json!(["ES256", "RS256", "EdDSA"]);
+        document["dpop_signing_alg_values_supported"] = json!(DPOP_ALGORITHMS);
     }
     document
 }

@@ -129,6 +129,9 @@ pub struct Settings {
     pub known_documents: BTreeMap<String, Value>,
     /// Clients known from the start.
     pub clients: Vec<KnownClient>,
+    /// Resources besides its own that tokens can be had for: other servers, which ask
+    /// [`super::Authority::is_valid`].
+    pub resources: Vec<String>,
     /// Whether `resource` must be in every request for a code or a token.
     pub demand_resource: bool,
     /// Whether logins get a refresh token.
@@ -192,6 +195,7 @@ impl Default for Settings {
             documents: true,
             known_documents: BTreeMap::new(),
             clients: Vec::new(),
+            resources: Vec::new(),
             demand_resource: true,
             refresh_tokens: true,
             refresh_id_tokens: false,

@@ -56,7 +56,7 @@ switches! {
     /// The challenge's `resource_metadata` is a cloud's metadata address.
     ChallengeLinkLocal => "SSRF: link-local addresses are never asked",
     /// The challenge's `resource_metadata` lies at the attacker's origin.
-    ChallengeOther => "RFC 9728 3.3: metadata of another origin is not this resource's",
+    ChallengeOther => "RFC 9728 3.3: a place that has no metadata of this resource decides nothing",
     /// The authorization server is `169.254.169.254`.
     ServerLinkLocal => "SSRF: link-local addresses are never asked",
     /// The authorization server is `[::ffff:169.254.169.254]`.

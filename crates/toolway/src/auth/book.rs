@@ -3,6 +3,8 @@
 //! Owns listing them without their secrets, and giving them up: here first, then at the
 //! authorization server.
 
+use std::sync::Arc;
+
 use toolway_auth::logins::{How, Login, Logins, LoginsError};
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::vault::{Backend, Kind, Vault};
@@ -61,6 +63,7 @@ impl Book {
             logins: Logins::new(vault),
             client: Client::new(http),
             organisation: None,
+            papers: Arc::default(),
         })
     }
 
@@ -144,7 +147,7 @@ impl Store {
             Err(_) => Reach::Public,
         };
         let web = Web::new(self.client.clone(), reach);
-        let client = login.client.client(None);
+        let client = login.client.client(self.papers.key(&login.server));
         let revocation = Revocation {
             endpoint,
             issuer: &login.issuer,

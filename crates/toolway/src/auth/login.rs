@@ -192,7 +192,8 @@ pub(super) struct Running {
 }
 
 impl Auth {
-    /// Begins a login, or joins the one under way. `challenge` is what the server said.
+    /// Begins a login, or joins the one under way. `challenge` is what the server said when it
+    /// refused to connect; without one it is what it said to a request that needed more.
     pub(crate) fn begin(
         self: &Arc<Self>,
         server: &ServerName,
@@ -223,7 +224,9 @@ impl Auth {
         let (invite, invited) = watch::channel(None);
         let (done, outcome) = oneshot::channel();
         let auth = Arc::clone(self);
+        let short = lock(&self.short).remove(server);
         let challenge = challenge.map(|challenge| challenge.as_received().to_owned());
+        let challenge = challenge.or(short);
         let work = async move {
             let relay = Relay {
                 invite,
@@ -262,7 +265,8 @@ impl Auth {
         options: &LoginOptions,
         person: &dyn Person,
     ) -> Result<LoggedIn, LoginProblem> {
-        let obtained = self.obtained(&target, spec, challenge, options, Some(person));
+        // It is large, and lies in a task that is small until then.
+        let obtained = Box::pin(self.obtained(&target, spec, challenge, options, Some(person)));
         // A person was there, so that there is a login or a problem.
         let login = obtained.await?.ok_or(LoginProblem::Ended)?;
         Ok(LoggedIn {
@@ -303,7 +307,8 @@ impl Auth {
             let has = |scheme: &str| challenges.iter().any(|it| it.scheme == scheme);
             has("dpop") && !has("bearer")
         });
-        let mut secret = options.client_secret.clone();
+        let given = options.client_secret.as_ref();
+        let mut secret = given.or(store.papers.secret(server)).cloned();
         if secret.is_none()
             && target.is_vouched_for()
             && let Some(id) = &spec.client_id
@@ -318,12 +323,18 @@ impl Auth {
             scopes: wider.as_deref(),
             way: options.way,
             client_secret: secret.as_ref(),
-            client_key: None,
+            client_key: store.papers.key(server),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
         };
         let web = store.web(target).await;
+        if let Some(entered) = self.by_platform(store, &web, target, &request).await? {
+            let login = entered.login(target.definition.clone(), account);
+            self.forget(target).await;
+            store.logins.save(&login).await?;
+            return Ok(Some(login));
+        }
         if target.is_vouched_for() {
             let vouched = self.vouched_login(store, &web, target, &request, person);
             if let Some(entered) = vouched.await? {
@@ -341,7 +352,7 @@ impl Auth {
         };
         let desk = Desk {
             web: &web,
-            clients: store,
+            clients: &store.logins,
             attempts: &self.attempts,
             person,
         };

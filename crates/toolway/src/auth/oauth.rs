@@ -6,13 +6,14 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 use toolway_auth::challenge;
 use toolway_auth::helper::KeepBack;
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
@@ -22,8 +23,15 @@ use toolway_transport::credentials::{
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-use super::pass::{Pass, PassError, Target};
+use super::pass::{Pass, PassError, Target, as_http};
 use super::{Auth, vouched};
+
+/// How long a renewal that failed is not tried again: requests that ran at the same time share one
+/// failure.
+const BREATH: Duration = Duration::from_millis(500);
+
+/// The longest wait that an authorization server is granted.
+const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
@@ -40,6 +48,37 @@ struct Known {
     is_asked: bool,
     /// Whether any login changed since; watched as soon as there is one to show.
     changes: Option<watch::Receiver<u64>>,
+    /// Why it cannot be renewed for a while.
+    hindered: Option<Hindrance>,
+}
+
+/// A renewal that may work later. The login is kept.
+struct Hindrance {
+    /// The token that the server refused, if it was that.
+    refused: Option<Secret>,
+    /// Until then nobody asks again.
+    until: Instant,
+    error: PassError,
+}
+
+impl Hindrance {
+    /// What may pass; nothing when only a person can mend it.
+    fn of(error: &PassError, refused: Option<&Secret>) -> Option<Self> {
+        let wait = match error {
+            PassError::Over(_) => return None,
+            PassError::Unavailable(_) => BREATH,
+            PassError::Later { after, .. } => (*after).clamp(BREATH, LONGEST_WAIT),
+        };
+        Some(Self {
+            refused: refused.cloned(),
+            until: Instant::now() + wait,
+            error: error.clone(),
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.until
+    }
 }
 
 impl LoginCredentials {
@@ -52,6 +91,7 @@ impl LoginCredentials {
                 pass: None,
                 is_asked: false,
                 changes: None,
+                hindered: None,
             }),
         }
     }
@@ -63,14 +103,22 @@ impl LoginCredentials {
         let changed = known.changes.as_ref();
         let changed = changed.is_some_and(|changes| changes.has_changed().unwrap_or_default());
         let due = known.pass.as_ref().is_some_and(is_due);
-        if known.is_asked && !changed && !due {
-            return Ok(known.pass.clone());
-        }
+        let refused = match &known.hindered {
+            Some(hindrance) if !changed && !hindrance.is_over() => {
+                return Err(hindrance.error.clone());
+            }
+            Some(hindrance) => hindrance.refused.clone(),
+            None if known.is_asked && !changed && !due => return Ok(known.pass.clone()),
+            None => None,
+        };
         if let Some(changes) = &mut known.changes {
             changes.mark_unchanged();
         }
         known.is_asked = false;
-        let pass = self.auth.passes.pass(&self.target, None).await?;
+        let asked = self.auth.passes.pass(&self.target, refused.as_ref()).await;
+        let pass = asked.inspect_err(|error| {
+            known.hindered = Hindrance::of(error, refused.as_ref());
+        })?;
         self.learn(&mut known, pass.as_ref());
         Ok(pass)
     }
@@ -86,11 +134,19 @@ impl LoginCredentials {
         self.auth.shows(&self.target.server, token);
         known.pass = pass.cloned();
         known.is_asked = true;
+        known.hindered = None;
     }
 
-    /// Whether there is another pass than the one that was refused.
+    /// Whether there is another pass than the one that was refused, or may be one later: then
+    /// asking for it says why not now, which is no reason for a person to log in.
     async fn renew(&self, refused: Option<&Secret>) -> bool {
         let mut known = self.known.lock().await;
+        if let Some(hindrance) = &known.hindered
+            && hindrance.refused.as_ref() == refused
+            && !hindrance.is_over()
+        {
+            return true;
+        }
         match self.auth.passes.pass(&self.target, refused).await {
             Ok(Some(pass)) if Some(&pass.access) != refused => {
                 self.learn(&mut known, Some(&pass));
@@ -99,7 +155,8 @@ impl LoginCredentials {
             Ok(_) => false,
             Err(error) => {
                 debug!(server = %self.target.server, %error, "the login was not renewed");
-                false
+                known.hindered = Hindrance::of(&error, refused);
+                known.hindered.is_some()
             }
         }
     }
@@ -157,7 +214,10 @@ impl Credentials for LoginCredentials {
                 // Then the server says what it wants.
                 return Ok(Presented::default());
             };
-            if !pass.is_for(request.url) {
+            // A server may take requests at another path of its origin, as one of SSE does. It is
+            // the server that was configured which names it, and which has the token anyhow.
+            let is_there = request.url.origin() == as_http(&self.target.url).origin();
+            if !is_there || !pass.is_for(&self.target.url) {
                 warn!(server = %self.target.server, "a login for another resource is not shown");
                 return Ok(Presented::default());
             }
@@ -177,9 +237,16 @@ impl Credentials for LoginCredentials {
             if refusal.status != 401 {
                 // An organisation can be asked for more than the first time; a person is not here.
                 let challenge = refusal.challenges();
-                let may_enter =
-                    self.target.is_vouched_for() && vouched::is_short(challenge.as_deref());
-                return self.entered(may_enter, presented, challenge).await;
+                let is_short = vouched::is_short(challenge.as_deref());
+                let may_enter = self.target.is_vouched_for() && is_short;
+                let verdict = self.entered(may_enter, presented, challenge.clone()).await;
+                if verdict == Verdict::GiveUp
+                    && is_short
+                    && let Some(challenge) = challenge
+                {
+                    self.auth.falls_short(&self.target.server, challenge);
+                }
+                return verdict;
             }
             if let Some(key) = self
                 .known
@@ -196,7 +263,7 @@ impl Credentials for LoginCredentials {
             if self.renew(shown(presented).as_ref()).await {
                 return Verdict::Again;
             }
-            let may_enter = self.target.is_vouched_for();
+            let may_enter = self.auth.is_vouched_for(&self.target);
             self.entered(may_enter, presented, refusal.challenges())
                 .await
         }
@@ -249,7 +316,9 @@ impl From<PassError> for CredentialsError {
     fn from(error: PassError) -> Self {
         match error {
             PassError::Over(why) => CredentialsError::Login(why),
-            PassError::Unavailable(why) => CredentialsError::Unavailable(why),
+            PassError::Unavailable(why) | PassError::Later { why, .. } => {
+                CredentialsError::Unavailable(why)
+            }
         }
     }
 }

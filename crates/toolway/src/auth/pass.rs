@@ -5,6 +5,7 @@
 //! Does not own: how logins are kept and renewed (`toolway-auth`).
 
 use std::fmt;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -63,7 +64,7 @@ impl Pass {
 }
 
 /// The URL of the request that begins a WebSocket.
-fn as_http(url: &Url) -> Url {
+pub(super) fn as_http(url: &Url) -> Url {
     let text = match url.scheme() {
         "ws" => url.as_str().replacen("ws:", "http:", 1),
         "wss" => url.as_str().replacen("wss:", "https:", 1),
@@ -81,6 +82,14 @@ pub enum PassError {
     /// It cannot be renewed or read at the moment.
     #[error("{0}")]
     Unavailable(String),
+    /// The authorization server wants to be left alone for a while.
+    #[error("{why}")]
+    Later {
+        /// What it said.
+        why: String,
+        /// For how long.
+        after: Duration,
+    },
 }
 
 /// Who keeps logins and renews them.

@@ -3,22 +3,24 @@
 //! Owns the way from a server to its login, and what a failure to renew means for a request.
 //! Does not own: renewing across processes (`toolway-auth`, `refresh.rs`).
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::badge::{Badge, Renewal};
 use toolway_auth::idp;
-use toolway_auth::login::{Clients, KeepError, Keeping};
 use toolway_auth::logins::{How, Login, Logins, LoginsError};
 use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
-use toolway_auth::registration::Registered;
-use toolway_auth::token::SKEW;
+use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{Key, Kind};
 use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::Client;
 use toolway_types::Secret;
 
 use super::organisation::Organisation;
+use super::papers::Papers;
 use super::pass::{Pass, PassError, Passes, Target};
 
 /// The logins of a vault.
@@ -28,6 +30,8 @@ pub(crate) struct Store {
     pub(crate) client: Client,
     /// Who vouches for the person.
     pub(crate) organisation: Option<Organisation>,
+    /// What logins can show that no person types.
+    pub(super) papers: Arc<Papers>,
 }
 
 impl Store {
@@ -58,18 +62,24 @@ impl Store {
             Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
             _ => None,
         };
-        let renewal = provider.map(|provider| Renewal {
-            badge: Badge::Organisation {
-                provider,
-                way: idp::Way::Kept,
-                rule: target.rule(),
-            },
+        let organisation = provider.map(|provider| Badge::Organisation {
+            provider,
+            way: idp::Way::Kept,
+            rule: target.rule(),
+        });
+        let badge = match login.how {
+            How::Workload => self.papers.platform(target),
+            _ => organisation,
+        };
+        let client_key = self.papers.key(target.server.as_str());
+        let renewal = badge.map(|badge| Renewal {
+            badge,
             web: &web,
-            client_key: None,
+            client_key,
         });
         let means = Means {
             web: &web,
-            client_key: None,
+            client_key,
             again: renewal.as_ref().map(|renewal| renewal as &dyn Again),
         };
         self.logins
@@ -132,7 +142,13 @@ impl Passes for Store {
                 Err(error @ RefreshError::NeedsLogin { .. }) => {
                     Err(PassError::Over(error.to_string()))
                 }
-                Err(error) => Err(PassError::Unavailable(error.to_string())),
+                Err(error) => Err(match later(&error) {
+                    Some(after) => PassError::Later {
+                        why: error.to_string(),
+                        after,
+                    },
+                    None => PassError::Unavailable(error.to_string()),
+                }),
             }
         }
         .boxed()
@@ -140,6 +156,17 @@ impl Passes for Store {
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.logins.vault().changes()
+    }
+}
+
+/// How long the authorization server wants to be left alone.
+fn later(error: &RefreshError) -> Option<Duration> {
+    match error {
+        RefreshError::Unavailable {
+            source: TokenError::Busy { retry_after },
+            ..
+        } => *retry_after,
+        _ => None,
     }
 }
 
@@ -161,22 +188,6 @@ impl From<Login> for Pass {
     }
 }
 
-fn kept(error: &LoginsError) -> KeepError {
-    KeepError(error.to_string())
-}
-
-/// Where it is kept at which issuer a configured client was first used.
-fn bound(client_id: &str) -> Key {
-    Key {
-        kind: Kind::Client,
-        server: String::new(),
-        definition: String::new(),
-        issuer: String::new(),
-        resource: String::new(),
-        account: client_id.to_owned(),
-    }
-}
-
 /// Where the secret of a configured client is kept.
 fn secret_of(target: &Target, client_id: &str) -> Key {
     Key {
@@ -186,60 +197,5 @@ fn secret_of(target: &Target, client_id: &str) -> Key {
         issuer: String::new(),
         resource: String::new(),
         account: client_id.to_owned(),
-    }
-}
-
-/// Registered clients outlive logins.
-impl Clients for Store {
-    fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
-        async move {
-            self.logins
-                .client(issuer)
-                .await
-                .map_err(|error| kept(&error))
-        }
-        .boxed()
-    }
-
-    fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
-        async move {
-            self.logins
-                .save_client(issuer, client)
-                .await
-                .map_err(|error| kept(&error))
-        }
-        .boxed()
-    }
-
-    fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
-        async move {
-            let known = self
-                .logins
-                .client(issuer)
-                .await
-                .map_err(|error| kept(&error))?;
-            let Some(known) = known else { return Ok(()) };
-            let removed = self.logins.remove_client(issuer, &known.client_id);
-            removed.await.map_err(|error| kept(&error))
-        }
-        .boxed()
-    }
-
-    fn bound<'a>(&'a self, client_id: &'a str) -> Keeping<'a, Option<String>> {
-        async move {
-            let read = self.logins.vault().read(&bound(client_id)).await;
-            let read = read.map_err(|error| kept(&error.into()))?;
-            Ok(read.map(|issuer| issuer.expose().to_owned()))
-        }
-        .boxed()
-    }
-
-    fn bind<'a>(&'a self, client_id: &'a str, issuer: &'a str) -> Keeping<'a, ()> {
-        async move {
-            let issuer = Secret::new(issuer);
-            let written = self.logins.vault().write(&bound(client_id), &issuer).await;
-            written.map_err(|error| kept(&error.into()))
-        }
-        .boxed()
     }
 }

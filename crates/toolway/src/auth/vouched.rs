@@ -1,4 +1,4 @@
-//! Logins that need no login page of the server's: the organisation vouches.
+//! Logins that need no login page of the server's: the organisation vouches, or the platform.
 //!
 //! Owns which servers that is for, going that way first, and what follows where it fails: nothing
 //! where policy says so, and the ordinary login only where the server's authorization server does
@@ -147,11 +147,33 @@ impl Auth {
             way,
             rule: target.rule(),
         };
-        let entered = badge::enter(web, store, request, badge).await;
+        let entered = badge::enter(web, &store.logins, request, badge).await;
         entered.map_err(|error| refused(VouchFault::Badge(error.fault)))
     }
 
-    /// A server wants a login, and the organisation may be enough of one. Nobody is asked.
+    /// Whether somebody else's word counts at a server, so that no person need be there.
+    pub(super) fn is_vouched_for(&self, target: &Target) -> bool {
+        let store = self.store.as_ref();
+        let platform = store.and_then(|store| store.papers.platform(target));
+        target.is_vouched_for() || platform.is_some()
+    }
+
+    /// Goes the platform's way; none where it has no word.
+    pub(super) async fn by_platform(
+        &self,
+        store: &Store,
+        web: &Web,
+        target: &Target,
+        request: &LoginRequest<'_>,
+    ) -> Result<Option<Entered>, LoginProblem> {
+        let Some(badge) = store.papers.platform(target) else {
+            return Ok(None);
+        };
+        let entered = badge::enter(web, &store.logins, request, badge).await;
+        entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
+    }
+
+    /// A server wants a login, and somebody else's word may be enough of one. Nobody is asked.
     pub(super) async fn enter(
         self: &Arc<Self>,
         target: &Target,
@@ -163,10 +185,11 @@ impl Auth {
             account: target.account.clone(),
             ..LoginOptions::default()
         };
-        let entered = self.obtained(target, spec, challenge, &options, None).await;
+        // It is large, and lies in every request.
+        let entered = Box::pin(self.obtained(target, spec, challenge, &options, None)).await;
         match entered {
             Ok(Some(login)) => {
-                info!(server = %target.server, "logged in by cross-app access");
+                info!(server = %target.server, "logged in by somebody else's word");
                 lock(&self.troubles).remove(&target.server);
                 Some(login)
             }
@@ -176,7 +199,7 @@ impl Auth {
                 None
             }
             Err(problem) => {
-                debug!(server = %target.server, %problem, "not logged in by cross-app access");
+                debug!(server = %target.server, %problem, "not logged in by somebody else's word");
                 self.trouble(target, &problem);
                 None
             }

@@ -1,6 +1,7 @@
 //! Logins through the host: what servers are shown, and what follows when they refuse it.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
@@ -34,6 +35,8 @@ struct State {
     resource: Option<String>,
     renewals: usize,
     asked: usize,
+    /// Why nothing can be renewed now.
+    busy: Option<PassError>,
 }
 
 impl Purse {
@@ -51,6 +54,11 @@ impl Purse {
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock().expect("no panic"));
         self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// A change that nobody is told of.
+    fn quietly(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().expect("no panic"));
     }
 
     fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
@@ -72,6 +80,9 @@ impl Passes for Purse {
             };
             if refused.is_some_and(|refused| refused.expose() == token) {
                 state.renewals += 1;
+                if let Some(busy) = &state.busy {
+                    return Err(busy.clone());
+                }
                 if let Some(next) = state.next.take() {
                     state.token = Some(Ok(next));
                 }
@@ -104,7 +115,14 @@ fn challenged(status: u16, challenge: &str) -> Response {
 
 /// A server that lets one token in, and wants more for a call.
 async fn guarded(token: &'static str) -> Server {
+    guarded_by(&Arc::new(Mutex::new(token))).await
+}
+
+/// The same with a token that changes.
+async fn guarded_by(token: &Arc<Mutex<&'static str>>) -> Server {
+    let token = Arc::clone(token);
     Server::start(move |message: &Value, headers: &HeaderMap| {
+        let token = *token.lock().expect("no panic");
         let shown = headers
             .get("authorization")
             .and_then(|value| value.to_str().ok());
@@ -146,6 +164,15 @@ fn names(host: &Host) -> Vec<String> {
         .chain(picture.catalog.built_in())
         .map(|tool| tool.name.clone())
         .collect()
+}
+
+async fn connected(host: &Host) {
+    let mut pictures = host.watch();
+    let connected = pictures.wait_for(|picture| {
+        let state = picture.server("web").map(|server| &server.state);
+        matches!(state, Some(ConnectionState::Connected(_)))
+    });
+    drop(connected.await.expect("the host runs"));
 }
 
 #[tokio::test]
@@ -196,9 +223,53 @@ async fn rel_26_a_login_that_is_refused_for_good_is_renewed_once_and_then_needed
     assert_eq!(server.methods(), ["initialize"]);
     assert_eq!(purse.look(|state| state.renewals), 1);
     // A change that brings nothing new is no reason to ask the server again.
+    let asked = purse.look(|state| state.asked);
     purse.change(|_| {});
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    assert_eq!(server.methods(), ["initialize"]);
+    let looked = || purse.look(|state| state.asked > asked);
+    while !looked() {
+        tokio::task::yield_now().await;
+    }
+    // One that brings something is, so that both were followed when this one shows.
+    purse.change(|state| state.token = Some(Ok("another".to_owned())));
+    connected(&host).await;
+    let methods = server.methods().into_iter();
+    assert_eq!(methods.filter(|method| method == "initialize").count(), 2);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn rel_27_who_wants_to_be_left_alone_is_not_asked_before_the_time() {
+    let token = Arc::new(Mutex::new("new"));
+    let server = guarded_by(&token).await;
+    let (home, purse) = (Home::new(), Purse::with(Some("new")));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    facts(&host, "web");
+    // From here on the server refuses what it took, and nobody can give anything else.
+    *token.lock().expect("no panic") = "newer";
+    purse.quietly(|state| {
+        state.busy = Some(PassError::Later {
+            why: "not for a minute".to_owned(),
+            after: Duration::from_mins(1),
+        });
+    });
+    let calls = [0; 5].map(|_| echo(&host, "web", "hi"));
+    for outcome in futures_util::future::join_all(calls).await {
+        let Err(CallError::Transport { message, .. }) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(message.as_received(), "not for a minute");
+    }
+    assert_eq!(purse.look(|state| state.renewals), 1, "one for all");
+    facts(&host, "web");
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    tokio::time::resume();
+    purse.quietly(|state| {
+        state.busy = None;
+        state.next = Some("newer".to_owned());
+    });
+    echo(&host, "web", "hi").await.expect("an answer");
     host.shutdown().await;
 }
 
@@ -210,12 +281,7 @@ async fn a_login_of_any_process_connects_a_waiting_server_and_its_tools_replace_
     host.settled().await;
     assert_eq!(names(&host), ["mcp__web__authenticate"]);
     purse.change(|state| state.token = Some(Ok("t".to_owned())));
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let state = picture.server("web").map(|server| &server.state);
-        matches!(state, Some(ConnectionState::Connected(_)))
-    });
-    drop(connected.await.expect("the host runs"));
+    connected(&host).await;
     assert_eq!(names(&host), ["mcp__web__echo", "mcp__web__mute"]);
     host.shutdown().await;
 }

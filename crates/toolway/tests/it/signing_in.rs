@@ -236,10 +236,9 @@ async fn an_expired_token_is_renewed_while_the_connection_stands() {
 }
 
 #[tokio::test]
-async fn rel_27_a_login_whose_issuer_is_gone_fails_with_a_reason() {
+async fn a_program_without_a_client_cannot_log_in_as_itself_and_is_told_what_is_missing() {
     let scene = Scene::new(Settings::default());
     let host = scene.settled().await;
-    scene.authority.revoke_everything();
     let options = LoginOptions {
         way: Way::ClientCredentials,
         ..LoginOptions::default()

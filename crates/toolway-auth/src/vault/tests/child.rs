@@ -97,12 +97,13 @@ async fn act(folder: PathBuf, steps: &str) {
     };
     let vault = Vault::open(VaultOptions {
         storage,
+        insecure: steps.starts_with("plain;"),
         ..VaultOptions::new(folder)
     });
     for step in steps.split(';') {
         let words: Vec<&str> = step.split(' ').collect();
         match words[..] {
-            ["file" | "only"] => {}
+            ["file" | "only" | "plain"] => {}
             ["backend"] => println!("SAYS {}", vault.backend().await.as_str()),
             ["trouble"] => match vault.keychain_trouble().await {
                 Some(trouble) => println!("SAYS {trouble:?}"),

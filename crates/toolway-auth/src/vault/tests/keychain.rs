@@ -42,6 +42,38 @@ async fn the_keychain_is_used_when_it_answers() {
 }
 
 #[tokio::test]
+async fn plain_text_is_written_past_the_keychain_and_only_when_it_was_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let service = SecretService::start(home.path());
+    let folder = home.path().join("vault");
+    let said = child::start(&folder, Some(&service.address), "write a 1;write b 2");
+    assert_eq!(said.until_its_end().await, ["written", "written"]);
+    let steps = "plain;backend;read a;write a canary-3;read a;read b";
+    let said = child::start(&folder, Some(&service.address), steps);
+    assert_eq!(
+        said.until_its_end().await,
+        ["plain-file", "1", "written", "canary-3", "2"]
+    );
+    assert_eq!(service.len(), 1, "it lies in one place only");
+    // Whoever was not asked to puts it back.
+    let said = child::start(
+        &folder,
+        Some(&service.address),
+        "read a;write a canary-4;read a",
+    );
+    assert_eq!(
+        said.until_its_end().await,
+        ["canary-3", "written", "canary-4"]
+    );
+    assert_eq!(service.len(), 2);
+    let files = std::fs::read_dir(folder.join("secrets")).unwrap();
+    for file in files {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        assert!(!text.contains("canary"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn rel_28_a_silent_bus_is_given_up_and_the_file_is_used() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("bus");

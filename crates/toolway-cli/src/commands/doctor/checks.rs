@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use toolway_auth::vault::KeychainTrouble;
+use toolway_auth::vault::{Backend, KeychainTrouble, Listed};
 use toolway_auth::web::Web;
 use toolway_config::Plan;
 use toolway_transport::client::Client;
@@ -117,27 +117,51 @@ fn remotes(plan: &Plan) -> impl Iterator<Item = (&str, &RemoteSpec)> {
     })
 }
 
-/// Where logins are kept, and why not in the keychain.
+/// Where logins are kept, why not in the keychain, and what lies there unprotected.
 fn keychain(context: &Context) -> Check {
     const NAME: &str = "keychain";
     let asked = connect::block_on(async {
         let vault = connect::vault(context);
-        Ok((vault.backend().await, vault.keychain_trouble().await))
+        let listed = vault.list().await.unwrap_or_default();
+        let plain = |listed: &&Listed| listed.backend == Backend::PlainFile;
+        let plain = listed.iter().filter(plain).count();
+        let trouble = vault.keychain_trouble().await;
+        Ok((vault.backend().await, trouble, plain))
     });
-    match asked {
-        Ok((backend, None)) => Check::new(NAME, Health::Ok, backend.protects()),
-        // Usual on servers, and nothing to mend.
-        Ok((backend, Some(trouble @ KeychainTrouble::Absent { .. }))) => {
+    let (backend, trouble, plain) = match asked {
+        Ok(asked) => asked,
+        Err(report) => return Check::new(NAME, Health::Fail, report.message),
+    };
+    let check = match trouble {
+        None => Check::new(NAME, Health::Ok, backend.protects()),
+        Some(trouble) => {
             let message = format!("{trouble}; logins are kept in {}", backend.protects());
-            Check::new(NAME, Health::Ok, message)
+            if let KeychainTrouble::Absent { .. } = trouble {
+                // Usual on servers, and nothing to mend.
+                Check::new(NAME, Health::Ok, message)
+            } else {
+                Check::new(NAME, Health::Warn, message)
+                    .hint("start and unlock a keychain, or set a passphrase in `TOOLWAY_VAULT_KEY`")
+            }
         }
-        Ok((backend, Some(trouble))) => {
-            let message = format!("{trouble}; logins are kept in {}", backend.protects());
-            Check::new(NAME, Health::Warn, message)
-                .hint("start and unlock a keychain, or set a passphrase in `TOOLWAY_VAULT_KEY`")
-        }
-        Err(report) => Check::new(NAME, Health::Fail, report.message),
+    };
+    if plain == 0 {
+        return check;
     }
+    let lie = if plain == 1 {
+        "secret lies"
+    } else {
+        "secrets lie"
+    };
+    let message = format!(
+        "{}; {plain} {lie} in {}",
+        check.message,
+        Backend::PlainFile.protects()
+    );
+    Check::new(NAME, Health::Warn, message).hint(
+        "see which with `toolway vault list`, and log in or set them again without \
+         `--insecure-storage`",
+    )
 }
 
 /// Whether this machine knows the time, by the word of the first server that says one.

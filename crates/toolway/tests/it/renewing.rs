@@ -1,0 +1,242 @@
+//! Logins at work: renewed while sessions stand, hindered for a while, over every transport.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Map, Value, json};
+use toolway::auth::{AuthOptions, Invitation, LoginOptions};
+use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+use toolway_auth::login::Way as LoginWay;
+use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_testkit::authority::{Authority, Dpop, Party, Settings, Switch};
+use toolway_testkit::browser::browse;
+use toolway_testkit::{ListeningServer, Script, ScriptedServer, Way};
+use toolway_types::{ConnectionState, ToolKey};
+
+use crate::guard::Gate;
+use crate::support::*;
+
+async fn started(home: &Home, servers: &Value) -> Host {
+    let vault = Vault::open(VaultOptions {
+        storage: Storage::File,
+        ..VaultOptions::new(home.path().join("vault"))
+    });
+    let options = HostOptions {
+        auth: AuthOptions {
+            vault: Some(vault),
+            ..AuthOptions::default()
+        },
+        ..home.options()
+    };
+    let host = Host::start(home.plan(servers), options);
+    host.settled().await;
+    host
+}
+
+/// Logs in to a server as a person with a browser would, and waits until it is connected.
+async fn log_in(host: &Host, server: &str) {
+    let login = host.login(server, LoginOptions::default()).await;
+    let mut login = login.expect("begun");
+    let Some(Invitation::Page { url, .. }) = login.invitation().await else {
+        panic!("a page");
+    };
+    let visited = tokio::task::spawn_blocking(move || browse(url.as_str())).await;
+    let last = visited.expect("no panic").pop();
+    assert_eq!(last.map(|page| page.status), Some(200));
+    let outcome = login.outcome().await.expect("it is ours");
+    outcome.expect("logged in");
+    until_connected(host, server).await;
+}
+
+async fn until_connected(host: &Host, server: &str) {
+    let mut pictures = host.watch();
+    let connected = pictures.wait_for(|picture| {
+        let state = picture.server(server).map(|server| &server.state);
+        matches!(state, Some(ConnectionState::Connected(_)))
+    });
+    let waited = tokio::time::timeout(Duration::from_mins(1), connected).await;
+    let is_there = waited.is_ok_and(|picture| picture.is_ok());
+    assert!(is_there, "{:?}", shown(host, server).state);
+}
+
+/// What a protected server says of who asks.
+async fn whoami(host: &Host, server: &str) -> Result<String, CallError> {
+    let request = ToolRequest {
+        target: ToolTarget::Key(ToolKey::new(name(server), "whoami")),
+        arguments: Map::new(),
+    };
+    let answer = host.call(request, CallOptions::new(Consent::Typed)).await;
+    answer.map(|answer| text_of(&answer))
+}
+
+/// How often a connection was begun.
+fn greetings(authority: &Authority) -> usize {
+    let seen = authority.seen_at(Party::Resource, "/mcp");
+    let greets = |body: &str| body.contains("\"initialize\"") || body.contains("server/discover");
+    seen.iter().filter(|seen| greets(&seen.body)).count()
+}
+
+/// Time passes for whoever waits here, and for nobody else.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn a_token_that_expires_within_a_session_is_renewed_once_for_all_calls() {
+    let authority = Authority::start(Settings::default());
+    let home = Home::new();
+    let host = started(&home, &json!({ "shop": authority.entry() })).await;
+    log_in(&host, "shop").await;
+    whoami(&host, "shop").await.expect("an answer");
+    let begun = greetings(&authority);
+    for round in 1..=2 {
+        authority.expire_access_tokens();
+        let calls = [0; 10].map(|_| whoami(&host, "shop"));
+        for answer in join_all(calls).await {
+            let answer = answer.expect("an answer");
+            assert!(answer.starts_with("subject=person-1"), "{answer}");
+        }
+        let report = authority.report();
+        assert_eq!(report.token_requests("refresh_token"), round);
+        assert_eq!(report.families_revoked, 0);
+    }
+    assert_eq!(greetings(&authority), begun, "the connection stood");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn rel_27_an_issuer_that_is_busy_fails_the_call_and_keeps_the_login() {
+    for switch in [Switch::TokenBusyOnce, Switch::TokenUnavailable] {
+        let [shop, bank] = [(); 2].map(|()| Authority::start(Settings::default()));
+        let home = Home::new();
+        let servers = json!({ "shop": shop.entry(), "bank": bank.entry() });
+        let host = started(&home, &servers).await;
+        log_in(&host, "shop").await;
+        log_in(&host, "bank").await;
+        let begun = greetings(&shop);
+        shop.expire_access_tokens();
+        bank.expire_access_tokens();
+        shop.turn_on(switch);
+        let error = whoami(&host, "shop").await.expect_err("not now");
+        let CallError::Transport { message, .. } = &error else {
+            panic!("{switch:?}: {error:?}");
+        };
+        let message = message.as_received();
+        assert!(
+            message.contains("the login of `shop` cannot be renewed now"),
+            "{message}"
+        );
+        assert!(message.contains("busy"), "{message}");
+        whoami(&host, "bank")
+            .await
+            .expect("it has nothing to do with it");
+        facts(&host, "shop");
+        assert_eq!(host.logins().await.expect("logins").len(), 2, "{switch:?}");
+
+        shop.turn_off(switch);
+        pass(Duration::from_secs(3)).await;
+        whoami(&host, "shop").await.expect("an answer");
+        assert_eq!(greetings(&shop), begun, "the connection stood");
+        assert_eq!(shop.report().families_revoked, 0);
+        host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_login_is_shown_to_servers_of_every_transport() {
+    for (kind, way) in [("sse", Way::Sse), ("ws", Way::WebSocket)] {
+        let server = ListeningServer::start(ScriptedServer::new(Script::default()), way);
+        let at: url::Url = server.url().parse().expect("an address");
+        let gate = Gate::new(at.path()).await;
+        let authority = Arc::new(Authority::start(Settings {
+            resources: vec![gate.resource.clone()],
+            ..Settings::default()
+        }));
+        let mut url: url::Url = gate.resource.parse().expect("an address");
+        if kind == "ws" {
+            url.set_scheme("ws").expect("as good as http");
+        }
+        let guard = gate.serve(&authority, server.address());
+        let home = Home::new();
+        let host = started(&home, &json!({ "far": server.entry_at(url.as_str()) })).await;
+        assert!(
+            matches!(shown(&host, "far").state, ConnectionState::NeedsAuth { .. }),
+            "{kind}: {:?}",
+            shown(&host, "far").state
+        );
+        assert_eq!(guard.passed(), [""; 0], "{kind}");
+        log_in(&host, "far").await;
+        let answer = echo(&host, "far", "hi").await.expect("an answer");
+        assert_eq!(text_of(&answer), "hi");
+        // What expired meanwhile is renewed for the next connection.
+        authority.expire_access_tokens();
+        host.reconnect("far").await.expect("known");
+        facts(&host, "far");
+        echo(&host, "far", "hi").await.expect("an answer");
+        assert_eq!(
+            authority.report().token_requests("refresh_token"),
+            1,
+            "{kind}"
+        );
+        host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_login_that_proves_its_key_is_used_and_renewed_with_the_nonces_of_both_servers() {
+    let authority = Authority::start(Settings {
+        dpop: Dpop::RequiredWithNonce,
+        ..Settings::default()
+    });
+    let home = Home::new();
+    let host = started(&home, &json!({ "shop": authority.entry() })).await;
+    log_in(&host, "shop").await;
+    whoami(&host, "shop").await.expect("an answer");
+    let begun = greetings(&authority);
+    authority.expire_access_tokens();
+    whoami(&host, "shop").await.expect("an answer");
+    assert_eq!(greetings(&authority), begun, "the connection stood");
+    let shown = authority.seen_at(Party::Resource, "/mcp");
+    let shown: Vec<_> = shown
+        .iter()
+        .filter_map(|seen| seen.header("authorization"))
+        .collect();
+    assert!(!shown.is_empty() && shown.iter().all(|shown| shown.starts_with("DPoP ")));
+    host.shutdown().await;
+    // The key outlives the process.
+    let next = started(&home, &json!({ "shop": authority.entry() })).await;
+    whoami(&next, "shop").await.expect("an answer");
+    next.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_code_typed_on_another_device_logs_in() {
+    let authority = Authority::start(Settings {
+        device_polls: None,
+        device_interval: 1,
+        ..Settings::default()
+    });
+    let home = Home::new();
+    let host = started(&home, &json!({ "shop": authority.entry() })).await;
+    let options = LoginOptions {
+        way: LoginWay::Device,
+        ..LoginOptions::default()
+    };
+    let mut login = host.login("shop", options).await.expect("begun");
+    let Some(Invitation::Code { code, url, .. }) = login.invitation().await else {
+        panic!("a code");
+    };
+    assert!(url.as_str().starts_with(authority.issuer()), "{url}");
+    assert!(
+        authority.decide_device(code.expose(), true),
+        "it is shown as it is"
+    );
+    let logged_in = login.outcome().await.expect("ours").expect("logged in");
+    assert!(logged_in.renews);
+    until_connected(&host, "shop").await;
+    whoami(&host, "shop").await.expect("an answer");
+    host.shutdown().await;
+}

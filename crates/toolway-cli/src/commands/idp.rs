@@ -149,9 +149,15 @@ async fn log_in(context: &Context, organisation: &Organisation, args: &LoginArgs
 
 async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
     let issuer = &organisation.settings().issuer;
-    let whoever = organisation.whoever().await.map_err(not_known)?;
+    let whoever = organisation
+        .whoever()
+        .await
+        .map_err(|error| not_known(&error))?;
     // First, so that no server is logged in to anew meanwhile.
-    organisation.logout().await.map_err(not_known)?;
+    organisation
+        .logout()
+        .await
+        .map_err(|error| not_known(&error))?;
     let book = Book::new(connect::vault(context), connect::client_options(context));
     let logins = book.logins().await.map_err(|error| not_read(&error))?;
     for login in logins.iter().filter(|login| login.how == How::CrossApp) {
@@ -190,7 +196,10 @@ async fn status(
     organisation: &Organisation,
     json: bool,
 ) -> Outcome {
-    let whoever = organisation.whoever().await.map_err(not_known)?;
+    let whoever = organisation
+        .whoever()
+        .await
+        .map_err(|error| not_known(&error))?;
     let whoever = whoever.filter(|whoever| whoever.is_of_use);
     let settings = organisation.settings();
     let status = Status {
@@ -265,8 +274,8 @@ fn lasting(whoever: &Whoever) -> String {
     format!("until {}", timestamp(instant(whoever.expires_at)))
 }
 
-fn not_known(error: OrganisationError) -> Report {
-    let hint = match &error {
+fn not_known(error: &OrganisationError) -> Report {
+    let hint = match error {
         OrganisationError::Secret(_) => "mend `identityProvider.clientSecret` in your settings",
         OrganisationError::Identity(_) => "check the keychain with `toolway doctor`",
     };

@@ -81,8 +81,8 @@ fn told(context: &Context, login: &LoggedOut) -> Result<(), Report> {
 
 /// Whether the organisation's word is enough for the next login.
 fn is_vouched_for(context: &Context, server: &str) -> bool {
-    let served = idp::served(context.plan());
-    served.iter().any(|served| served.name == server)
+    let all = idp::served(context.plan());
+    all.iter().any(|one| one.name == server)
 }
 
 fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Outcome {

@@ -62,7 +62,7 @@ fn from_add_to_logout(which: Protected) {
         ("logged out of `peer` as `default`\n", "")
     );
     assert_eq!(scene.state(), "needs-auth");
-    assert_eq!(scene.refresh(&kept)["error"], "invalid_grant");
+    assert_eq!(refresh(&kept)["error"], "invalid_grant");
 
     // And once more, still without registering.
     let (output, _) = scene.log_in(&["login", "peer"], "carol");
@@ -125,7 +125,7 @@ fn an_expired_token_is_renewed(which: Protected) {
     assert_ne!(first["tokens"]["access"], second["tokens"]["access"]);
     // The provider would not take the old one again. It takes that for a theft, and ends what came
     // of it: a login that cannot be renewed says which command mends it.
-    assert_eq!(scene.refresh(&first)["error"], "invalid_grant");
+    assert_eq!(refresh(&first)["error"], "invalid_grant");
     wait_until_expired(&scene.kept("default"));
     let ended = scene.run(&["call", "peer", "whoami"]).expect_code(5);
     assert!(ended.stderr.contains("toolway login peer"), "{ended}");
@@ -256,7 +256,7 @@ fn two_accounts_at_one_server() {
         .expect_code(0);
     assert!(scene.whoami().starts_with("subject=bob "));
     // The other one's grant is its own.
-    assert_eq!(scene.refresh(&default)["error"], "invalid_grant");
+    assert_eq!(refresh(&default)["error"], "invalid_grant");
     scene.run(&["logout", "peer"]).expect_code(0);
     assert_eq!(scene.state(), "needs-auth");
 }
@@ -353,18 +353,16 @@ fn a_person_at_a_terminal_is_told_what_is_waited_for() {
     );
 }
 
-impl Scene {
-    /// What the provider says to a refresh token.
-    fn refresh(&self, login: &Value) -> Value {
-        let word = |value: &Value| value.as_str().unwrap().to_owned();
-        let answer = post(
-            &word(&login["token_endpoint"]),
-            &[
-                ("grant_type", "refresh_token"),
-                ("client_id", &word(&login["client"]["client_id"])),
-                ("refresh_token", &word(&login["tokens"]["refresh"])),
-            ],
-        );
-        serde_json::from_str(&answer.unwrap().body).unwrap()
-    }
+/// What the provider says to a refresh token.
+fn refresh(login: &Value) -> Value {
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    let answer = post(
+        &word(&login["token_endpoint"]),
+        &[
+            ("grant_type", "refresh_token"),
+            ("client_id", &word(&login["client"]["client_id"])),
+            ("refresh_token", &word(&login["tokens"]["refresh"])),
+        ],
+    );
+    serde_json::from_str(&answer.unwrap().body).unwrap()
 }

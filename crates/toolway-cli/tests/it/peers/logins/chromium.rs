@@ -2,7 +2,6 @@
 //!
 //! Skipped, with a word, where no Chromium is installed.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -11,12 +10,12 @@ use toolway_testkit::peers::{self, Protected};
 use super::scene::Scene;
 
 /// Chromium, by any of its names.
-fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    let mut places =
-        std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
-    places.find(|place| place.is_file())
+fn chromium() -> Option<&'static str> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names.into_iter().find(|name| {
+        let version = Command::new(name).arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
+    })
 }
 
 #[test]
@@ -32,7 +31,7 @@ fn a_login_in_chromium_from_the_login_page_to_the_tools() {
         let (output, visit) = scene.visit(&["login", "peer"], |url| {
             let script = peers::workspace().join("tests/peers/chromium_login.mjs");
             let mut driver = Command::new("node");
-            driver.arg(script).arg(&chromium).args([url, "alice"]);
+            driver.arg(script).args([chromium, url, "alice"]);
             driver.arg(&folder).output().unwrap()
         });
         assert!(visit.status.success(), "{output}\n{visit:?}");

@@ -15,7 +15,7 @@ use toolway_testkit::{Browser, CommandOutput, TempHome};
 use crate::support::command;
 
 /// How long a page is waited for. Far above any honest wait.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Leaves the address where the test finds it.
 const BROWSER: &str = "#!/bin/sh\n\

@@ -77,8 +77,8 @@ pub(crate) fn read(
         );
         let hint = "write e.g. `\"identityProvider\": {\"issuer\": \"https://login.example.com\", \
                     \"clientId\": \"toolway\"}`";
-        let diagnosis = Diagnosis::error(message).at(source.origin(line));
-        diagnoses.push(diagnosis.hint(hint));
+        let fault = Diagnosis::error(message).at(source.origin(line));
+        diagnoses.push(fault.hint(hint));
         return None;
     };
     let mut reader = Reader {

@@ -45,6 +45,7 @@ pub use permission::{
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use planner::{Planner, watched_paths};
 pub use policy::admit;
+pub use policy::cross_app::cross_app_enabled;
 pub use raw::validate;
 pub use schema::schema;
 pub use tool_search::ToolSearch;

@@ -5,6 +5,7 @@
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
+use toolway_config::cross_app_enabled;
 use toolway_config::edit::{EditError, Edited};
 use toolway_types::{Scope, ServerName, Severity};
 
@@ -128,7 +129,26 @@ impl Transport {
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
     let definition = definition(args)?;
-    write(context, &args.name, &definition, &args.writing)
+    let exit = write(context, &args.name, &definition, &args.writing)?;
+    if args.xaa {
+        say_cross_app(context);
+    }
+    Ok(exit)
+}
+
+/// Says what cross-app access still lacks.
+fn say_cross_app(context: &Context) {
+    if !cross_app_enabled(&context.environment) {
+        context.output.say(
+            "warning: `--xaa` does not count yet: cross-app access is switched off\n\
+             hint: set `TOOLWAY_ENABLE_XAA=1`",
+        );
+    } else if context.plan_with(&context.flags).identity.is_none() {
+        context.output.say(
+            "warning: `--xaa` needs an identity provider, and none is configured\n\
+             hint: set `identityProvider` in your settings",
+        );
+    }
 }
 
 /// Whether a word is a URL rather than a command.

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{BufRead as _, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
@@ -14,8 +15,9 @@ use tokio::sync::mpsc;
 use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::journal::timestamp;
 use toolway::{Host, HostSnapshot};
+use toolway_auth::callback::CallbackError;
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{Device, Page, Person, Progress, Way};
+use toolway_auth::login::{Device, LoginFault, Page, Person, Progress, Way};
 use toolway_config::Plan;
 use toolway_transport::browser::Browser;
 use toolway_types::name::as_word;
@@ -160,16 +162,44 @@ async fn log_in(
     server: &ServerName,
     options: LoginOptions,
 ) -> Result<(LoggedIn, ConnectionState), Report> {
-    let problem = |problem| report(server, &problem);
+    let way = options.way;
+    let problem = |problem| report(server, &problem, way);
     let handle = host
         .login(server.as_str(), options)
         .await
         .map_err(problem)?;
     let outcome = handle.outcome().await.unwrap_or(Err(LoginProblem::Ended));
-    let logged_in = outcome.map_err(problem)?;
+    let logged_in = match outcome {
+        Ok(logged_in) => logged_in,
+        Err(error) => {
+            return Err(no_server(host, server, &error)
+                .await
+                .unwrap_or_else(|| problem(error)));
+        }
+    };
     let state = host.reconnect(server.as_str()).await;
     let state = state.map_err(|error| problem(error.into()))?;
     Ok((logged_in, state))
+}
+
+/// Where nobody is found to log in at because there is no server, or another one, that is what has
+/// to be said.
+async fn no_server(host: &Host, server: &ServerName, problem: &LoginProblem) -> Option<Report> {
+    let LoginProblem::Failed(error) = problem else {
+        return None;
+    };
+    let is_lost = matches!(
+        error.fault,
+        LoginFault::Discovery(_) | LoginFault::Registration(_) | LoginFault::Web(_)
+    );
+    if !is_lost {
+        return None;
+    }
+    host.settled().await;
+    let snapshot = host.snapshot();
+    let mut servers = snapshot.servers.iter();
+    let state = &servers.find(|found| found.name == *server)?.state;
+    matches!(state, ConnectionState::Failed(_)).then(|| Report::unavailable(server.as_str(), state))
 }
 
 /// The one server that wants a login.
@@ -241,7 +271,7 @@ fn key(path: &Path) -> Result<Secret, Report> {
 }
 
 /// One mapping from what can go wrong to message, hint and exit code.
-fn report(server: &ServerName, problem: &LoginProblem) -> Report {
+fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
     let word = as_word(server.as_str());
     let message = problem.to_string();
     match problem {
@@ -261,16 +291,48 @@ fn report(server: &ServerName, problem: &LoginProblem) -> Report {
         }
         LoginProblem::NotVouched(_) => Report::new(Exit::NeedsLogin, message)
             .hint("see where you stand with `toolway idp status`"),
-        LoginProblem::Failed(_) => Report::new(Exit::NeedsLogin, message).hint(format!(
-            "try another way: `toolway login {word} --no-browser`, or `--device`"
-        )),
-        LoginProblem::NotVouched(_) => Report::new(Exit::NeedsLogin, message)
-            .hint(format!("see its entry with `toolway get {word}`")),
+        LoginProblem::Failed(error) => {
+            Report::new(Exit::NeedsLogin, message).hint(mended(&word, &error.fault, way))
+        }
         LoginProblem::NotKept(_) => {
             Report::new(Exit::Unexpected, message).hint("check the keychain with `toolway doctor`")
         }
         LoginProblem::Ended => Report::new(Exit::TimedOut, message)
             .hint(format!("start it again: `toolway login {word}`")),
+    }
+}
+
+/// What may mend a login that failed.
+fn mended(word: &str, fault: &LoginFault, way: Way) -> String {
+    let again = match way {
+        Way::Browser => "",
+        Way::Paste => " --no-browser",
+        Way::Device => " --device",
+        Way::ClientCredentials => " --client-credentials",
+    };
+    match fault {
+        LoginFault::Callback(CallbackError::Answer(_)) => {
+            format!("start it again: `toolway login {word}{again}`")
+        }
+        // The browser, or its way back to here, is what does not work.
+        LoginFault::Callback(_) => {
+            format!("try another way: `toolway login {word} --no-browser`, or `--device`")
+        }
+        LoginFault::NoEndpoint { .. } if way == Way::Device => {
+            format!("log in with a browser: `toolway login {word}`, or `--no-browser`")
+        }
+        LoginFault::NoCredentials => {
+            format!("name the client with `--client-id`, and its secret in `{CLIENT_SECRET}`")
+        }
+        LoginFault::Registration(_) => {
+            format!("name a client of your own: `toolway login {word}{again} --client-id <id>`")
+        }
+        LoginFault::Discovery(_)
+        | LoginFault::Web(_)
+        | LoginFault::NoEndpoint { .. }
+        | LoginFault::Moved { .. } => format!("see its entry with `toolway get {word}`"),
+        LoginFault::Keep(_) => "check the keychain with `toolway doctor`".to_owned(),
+        _ => format!("start it again: `toolway login {word}{again}`"),
     }
 }
 
@@ -280,6 +342,7 @@ pub(super) struct AtTerminal {
     browser: Browser,
     lines: tokio::sync::Mutex<Option<mpsc::UnboundedReceiver<String>>>,
     said: Mutex<bool>,
+    opened: AtomicBool,
 }
 
 impl AtTerminal {
@@ -289,6 +352,7 @@ impl AtTerminal {
             browser: elicit::browser(&context.environment),
             lines: tokio::sync::Mutex::new(None),
             said: Mutex::new(false),
+            opened: AtomicBool::new(false),
         }
     }
 
@@ -308,6 +372,7 @@ impl Person for AtTerminal {
             let said = format!("opening a login page of {host} in your browser");
             self.output.say(&said);
             let opened = self.browser.show(page.url).await;
+            self.opened.store(opened.is_ok(), Ordering::Release);
             opened.map_err(|error| error.to_string())
         })
     }
@@ -323,7 +388,12 @@ impl Person for AtTerminal {
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             if std::io::stdin().is_terminal() {
-                self.once("then paste the address that the browser ended at, and press Enter:");
+                self.once(if self.opened.load(Ordering::Acquire) {
+                    "waiting for the browser to come back; if it cannot, paste the address that it \
+                     ended at, and if none opened, press Ctrl-C and add `--no-browser`"
+                } else {
+                    "then paste the address that the browser ended at, and press Enter:"
+                });
             }
             let mut lines = self.lines.lock().await;
             let lines = lines.get_or_insert_with(typed);

@@ -61,6 +61,8 @@ fn a_url_is_added_as_http() {
     ----- stdout
     ----- stderr
     added `docs` to the user scope: [HOME]/.config/toolway/settings.json:3
+    warning: `--xaa` does not count yet: cross-app access is switched off
+    hint: set `TOOLWAY_ENABLE_XAA=1`
     ");
     assert_snapshot!(home.read(home.config_home().join("settings.json")), @r#"
     {

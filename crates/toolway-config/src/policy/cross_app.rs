@@ -19,7 +19,7 @@ const ENABLE: &str = "TOOLWAY_ENABLE_XAA";
 const KEY: &str = "requireCrossAppAccess";
 
 /// Whether entries can ask for cross-app access.
-pub(crate) fn is_enabled(environment: &Environment) -> bool {
+pub fn cross_app_enabled(environment: &Environment) -> bool {
     let word = environment.var(ENABLE).unwrap_or_default().trim();
     matches!(
         word.to_ascii_lowercase().as_str(),
@@ -76,11 +76,8 @@ impl Policy {
             name: spec.name.as_str(),
             target: Target::Remote(&remote.url),
         };
-        let required = self.cross_app.iter();
-        let Some(origin) = required
-            .filter_map(|requirement| requirement.speaks_of(&subject))
-            .next()
-        else {
+        let mut required = self.cross_app.iter();
+        let Some(origin) = required.find_map(|requirement| requirement.speaks_of(&subject)) else {
             return;
         };
         let policy = format!("`{KEY}` ({origin})");

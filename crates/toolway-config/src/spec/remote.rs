@@ -20,7 +20,7 @@ use crate::ide::TOKEN_HEADER;
 use crate::load::beneath::open_beneath;
 use crate::load::read::{open, read_opened};
 use crate::load::split_command;
-use crate::policy::cross_app::is_enabled;
+use crate::policy::cross_app::cross_app_enabled;
 use crate::raw::remote::{header_value, parse_url, schemes};
 
 /// More than any server takes as a header.
@@ -237,7 +237,7 @@ impl Work<'_> {
             .and_then(Value::as_u64)
             .and_then(|p| u16::try_from(p).ok());
         let xaa = match oauth.get("xaa").and_then(Value::as_bool) {
-            Some(true) if is_enabled(self.builder.environment) => CrossApp::Preferred,
+            Some(true) if cross_app_enabled(self.builder.environment) => CrossApp::Preferred,
             _ => CrossApp::Off,
         };
         Some(OauthSpec {

@@ -62,19 +62,6 @@ impl Credentials {
         oauth
     }
 
-    /// How a person would log in, or a program.
-    fn options(&self, scenario: &str) -> LoginOptions {
-        LoginOptions {
-            way: if scenario.starts_with("auth/client-credentials-") {
-                Way::ClientCredentials
-            } else {
-                Way::Browser
-            },
-            person: Some(Arc::new(Somebody)),
-            ..LoginOptions::default()
-        }
-    }
-
     /// What the host needs for logins, with a vault of its own.
     pub(crate) async fn auth(
         &self,
@@ -173,7 +160,7 @@ impl Credentials {
         host: &Host,
         server: &str,
     ) -> Result<(), Failure> {
-        let handle = host.login(server, self.options(scenario)).await?;
+        let handle = host.login(server, options(scenario)).await?;
         handle.outcome().await.ok_or(LoginProblem::Ended)??;
         host.reconnect(server).await.map_err(LoginProblem::from)?;
         Ok(())
@@ -199,6 +186,19 @@ impl Credentials {
     }
 }
 
+/// How a person would log in, or a program.
+fn options(scenario: &str) -> LoginOptions {
+    LoginOptions {
+        way: if scenario.starts_with("auth/client-credentials-") {
+            Way::ClientCredentials
+        } else {
+            Way::Browser
+        },
+        person: Some(Arc::new(Somebody)),
+        ..LoginOptions::default()
+    }
+}
+
 /// Our metadata document. Nobody can fetch it, so where the suite looks at what we would like to do
 /// with tokens, it has to be told by a registration.
 fn document(scenario: &str) -> Option<ClientDocument> {
@@ -214,7 +214,7 @@ pub(crate) fn is_meant(scenario: &str, failure: &Failure) -> bool {
     let Failure::Login(problem) = failure else {
         return false;
     };
-    match (scenario, problem) {
+    match (scenario, problem.as_ref()) {
         ("auth/scope-retry-limit", LoginProblem::Spent { why, .. }) => {
             matches!(why, Spent::NothingNew | Spent::TooOften)
         }
@@ -225,22 +225,23 @@ pub(crate) fn is_meant(scenario: &str, failure: &Failure) -> bool {
 
 /// Whether that is what is wrong with the answer or the metadata of a scenario.
 fn is_about(scenario: &str, fault: &LoginFault) -> bool {
-    match (scenario, fault) {
-        ("auth/resource-mismatch", LoginFault::Discovery(DiscoveryError::OtherResource { .. }))
-        | (
+    use AuthorizeError::{IssuerMismatch, IssuerMissing};
+    matches!(
+        (scenario, fault),
+        (
+            "auth/resource-mismatch",
+            LoginFault::Discovery(DiscoveryError::OtherResource { .. }),
+        ) | (
             "auth/metadata-issuer-mismatch",
             LoginFault::Discovery(DiscoveryError::IssuerMismatch { .. }),
-        )
-        | (
+        ) | (
             "auth/iss-supported-missing",
-            LoginFault::Callback(CallbackError::Answer(AuthorizeError::IssuerMissing { .. })),
-        )
-        | (
+            LoginFault::Callback(CallbackError::Answer(IssuerMissing { .. })),
+        ) | (
             "auth/iss-wrong-issuer" | "auth/iss-unexpected" | "auth/iss-normalized",
-            LoginFault::Callback(CallbackError::Answer(AuthorizeError::IssuerMismatch { .. })),
-        ) => true,
-        _ => false,
-    }
+            LoginFault::Callback(CallbackError::Answer(IssuerMismatch { .. })),
+        )
+    )
 }
 
 /// Whether a scenario is about a refusal.

@@ -49,7 +49,7 @@ pub(crate) enum Failure {
     #[error("`{tool}` says that it failed: {answer}")]
     ToolError { tool: String, answer: String },
     #[error(transparent)]
-    Login(#[from] LoginProblem),
+    Login(Box<LoginProblem>),
     /// The library did what the scenario is there to see refused.
     #[error("nothing was refused")]
     NotRefused,
@@ -61,6 +61,12 @@ pub(crate) enum Failure {
     Deceived(String),
     #[error("not done after {} s", .0.as_secs())]
     TooSlow(Duration),
+}
+
+impl From<LoginProblem> for Failure {
+    fn from(problem: LoginProblem) -> Self {
+        Failure::Login(Box::new(problem))
+    }
 }
 
 /// What the suite wants.

@@ -203,7 +203,8 @@ impl Auth {
         options: &LoginOptions,
         person: &dyn Person,
     ) -> Result<LoggedIn, LoginProblem> {
-        let obtained = self.obtained(&target, spec, challenge, options, Some(person));
+        // It is large, and lies in a task that is small until then.
+        let obtained = Box::pin(self.obtained(&target, spec, challenge, options, Some(person)));
         // A person was there, so that there is a login or a problem.
         let login = obtained.await?.ok_or(LoginProblem::Ended)?;
         Ok(LoggedIn {

@@ -73,10 +73,10 @@ impl fmt::Display for Rules<'_> {
 impl NotVouched {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
-        let error = match &self.fault {
-            VouchFault::Organisation(OrganisationError::Identity(error))
-            | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error))) => error,
-            _ => return false,
+        let (VouchFault::Organisation(OrganisationError::Identity(error))
+        | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) = &self.fault
+        else {
+            return false;
         };
         let error = match error {
             IdpError::Together(error) => error.as_ref(),
@@ -185,7 +185,8 @@ impl Auth {
             account: target.account.clone(),
             ..LoginOptions::default()
         };
-        let entered = self.obtained(target, spec, challenge, &options, None).await;
+        // It is large, and lies in every request.
+        let entered = Box::pin(self.obtained(target, spec, challenge, &options, None)).await;
         match entered {
             Ok(Some(login)) => {
                 info!(server = %target.server, "logged in by somebody else's word");

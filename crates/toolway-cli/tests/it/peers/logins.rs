@@ -15,6 +15,7 @@ use toolway_testkit::browser::post;
 use toolway_testkit::peers::Protected;
 
 use self::scene::{Scene, Speaking};
+use crate::terminal::Seat;
 use crate::watching::Running;
 
 /// The word after `client=` in what `whoami` says.
@@ -312,6 +313,44 @@ fn declining_says_so_on_both_sides() {
     let output = output.expect_code(5);
     assert!(output.stderr.contains("declined"), "{output}");
     assert_eq!(scene.state(), "needs-auth");
+}
+
+#[test]
+fn what_is_wrong_with_the_server_is_said_in_place_of_the_login() {
+    let scene = Scene::new(Protected::FastMcp, &json!({}));
+    let typo = scene.run(&["login", "pear"]).expect_code(3);
+    assert!(typo.stderr.contains("did you mean `peer`?"), "{typo}");
+
+    let nowhere = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}/mcp", listener.local_addr().unwrap())
+    };
+    scene.run(&["add", "down", &nowhere]).expect_code(0);
+    let down = scene.run(&["login", "down"]).expect_code(4);
+    assert!(down.stderr.contains("server `down` failed"), "{down}");
+    assert!(down.stderr.contains("Connection refused"), "{down}");
+    assert!(!down.stderr.contains("--no-browser"), "{down}");
+
+    let wrong = scene.peer.url().replace("/mcp", "/nope");
+    scene.run(&["add", "wrong", &wrong]).expect_code(0);
+    let wrong = scene.run(&["login", "wrong"]).expect_code(4);
+    assert!(wrong.stderr.contains("HTTP 404"), "{wrong}");
+    assert!(!wrong.stderr.contains("--no-browser"), "{wrong}");
+}
+
+#[test]
+fn a_person_at_a_terminal_is_told_what_is_waited_for() {
+    let scene = Scene::new(Protected::TypeScriptSigned, &json!({}));
+    let mut seat = Seat::take(&mut scene.command(&["login"]));
+    seat.expect("opening a login page of 127.0.0.1 in your browser");
+    seat.expect("waiting for the browser to come back");
+    Browser::new().log_in(&scene.opened(), &[("login", "alice"), ("password", "any")]);
+    let left = seat.leave();
+    assert_eq!(left.code, Some(0), "{}", left.shown);
+    assert_eq!(
+        left.stdout,
+        "logged in to `peer` as `default`, renews itself\n"
+    );
 }
 
 impl Scene {

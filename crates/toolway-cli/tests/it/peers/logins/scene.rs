@@ -56,6 +56,19 @@ impl Scene {
         self.home.run(&mut self.command(words))
     }
 
+    /// The page that a command opens, once it does.
+    pub(super) fn opened(&self) -> String {
+        let page = self.home.home().join("page");
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Ok(url) = fs::read_to_string(&page) {
+                return url;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("no page was opened");
+    }
+
     /// Runs a command that opens a page; somebody goes there.
     pub(super) fn visit<T: Send>(
         &self,
@@ -65,16 +78,7 @@ impl Scene {
         let page = self.home.home().join("page");
         let _ = fs::remove_file(&page);
         std::thread::scope(|scope| {
-            let visit = scope.spawn(|| {
-                let begun = Instant::now();
-                while begun.elapsed() < PATIENCE {
-                    if let Ok(url) = fs::read_to_string(&page) {
-                        return person(&url);
-                    }
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                panic!("no page was opened");
-            });
+            let visit = scope.spawn(|| person(&self.opened()));
             let output = self.run(words);
             // A command that fails before it opens a page says why; the visitor does not know.
             assert!(page.exists(), "no page was opened: {output}");

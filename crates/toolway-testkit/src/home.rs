@@ -102,6 +102,7 @@ impl TempHome {
         let mut command = Command::new(program);
         command
             .env_clear()
+            .env("DBUS_SESSION_BUS_ADDRESS", self.bus())
             .env("HOME", &self.home)
             .env("LANG", "C.UTF-8")
             .env("PATH", path_variable())
@@ -111,6 +112,12 @@ impl TempHome {
             .current_dir(&self.project)
             .stdin(Stdio::null());
         command
+    }
+
+    /// Where programs look for a session bus: nothing is there. Without it they would find the
+    /// developer's own, and the keychain behind it.
+    fn bus(&self) -> String {
+        format!("unix:path={}/no-bus", self.home.display())
     }
 
     /// Runs a program to its end.

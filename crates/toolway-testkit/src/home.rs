@@ -190,6 +190,7 @@ mod tests {
         assert_eq!(
             lines,
             [
+                "DBUS_SESSION_BUS_ADDRESS=unix:path=[HOME]/no-bus",
                 "HOME=[HOME]",
                 "LANG=C.UTF-8",
                 "TOOLWAY_HOME=[HOME]/.config/toolway",

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
 use toolway_auth::helper::KeepBack;
+use toolway_auth::refresh::{BREATH, LONGEST_WAIT};
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
 use toolway_transport::credentials::{
     Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
@@ -25,13 +26,6 @@ use tracing::{debug, warn};
 
 use super::pass::{Pass, PassError, Target, as_http};
 use super::{Auth, vouched};
-
-/// How long a renewal that failed is not tried again: requests that ran at the same time share one
-/// failure.
-const BREATH: Duration = Duration::from_millis(500);
-
-/// The longest wait that an authorization server is granted.
-const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
@@ -52,7 +46,9 @@ struct Known {
     hindered: Option<Hindrance>,
 }
 
-/// A renewal that may work later. The login is kept.
+/// A renewal that may work later, as this connection has heard. The login is kept. Whoever keeps
+/// logins leaves the authorization server alone by themselves; this spares asking them, and knows
+/// which token not to show.
 struct Hindrance {
     /// The token that the server refused, if it was that.
     refused: Option<Secret>,

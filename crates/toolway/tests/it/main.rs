@@ -33,6 +33,7 @@ mod http;
 mod lifecycle;
 mod logins;
 mod midway;
+mod outliving;
 mod panics;
 mod papers;
 mod pins;

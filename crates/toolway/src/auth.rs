@@ -21,7 +21,6 @@ pub mod vouched;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc};
 use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
@@ -181,13 +180,6 @@ impl Auth {
     /// Who vouches for the person.
     pub(crate) fn organisation(&self) -> Option<&Organisation> {
         self.store.as_ref()?.organisation.as_ref()
-    }
-
-    /// Waits until what is being renewed is saved, and no longer than this.
-    pub(crate) async fn settle(&self, within: Duration) {
-        if let Some(store) = &self.store {
-            store.settle(within).await;
-        }
     }
 
     /// Gives up the logins under way.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -60,7 +60,7 @@ struct Hindrance {
 impl Hindrance {
     /// What may pass; nothing when only a person can mend it.
     fn of(error: &PassError, refused: Option<&Secret>) -> Option<Self> {
-        let wait = match error {
+        let wait: Duration = match error {
             PassError::Over(_) => return None,
             PassError::Unavailable(_) => BREATH,
             PassError::Later { after, .. } => (*after).clamp(BREATH, LONGEST_WAIT),

@@ -18,6 +18,7 @@ use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::Client;
 use toolway_types::Secret;
 
+use super::Auth;
 use super::organisation::Organisation;
 use super::papers::Papers;
 use super::pass::{Pass, PassError, Passes, Target};
@@ -31,6 +32,15 @@ pub(crate) struct Store {
     pub(crate) organisation: Option<Organisation>,
     /// What logins can show that no person types.
     pub(super) papers: Arc<Papers>,
+}
+
+impl Auth {
+    /// Waits until what is being renewed is saved, and no longer than this.
+    pub(crate) async fn settle(&self, within: Duration) {
+        if let Some(store) = &self.store {
+            store.settle(within).await;
+        }
+    }
 }
 
 impl Store {
@@ -87,7 +97,7 @@ impl Store {
     }
 
     /// Waits until what is being renewed is saved, and no longer than this.
-    pub(super) async fn settle(&self, within: Duration) {
+    async fn settle(&self, within: Duration) {
         let organisation = async {
             if let Some(organisation) = &self.organisation {
                 organisation.settle(within).await;

@@ -36,7 +36,7 @@ use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
 
-pub use self::book::{Book, Kept, LoggedOut};
+pub use self::book::{Book, Kept, LoggedOut, used};
 use self::combined::Combined;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
@@ -209,6 +209,13 @@ impl Auth {
         }
     }
 
+    /// The account that a server's entry names.
+    pub(crate) fn account_of(&self, server: &ServerName) -> Option<String> {
+        let known = lock(&self.known);
+        let (target, _) = known.get(server)?.login.as_ref()?;
+        target.account.clone()
+    }
+
     /// A server is about to be connected to.
     pub(crate) fn meets(&self, server: &ServerName, source: &Source) {
         let spec = match source {
@@ -360,7 +367,10 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
         server: server.clone(),
         definition: definition(server, source),
         url: remote.url.clone(),
-        account: None,
+        account: remote
+            .oauth
+            .as_ref()
+            .and_then(|oauth| oauth.account.clone()),
         cross_app: remote
             .oauth
             .as_ref()

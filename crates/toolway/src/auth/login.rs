@@ -42,7 +42,7 @@ pub use self::problem::LoginProblem;
 pub struct LoginOptions {
     /// How.
     pub way: Way,
-    /// The person's word for the account; `default` without one.
+    /// The person's word for the account; that of the server's entry without one, else `default`.
     pub account: Option<String>,
     /// What the login has to reach, beside what an earlier one reached.
     pub scopes: Vec<String>,
@@ -228,7 +228,7 @@ impl Auth {
         person: Option<&dyn Person>,
     ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
-        let account = options.account.clone();
+        let account = options.account.clone().or_else(|| target.account.clone());
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
         let before = store

@@ -105,7 +105,10 @@ async fn begin(
         }
         Err(problem) => return BuiltinAnswer::error(problem.to_string()),
     };
-    let word = as_word(server.as_str());
+    let mut word = as_word(server.as_str()).into_owned();
+    if let Some(account) = auth.account_of(server) {
+        word = format!("{word} --account {}", shell_word(&account));
+    }
     match login.invitation().await {
         Some(Invitation::Page { host, url }) => BuiltinAnswer::text(format!(
             "A person has to log in to `{server}`: give them this page of {host} to open in a \

@@ -2,7 +2,7 @@
 //!
 //! Owns what a login is begun with (the server's address, settings and challenge), what the person
 //! is invited to do, and keeping the outcome. One login for each server at a time: who asks while
-//! one is under way gets the same invitation.
+//! one to the same account is under way gets the same invitation.
 //! Does not own: the steps of a login (`toolway-auth`, `login.rs`). What a person is invited to is
 //! `login/invitation.rs`, why there is no login `login/problem.rs`.
 
@@ -125,6 +125,7 @@ impl LoginHandle {
 /// A login under way, as the host holds it.
 #[derive(Debug)]
 pub(super) struct Running {
+    account: Option<String>,
     invited: watch::Receiver<Option<Invitation>>,
     task: Task<()>,
 }
@@ -151,8 +152,11 @@ impl Auth {
             });
         };
         let mut running = lock(&self.running);
+        let account = options.account.clone().or_else(|| target.account.clone());
+        // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
             && !running.task.is_finished()
+            && running.account == account
         {
             return Ok(LoginHandle {
                 invited: running.invited.clone(),
@@ -178,6 +182,7 @@ impl Auth {
         };
         let task = tasks::spawn("login", work);
         let began = Running {
+            account,
             invited: invited.clone(),
             task,
         };

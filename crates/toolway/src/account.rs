@@ -1,10 +1,12 @@
 //! The account's connectors: who one is to them, and which there are.
 //!
 //! Owns the credentials of a connector, which are the account's and go to the provider's proxy
-//! alone, and keeping the list of connectors fresh while a host runs (`account/follow.rs`).
+//! alone, which account it is (`account/current.rs`), and keeping the list of connectors fresh while
+//! a host runs (`account/follow.rs`).
 //! Does not own: how tokens are kept and renewed (`toolway-auth`), what a directory may say and
 //! where its copy stands in the plan (`toolway-config`).
 
+mod current;
 mod follow;
 
 use std::fmt;
@@ -15,14 +17,14 @@ use futures_util::future::BoxFuture;
 use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
 use toolway_auth::logins::Logins;
 use toolway_auth::web::Web;
-use toolway_config::Provider;
+use toolway_config::{Plan, Provider};
 use toolway_transport::client::Client;
 use toolway_transport::credentials::{
     Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
 };
 use toolway_types::{Secret, TransportSpec};
 
-pub(crate) use self::follow::follow;
+pub(crate) use self::current::{CurrentAccount, follow_current};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
 use crate::connection::Source;
 use crate::journal::JournalWriter;
@@ -37,6 +39,10 @@ pub struct Connectors {
     /// Where the copy of the directory is kept.
     pub copy: PathBuf,
 }
+
+/// What a host needs to have the connectors of a plan's account; nothing where it has none.
+/// Asked again with every new plan.
+pub type ConnectorsOf = Arc<dyn Fn(&Plan) -> Option<Connectors> + Send + Sync>;
 
 impl Connectors {
     /// The connectors of the login that is kept for this provider. `client` is how servers are

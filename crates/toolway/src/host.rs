@@ -33,7 +33,7 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use self::reload::Reload;
-use crate::account::{self, Connectors, DirectoryState};
+use crate::account::{self, CurrentAccount, DirectoryState};
 use crate::audit::{Audit, Entry};
 use crate::auth::Auth;
 use crate::call::{
@@ -68,7 +68,6 @@ pub struct Host {
     background: Background,
     events: broadcast::Sender<HostEvent>,
     reload: Arc<Reload>,
-    directory: Option<watch::Receiver<DirectoryState>>,
     // Held for its drop.
     _following: Option<Task<()>>,
     journal: Option<Journal>,
@@ -114,6 +113,7 @@ impl Host {
         });
         let limits = plan.limits;
         let identity = plan.identity.clone();
+        let account = CurrentAccount::new(options.connectors, &plan);
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
         let mut hooks = RunnerOwner::new(
@@ -138,7 +138,7 @@ impl Host {
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
-            references,
+            references: references.clone(),
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
@@ -150,7 +150,7 @@ impl Host {
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
             auth: auth.clone(),
-            connectors: options.connectors.clone(),
+            connectors: account.connectors(),
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
@@ -183,14 +183,19 @@ impl Host {
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
+            auth: auth.clone(),
+            references,
+            account,
+            turn: tokio::sync::Mutex::default(),
         });
-        let (following, directory) = follow_account(options.connectors, &reload);
+        let can_follow = reload.account.is_possible();
+        let following = can_follow
+            .then(|| tasks::spawn("connectors", account::follow_current(Arc::clone(&reload))));
         Host {
             reach,
             background: Background::default(),
             events,
             reload,
-            directory,
             _following: following,
             journal: options.journal,
             hooks,
@@ -269,7 +274,7 @@ impl Host {
     /// What is known of the account's connectors, and every change of it; nothing without an
     /// account.
     pub fn directory(&self) -> Option<watch::Receiver<DirectoryState>> {
-        self.directory.clone()
+        self.reload.account.directory()
     }
 
     /// Carries one call through the whole line. A server that is connecting, also one that was
@@ -432,19 +437,6 @@ impl Reach {
         self.requests.send(request(done)).await.ok()?;
         answer.await.ok()
     }
-}
-
-/// Keeps the list of connectors fresh, where there is an account.
-fn follow_account(
-    connectors: Option<Connectors>,
-    reload: &Arc<Reload>,
-) -> (Option<Task<()>>, Option<watch::Receiver<DirectoryState>>) {
-    let Some(connectors) = connectors else {
-        return (None, None);
-    };
-    let (state, directory) = watch::channel(DirectoryState::Asking);
-    let work = account::follow(connectors, Arc::clone(reload), state);
-    (Some(tasks::spawn("connectors", work)), Some(directory))
 }
 
 fn settings(plan: Plan) -> Arc<Settings> {

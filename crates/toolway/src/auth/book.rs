@@ -13,6 +13,7 @@ use toolway_transport::client::{Client, ClientOptions};
 use toolway_types::ServerSpec;
 use url::Url;
 
+use super::organisation::CurrentOrganisation;
 use super::store::Store;
 use super::target;
 use crate::connection::Source;
@@ -84,7 +85,7 @@ impl Book {
         Self(Store {
             logins: Logins::new(vault),
             client: Client::new(http),
-            organisation: None,
+            organisation: CurrentOrganisation::default(),
             papers: Arc::default(),
         })
     }

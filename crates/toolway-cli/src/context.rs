@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
-use toolway_types::{Diagnosis, Origin, Severity};
+use toolway_types::{Diagnosis, Origin, Severity, TransportKind};
 
 use crate::commands::auth::{account_of, login_words};
 use crate::elicit::Desk;
@@ -62,6 +62,9 @@ impl Context {
             return report.hint(advice.clone());
         }
         let entry = self.plan().winner(&server);
+        if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
+            return report.hint("log in to your account with `toolway account login`");
+        }
         match entry.and_then(account_of) {
             Some(account) => {
                 let words = login_words(&server, Some(account));

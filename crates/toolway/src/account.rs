@@ -1,13 +1,15 @@
 //! The account's connectors: who one is to them, and which there are.
 //!
 //! Owns the credentials of a connector, which are the account's and go to the provider's proxy
-//! alone, which account it is (`account/current.rs`), and keeping the list of connectors fresh while
+//! alone, which account it is (`account/current.rs`), logging in to it from inside a
+//! host (`account/login.rs`), and keeping the list of connectors fresh while
 //! a host runs (`account/follow.rs`).
 //! Does not own: how tokens are kept and renewed (`toolway-auth`), what a directory may say and
 //! where its copy stands in the plan (`toolway-config`).
 
 mod current;
 mod follow;
+mod login;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ use toolway_types::{Secret, TransportSpec};
 
 pub(crate) use self::current::{CurrentAccount, follow_current};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
+pub(crate) use self::login::Door;
 use crate::connection::Source;
 use crate::journal::JournalWriter;
 
@@ -38,6 +41,8 @@ pub struct Connectors {
     pub provider: Arc<Provider>,
     /// Where the copy of the directory is kept.
     pub copy: PathBuf,
+    /// Where a person logs in to it.
+    pub(crate) door: Arc<Door>,
 }
 
 /// What a host needs to have the connectors of a plan's account; nothing where it has none.
@@ -49,8 +54,10 @@ impl Connectors {
     /// reached, and so the provider.
     pub fn kept(provider: Arc<Provider>, logins: Logins, client: Client, copy: PathBuf) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
+        let door = Arc::new(Door::new(Arc::clone(&kept)));
         let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
         Self {
+            door,
             account,
             provider,
             copy,

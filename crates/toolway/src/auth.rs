@@ -38,6 +38,7 @@ use tracing::info;
 
 pub use self::book::{Book, Kept, LoggedOut, used};
 use self::combined::Combined;
+pub(crate) use self::login::Relay;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
 use self::organisation::CurrentOrganisation;

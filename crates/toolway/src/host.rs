@@ -319,6 +319,9 @@ impl Host {
         if let Some(auth) = &self.auth {
             auth.end();
         }
+        if let Some(connectors) = self.reload.account.connectors() {
+            connectors.door.end();
+        }
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");

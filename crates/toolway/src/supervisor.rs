@@ -121,6 +121,7 @@ impl Supervisor {
             published.subscribe(),
             requests_to.downgrade(),
             context.auth.clone(),
+            context.connectors.clone(),
         ));
         let mut supervisor = Self {
             desk,

@@ -150,7 +150,15 @@ fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
         })
         .map(|(row, _)| row)
         .collect();
-    if let Some(one) = failed.iter().find(|row| row.state == "needs-auth") {
+    let wanting = |row: &&&Row| row.state == "needs-auth";
+    let is_connector = |row: &&&Row| row.transport == Some(TransportKind::Connector.as_str());
+    if let Some(one) = failed.iter().filter(wanting).find(is_connector) {
+        context.output.say(&format!(
+            "hint: log in to your account, for `{}`, with `toolway account login`",
+            one.name
+        ));
+    }
+    if let Some(one) = failed.iter().filter(wanting).find(|row| !is_connector(row)) {
         context.output.say(&format!(
             "hint: log in to `{}` with `toolway login {}`",
             one.name,

@@ -63,7 +63,9 @@ impl CurrentAccount {
     /// Puts another in its place. Nothing is known of that one yet.
     pub(crate) fn replace(&self, connectors: Option<Connectors>) {
         self.connectors.send_modify(|current| {
-            *current = connectors;
+            if let Some(old) = std::mem::replace(current, connectors) {
+                old.door.end();
+            }
             self.state.send_replace(DirectoryState::Asking);
         });
     }

@@ -25,7 +25,7 @@ use toolway_auth::web::Web;
 use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
-use self::invitation::Relay;
+pub(crate) use self::invitation::Relay;
 use super::organisation::Door;
 use super::pass::Target;
 use super::store::Store;

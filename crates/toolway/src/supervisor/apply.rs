@@ -30,6 +30,7 @@ impl Supervisor {
         };
         if let Some(connectors) = anew.connectors {
             let mut context = Context::clone(&self.context);
+            self.desk.set_connectors(connectors.clone());
             context.connectors = connectors;
             self.context = Arc::new(context);
         }

@@ -61,13 +61,13 @@ impl Person for Walker {
 }
 
 /// A home whose settings name an account.
-struct Stage {
-    home: Home,
+pub(crate) struct Stage {
+    pub(crate) home: Home,
     environment: Environment,
 }
 
 impl Stage {
-    fn new(account: &Value, servers: &Value) -> Self {
+    pub(crate) fn new(account: &Value, servers: &Value) -> Self {
         let home = Home::new();
         let work = home.path().join("work");
         std::fs::create_dir_all(&work).expect("a working directory");
@@ -88,11 +88,11 @@ impl Stage {
         std::fs::write(file, settings.to_string()).expect("settings");
     }
 
-    fn at(authority: &Authority) -> Self {
+    pub(crate) fn at(authority: &Authority) -> Self {
         Self::new(&json!({ "url": authority.issuer() }), &json!({}))
     }
 
-    fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> Plan {
         toolway_config::plan(&self.environment, &Flags::default())
     }
 
@@ -113,7 +113,7 @@ impl Stage {
         account::kept(&provider, self.logins(), Client::default())
     }
 
-    async fn log_in(&self) {
+    pub(crate) async fn log_in(&self) {
         let person = Walker::default();
         let logged_in = self.kept().log_in(Way::Browser, &person).await;
         logged_in.unwrap_or_else(|error| panic!("{error}: {:?}", person.said));
@@ -133,7 +133,7 @@ impl Stage {
         })
     }
 
-    fn host(&self) -> Host {
+    pub(crate) fn host(&self) -> Host {
         let planner = Planner::new(self.environment.clone(), Flags::default());
         let plan = planner.plan();
         Host::start(
@@ -147,7 +147,7 @@ impl Stage {
     }
 }
 
-async fn connected(host: &Host, server: &str) {
+pub(crate) async fn connected(host: &Host, server: &str) {
     let mut pictures = host.watch();
     let is_there = |picture: &Arc<toolway::HostSnapshot>| {
         let server = picture.server(server);
@@ -157,7 +157,7 @@ async fn connected(host: &Host, server: &str) {
     assert!(there.is_ok(), "{:?}", host.snapshot().servers);
 }
 
-async fn settled(host: &Host) -> DirectoryState {
+pub(crate) async fn settled(host: &Host) -> DirectoryState {
     let mut directory = host.directory().expect("an account");
     let known = directory.wait_for(|state| *state != DirectoryState::Asking);
     known.await.expect("the host runs").clone()

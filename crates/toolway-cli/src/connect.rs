@@ -116,7 +116,7 @@ fn run_host<T>(
         ..host_options(context)
     };
     if asks_provider || has_connectors {
-        options.connectors = account::connectors(context, &plan);
+        options.connectors = Some(account::connectors_of(context));
     }
     block_on(async {
         let mut signals = Signals::listen();

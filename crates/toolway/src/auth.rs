@@ -36,10 +36,12 @@ use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
 
-pub use self::book::{Book, Kept, LoggedOut};
+pub use self::book::{Book, Kept, LoggedOut, used};
 use self::combined::Combined;
+pub(crate) use self::login::Relay;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
+use self::organisation::CurrentOrganisation;
 pub use self::organisation::{Organisation, OrganisationError, Whoever};
 pub use self::papers::{Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
@@ -116,10 +118,10 @@ impl Auth {
         references: Option<&References>,
     ) -> Option<Arc<Self>> {
         let store = options.vault.map(|vault| Store {
-            organisation: identity.map(|settings| {
+            organisation: CurrentOrganisation::new(identity.map(|settings| {
                 let (vault, client) = (vault.clone(), client.clone());
                 Organisation::new(settings, vault, client, references.cloned())
-            }),
+            })),
             logins: Logins::new(vault),
             client: client.clone(),
             papers: Arc::new(options.papers),
@@ -178,8 +180,33 @@ impl Auth {
     }
 
     /// Who vouches for the person.
-    pub(crate) fn organisation(&self) -> Option<&Organisation> {
-        self.store.as_ref()?.organisation.as_ref()
+    pub(crate) fn organisation(&self) -> Option<Organisation> {
+        self.store.as_ref()?.organisation.get()
+    }
+
+    /// Has these settings say who vouches for the person from now on. Gives whether that is
+    /// another than before.
+    pub(crate) fn set_identity(
+        &self,
+        identity: Option<Arc<IdentitySettings>>,
+        references: Option<&References>,
+    ) -> bool {
+        let Some(store) = &self.store else {
+            return false;
+        };
+        let before = store.organisation.get();
+        let is_same = match (&before, &identity) {
+            (Some(before), Some(identity)) => before.settings().is_alike(identity),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            store.organisation.replace(identity.map(|settings| {
+                let (vault, client) = (store.logins.vault().clone(), store.client.clone());
+                Organisation::new(settings, vault, client, references.cloned())
+            }));
+        }
+        !is_same
     }
 
     /// Gives up the logins under way.
@@ -207,6 +234,13 @@ impl Auth {
         if let Some((target, _)) = target {
             self.forget(&target).await;
         }
+    }
+
+    /// The account that a server's entry names.
+    pub(crate) fn account_of(&self, server: &ServerName) -> Option<String> {
+        let known = lock(&self.known);
+        let (target, _) = known.get(server)?.login.as_ref()?;
+        target.account.clone()
     }
 
     /// A server is about to be connected to.
@@ -360,7 +394,10 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
         server: server.clone(),
         definition: definition(server, source),
         url: remote.url.clone(),
-        account: None,
+        account: remote
+            .oauth
+            .as_ref()
+            .and_then(|oauth| oauth.account.clone()),
         cross_app: remote
             .oauth
             .as_ref()

@@ -36,7 +36,7 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use self::reload::Reload;
-use crate::account::{self, Connectors, DirectoryState};
+use crate::account::{self, CurrentAccount, DirectoryState};
 use crate::audit::{Audit, Entry};
 use crate::auth::Auth;
 use crate::call::{
@@ -74,8 +74,6 @@ pub struct Host {
     background: Background,
     events: broadcast::Sender<HostEvent>,
     reload: Arc<Reload>,
-    directory: Option<watch::Receiver<DirectoryState>>,
-    account: Option<Account>,
     following: Option<Task<()>>,
     journal: Option<Journal>,
     hooks: RunnerOwner,
@@ -119,6 +117,7 @@ impl Host {
         });
         let limits = plan.limits;
         let identity = plan.identity.clone();
+        let account = CurrentAccount::new(options.connectors, &plan);
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
         let mut hooks = RunnerOwner::new(
@@ -143,7 +142,7 @@ impl Host {
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
-            references,
+            references: references.clone(),
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
@@ -155,7 +154,7 @@ impl Host {
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
             auth: auth.clone(),
-            connectors: options.connectors.clone(),
+            connectors: account.connectors(),
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
@@ -188,17 +187,19 @@ impl Host {
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
+            auth: auth.clone(),
+            references,
+            account,
+            turn: tokio::sync::Mutex::default(),
         });
-        let account = options.connectors.as_ref();
-        let account = account.map(|connectors| connectors.account.clone());
-        let (following, directory) = follow_account(options.connectors, &reload);
+        let can_follow = reload.account.is_possible();
+        let following = can_follow
+            .then(|| tasks::spawn("connectors", account::follow_current(Arc::clone(&reload))));
         Host {
             reach,
             background: Background::default(),
             events,
             reload,
-            directory,
-            account,
             following,
             journal: options.journal,
             hooks,
@@ -277,7 +278,7 @@ impl Host {
     /// What is known of the account's connectors, and every change of it; nothing without an
     /// account.
     pub fn directory(&self) -> Option<watch::Receiver<DirectoryState>> {
-        self.directory.clone()
+        self.reload.account.directory()
     }
 
     /// Carries one call through the whole line. A server that is connecting, also one that was
@@ -326,16 +327,21 @@ impl Host {
         if let Some(auth) = &self.auth {
             auth.end();
         }
+        if let Some(connectors) = self.reload.account.connectors() {
+            connectors.door.end();
+        }
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
         drop(self.hooks);
         let within = settled_by.saturating_duration_since(Instant::now());
+        let connectors = self.reload.account.connectors();
+        let account = connectors.as_ref().map(|connectors| &connectors.account);
         // A server whose start was given up half-way has nobody else who waits for its end.
         tokio::join!(
             self.keeper.end(),
-            settle(self.auth.as_deref(), self.account.as_ref(), within)
+            settle(self.auth.as_deref(), account, within)
         );
         if let Some(journal) = &self.journal {
             journal.flush().await;
@@ -464,19 +470,6 @@ async fn settle(auth: Option<&Auth>, account: Option<&Account>, within: Duration
         }
     };
     tokio::join!(logins, account);
-}
-
-/// Keeps the list of connectors fresh, where there is an account.
-fn follow_account(
-    connectors: Option<Connectors>,
-    reload: &Arc<Reload>,
-) -> (Option<Task<()>>, Option<watch::Receiver<DirectoryState>>) {
-    let Some(connectors) = connectors else {
-        return (None, None);
-    };
-    let (state, directory) = watch::channel(DirectoryState::Asking);
-    let work = account::follow(connectors, Arc::clone(reload), state);
-    (Some(tasks::spawn("connectors", work)), Some(directory))
 }
 
 fn settings(plan: Plan) -> Arc<Settings> {

@@ -17,13 +17,13 @@ use toolway_testkit::{CommandOutput, TempHome, eventually_blocking};
 
 use crate::support::{command, servers, toolway};
 
-struct Scene {
-    home: TempHome,
-    authority: Authority,
+pub(crate) struct Scene {
+    pub(crate) home: TempHome,
+    pub(crate) authority: Authority,
 }
 
 impl Scene {
-    fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         let home = TempHome::new();
         let authority = Authority::start(settings);
         home.write_settings(servers(&[("shop", authority.entry())]));
@@ -44,12 +44,12 @@ impl Scene {
         command
     }
 
-    fn run(&self, words: &[&str]) -> CommandOutput {
+    pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
         self.home.run(&mut self.command(words))
     }
 
     /// Runs a command that opens a page, and does what a person would.
-    fn log_in(&self, words: &[&str]) -> CommandOutput {
+    pub(crate) fn log_in(&self, words: &[&str]) -> CommandOutput {
         let page = self.home.home().join("page");
         let _ = fs::remove_file(&page);
         let waiting = page.clone();
@@ -67,7 +67,7 @@ impl Scene {
         output
     }
 
-    fn shown(&self, output: &CommandOutput) -> String {
+    pub(crate) fn shown(&self, output: &CommandOutput) -> String {
         let text = output.to_string();
         assert!(!holds_secret(&text), "{text}");
         let text = text.replace(self.authority.issuer(), "[ISSUER]");

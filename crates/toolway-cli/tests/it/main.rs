@@ -8,6 +8,7 @@
 )]
 
 mod account;
+mod accounts;
 mod asking;
 mod audit;
 mod bad_input;

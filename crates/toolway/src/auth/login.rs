@@ -2,7 +2,7 @@
 //!
 //! Owns what a login is begun with (the server's address, settings and challenge), what the person
 //! is invited to do, and keeping the outcome. One login for each server at a time: who asks while
-//! one is under way gets the same invitation.
+//! one to the same account is under way gets the same invitation.
 //! Does not own: the steps of a login (`toolway-auth`, `login.rs`). What a person is invited to is
 //! `login/invitation.rs`, why there is no login `login/problem.rs`.
 
@@ -25,7 +25,7 @@ use toolway_auth::web::Web;
 use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
-use self::invitation::Relay;
+pub(crate) use self::invitation::Relay;
 use super::organisation::Door;
 use super::pass::Target;
 use super::store::Store;
@@ -42,7 +42,7 @@ pub use self::problem::LoginProblem;
 pub struct LoginOptions {
     /// How.
     pub way: Way,
-    /// The person's word for the account; `default` without one.
+    /// The person's word for the account; that of the server's entry without one, else `default`.
     pub account: Option<String>,
     /// What the login has to reach, beside what an earlier one reached.
     pub scopes: Vec<String>,
@@ -125,6 +125,7 @@ impl LoginHandle {
 /// A login under way, as the host holds it.
 #[derive(Debug)]
 pub(super) struct Running {
+    account: Option<String>,
     invited: watch::Receiver<Option<Invitation>>,
     task: Task<()>,
 }
@@ -151,8 +152,11 @@ impl Auth {
             });
         };
         let mut running = lock(&self.running);
+        let account = options.account.clone().or_else(|| target.account.clone());
+        // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
             && !running.task.is_finished()
+            && running.account == account
         {
             return Ok(LoginHandle {
                 invited: running.invited.clone(),
@@ -178,6 +182,7 @@ impl Auth {
         };
         let task = tasks::spawn("login", work);
         let began = Running {
+            account,
             invited: invited.clone(),
             task,
         };
@@ -228,7 +233,7 @@ impl Auth {
         person: Option<&dyn Person>,
     ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
-        let account = options.account.clone();
+        let account = options.account.clone().or_else(|| target.account.clone());
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
         let before = store

@@ -19,7 +19,7 @@ use toolway_transport::client::Client;
 use toolway_types::Secret;
 
 use super::Auth;
-use super::organisation::Organisation;
+use super::organisation::CurrentOrganisation;
 use super::papers::Papers;
 use super::pass::{Pass, PassError, Passes, Target};
 
@@ -29,7 +29,7 @@ pub(crate) struct Store {
     pub(crate) logins: Logins,
     pub(crate) client: Client,
     /// Who vouches for the person.
-    pub(crate) organisation: Option<Organisation>,
+    pub(crate) organisation: CurrentOrganisation,
     /// What logins can show that no person types.
     pub(super) papers: Arc<Papers>,
 }
@@ -67,7 +67,8 @@ impl Store {
             return Ok(None);
         };
         let web = self.web(target).await;
-        let provider = match &self.organisation {
+        let organisation = self.organisation.get();
+        let provider = match &organisation {
             Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
             _ => None,
         };
@@ -99,7 +100,7 @@ impl Store {
     /// Waits until what is being renewed is saved, and no longer than this.
     async fn settle(&self, within: Duration) {
         let organisation = async {
-            if let Some(organisation) = &self.organisation {
+            if let Some(organisation) = self.organisation.get() {
                 organisation.settle(within).await;
             }
         };
@@ -112,7 +113,7 @@ impl Store {
         if !target.is_vouched_for() {
             return false;
         }
-        match (error, &self.organisation) {
+        match (error, self.organisation.get()) {
             (RefreshError::NeedsLogin { .. }, _) => true,
             (RefreshError::Unavailable { .. }, Some(organisation)) => {
                 !organisation.knows_somebody().await

@@ -139,7 +139,7 @@ impl Auth {
         way: idp::Way<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
         let refused = |fault| target.not_vouched(fault);
-        let organisation = store.organisation.as_ref();
+        let organisation = store.organisation.get();
         let organisation = organisation.ok_or_else(|| refused(VouchFault::NoProvider))?;
         let provider = organisation.provider().await;
         let badge = Badge::Organisation {
@@ -231,7 +231,7 @@ impl Auth {
             return false;
         }
         let store = self.store.as_ref();
-        match store.and_then(|store| store.organisation.as_ref()) {
+        match store.and_then(|store| store.organisation.get()) {
             Some(organisation) if organisation.knows_somebody().await => true,
             Some(organisation) => {
                 let issuer = organisation.settings().issuer.clone();

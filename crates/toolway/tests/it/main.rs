@@ -8,6 +8,7 @@
 )]
 
 mod account;
+mod accounts;
 mod asking;
 mod audit;
 mod background;
@@ -15,6 +16,7 @@ mod batch;
 mod between;
 mod builtin;
 mod certificates;
+mod connector_login;
 mod contained;
 mod cross_app;
 mod curated;

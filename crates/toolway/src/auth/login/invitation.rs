@@ -42,9 +42,9 @@ impl fmt::Debug for Invitation {
 }
 
 /// Tells the host what the person is invited to, and passes everything on.
-pub(super) struct Relay {
-    pub(super) invite: watch::Sender<Option<Invitation>>,
-    pub(super) person: Option<Arc<dyn Person>>,
+pub(crate) struct Relay {
+    pub(crate) invite: watch::Sender<Option<Invitation>>,
+    pub(crate) person: Option<Arc<dyn Person>>,
 }
 
 impl Relay {

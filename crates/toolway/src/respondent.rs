@@ -78,7 +78,19 @@ pub enum Elicitation {
         url: Url,
         /// The server's name for this question, in the legacy era.
         id: Option<String>,
+        /// What it is about when it is the host that asks, and not the server: the page is a login
+        /// that reaches further. The words of the message are the host's then too.
+        rights: Option<MoreRights>,
     },
+}
+
+/// What a login has, and what it would have to get for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoreRights {
+    /// The scopes it has, as far as is known.
+    pub has: Vec<String>,
+    /// The scopes it lacks, in the server's words.
+    pub wants: Vec<String>,
 }
 
 /// A person's answer.

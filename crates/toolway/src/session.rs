@@ -10,6 +10,7 @@
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
@@ -41,7 +42,7 @@ mod modern;
 pub(crate) mod patience;
 mod probe;
 mod progress;
-mod question;
+pub(crate) mod question;
 mod rounds;
 pub(crate) mod subscription;
 mod task;
@@ -164,6 +165,8 @@ pub(crate) struct RequestOptions<'a> {
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
     pub headers_for: Option<&'a Tool>,
+    /// Told when the request has become a task: then it must not be sent again.
+    pub is_task: Option<&'a AtomicBool>,
 }
 
 impl RequestOptions<'_> {
@@ -174,6 +177,7 @@ impl RequestOptions<'_> {
             idle: None,
             progress: None,
             headers_for: None,
+            is_task: None,
         }
     }
 }
@@ -193,24 +197,35 @@ impl Session {
         params: Box<RawValue>,
         options: RequestOptions<'_>,
     ) -> Result<Box<RawValue>, RequestError> {
+        self.ask(method, &params, options).await
+    }
+
+    /// The same for whoever may have to send it again.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        params: &RawValue,
+        options: RequestOptions<'_>,
+    ) -> Result<Box<RawValue>, RequestError> {
         let RequestOptions {
             timeout,
             idle,
             progress,
             headers_for: tool,
+            is_task,
         } = options;
         let deadline = Deadline::new(timeout, idle);
         match self.0.facts.era {
-            Era::Legacy => errand::drive(self, method, &params, deadline, progress).await,
+            Era::Legacy => errand::drive(self, method, params, deadline, progress).await,
             Era::Modern => {
                 let request = modern::Request {
                     method,
-                    params: &params,
+                    params,
                     deadline,
                     progress,
                     tool,
                 };
-                rounds::drive(self, request).await
+                rounds::drive(self, request, is_task).await
             }
         }
     }

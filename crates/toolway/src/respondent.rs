@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{Secret, ServerName, Untrusted};
 use toolway_wire::RpcError;
 use url::Url;
 
@@ -91,6 +91,9 @@ pub struct MoreRights {
     pub has: Vec<String>,
     /// The scopes it lacks, in the server's words.
     pub wants: Vec<String>,
+    /// The code to type on the page, where the login is made on another device. It stands in the
+    /// message too.
+    pub code: Option<Secret>,
 }
 
 /// A person's answer.

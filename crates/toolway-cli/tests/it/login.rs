@@ -14,13 +14,13 @@ use toolway_testkit::{CommandOutput, TempHome};
 
 use crate::support::{command, servers, toolway};
 
-struct Scene {
-    home: TempHome,
-    authority: Authority,
+pub(crate) struct Scene {
+    pub(crate) home: TempHome,
+    pub(crate) authority: Authority,
 }
 
 impl Scene {
-    fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         let home = TempHome::new();
         let authority = Authority::start(settings);
         home.write_settings(servers(&[("shop", authority.entry())]));
@@ -33,7 +33,7 @@ impl Scene {
         Self { home, authority }
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = command(&self.home, words);
         command
             .env("TOOLWAY_VAULT", "file")
@@ -41,12 +41,12 @@ impl Scene {
         command
     }
 
-    fn run(&self, words: &[&str]) -> CommandOutput {
+    pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
         self.home.run(&mut self.command(words))
     }
 
     /// Runs a command that opens a page, and does what a person would.
-    fn log_in(&self, words: &[&str]) -> CommandOutput {
+    pub(crate) fn log_in(&self, words: &[&str]) -> CommandOutput {
         let page = self.home.home().join("page");
         let _ = fs::remove_file(&page);
         let waiting = page.clone();
@@ -64,7 +64,7 @@ impl Scene {
         output
     }
 
-    fn shown(&self, output: &CommandOutput) -> String {
+    pub(crate) fn shown(&self, output: &CommandOutput) -> String {
         let text = output.to_string();
         assert!(!holds_secret(&text), "{text}");
         let text = text.replace(self.authority.issuer(), "[ISSUER]");
@@ -72,7 +72,7 @@ impl Scene {
     }
 
     /// No secret in any file, those of the vault included: they are sealed.
-    fn assert_nothing_leaked(&self) {
+    pub(crate) fn assert_nothing_leaked(&self) {
         let mut places = vec![self.home.home().to_path_buf()];
         while let Some(place) = places.pop() {
             for entry in fs::read_dir(place).into_iter().flatten().flatten() {

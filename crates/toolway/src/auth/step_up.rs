@@ -285,13 +285,15 @@ fn request(
     } else {
         granted
     };
+    let lacks = wanted.iter().filter(|scope| !has.contains(scope));
+    let (url, code) = match invitation {
+        Invitation::Page { url, .. } => (url, None),
+        Invitation::Code { url, code, .. } => (url, Some(code)),
+    };
     let rights = MoreRights {
         has: has.clone(),
-        wants: wanted
-            .iter()
-            .filter(|it| !has.contains(it))
-            .cloned()
-            .collect(),
+        wants: lacks.cloned().collect(),
+        code,
     };
     let has = match rights.has.as_slice() {
         [] => "no scope that is known".to_owned(),
@@ -302,13 +304,9 @@ fn request(
          Log in on this page to grant that; then it is sent again.",
         rights.wants.join(" ")
     );
-    let url = match invitation {
-        Invitation::Page { url, .. } => url,
-        Invitation::Code { code, url, .. } => {
-            message = format!("{message} The code to type there is {}.", code.expose());
-            url
-        }
-    };
+    if let Some(code) = &rights.code {
+        message = format!("{message} The code to type there is {}.", code.expose());
+    }
     question::may_be_visited(&url).then_some(Elicitation::Url {
         message: Untrusted::new(message),
         url,

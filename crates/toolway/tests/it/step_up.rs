@@ -1,5 +1,6 @@
 //! A login that has to reach further in the middle of a request, and whoever agrees to it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,11 +35,15 @@ enum Does {
     /// Waits until told, and then the same.
     Waits,
     Declines,
+    /// Agrees, and goes nowhere.
+    Nothing,
 }
 
 /// A person who is asked to log in on a page.
 struct Person {
     does: Does,
+    /// How many questions are open.
+    open: AtomicUsize,
     go: Notify,
     asked: Mutex<Vec<(String, String, MoreRights)>>,
 }
@@ -47,6 +52,7 @@ impl Person {
     fn who(does: Does) -> Arc<Self> {
         Arc::new(Self {
             does,
+            open: AtomicUsize::new(0),
             go: Notify::new(),
             asked: Mutex::default(),
         })
@@ -58,6 +64,22 @@ impl Person {
 
     fn times(&self) -> usize {
         self.asked().len()
+    }
+}
+
+/// A question is open until this is dropped.
+struct Open<'a>(&'a AtomicUsize);
+
+impl<'a> Open<'a> {
+    fn of(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -87,6 +109,7 @@ impl Respondent for Person {
             };
             let heard = (server.as_str().to_owned(), message.to_string(), rights);
             self.asked.lock().expect("no panic").push(heard);
+            let _open = Open::of(&self.open);
             match self.does {
                 Does::Grants => {}
                 Does::Waits => self.go.notified().await,
@@ -96,6 +119,7 @@ impl Respondent for Person {
                     tokio::time::resume();
                 }
                 Does::Declines => return ElicitationAnswer::Decline,
+                Does::Nothing => return ElicitationAnswer::Accept(None),
             }
             // On a thread of its own: the page leads back to a callback that waits for it.
             std::thread::spawn(move || browse(url.as_str()));
@@ -341,7 +365,7 @@ async fn calls_that_lack_different_scopes_are_asked_about_one_after_the_other() 
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_leaves_the_question_to_the_others_and_the_last_takes_it_along() {
+async fn a_call_that_is_given_up_leaves_the_question_to_the_others() {
     let scene = Scene::new(tools(&["post"]));
     let person = Person::who(Does::Waits);
     let host = scene.with(&person).await;
@@ -364,6 +388,32 @@ async fn a_call_that_is_given_up_leaves_the_question_to_the_others_and_the_last_
 }
 
 #[tokio::test]
+async fn the_last_call_that_is_given_up_takes_question_and_login_along() {
+    let scene = Scene::new(tools(&["post"]));
+    let person = Person::who(Does::Waits);
+    let host = scene.with(&person).await;
+    tokio::select! {
+        _ = call(&host, "post") => panic!("nobody agreed"),
+        () = until(|| person.open.load(Ordering::SeqCst) == 1) => {}
+    }
+    until(|| person.open.load(Ordering::SeqCst) == 0).await;
+    // Another login is its own, and asks for what the call lacked.
+    let options = LoginOptions {
+        scopes: vec!["post:use".to_owned()],
+        ..LoginOptions::default()
+    };
+    let mut login = host.login("shop", options).await.expect("begun");
+    let Some(Invitation::Page { url, .. }) = login.invitation().await else {
+        panic!("no page");
+    };
+    let visited = tokio::task::spawn_blocking(move || browse(url.as_str()));
+    visited.await.expect("no panic");
+    login.outcome().await.expect("ours").expect("logged in");
+    call(&host, "post").await.expect("it reaches now");
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn the_time_that_a_person_takes_is_not_the_calls() {
     let scene = Scene::new(tools(&["post"]));
     let person = Person::who(Does::Dawdles);
@@ -374,6 +424,40 @@ async fn the_time_that_a_person_takes_is_not_the_calls() {
     };
     let answer = call_with(&host, "post", options).await.expect("in time");
     assert!(answer.contains("post:use"), "{answer}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_login_by_device_is_widened_by_device() {
+    let scene = Scene::new(Settings {
+        device_interval: 1,
+        ..tools(&["post"])
+    });
+    let person = Person::who(Does::Nothing);
+    let options = HostOptions {
+        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        ..scene.options()
+    };
+    let plan = scene.home.plan(&json!({ "shop": scene.authority.entry() }));
+    let host = Host::start(plan, options);
+    host.settled().await;
+    let device = LoginOptions {
+        way: Way::Device,
+        ..LoginOptions::default()
+    };
+    let login = host.login("shop", device).await.expect("begun");
+    login.outcome().await.expect("ours").expect("logged in");
+    host.reconnect("shop").await.expect("known");
+    // The authority lets a device in after its first question.
+    let answer = call(&host, "post").await.expect("granted");
+    assert!(answer.contains("post:use"), "{answer}");
+    let asked = person.asked();
+    let [(_, message, rights)] = asked.as_slice() else {
+        panic!("{asked:?}");
+    };
+    let code = rights.code.as_ref().expect("a code");
+    assert!(message.contains(code.expose()), "the code is shown");
+    assert_eq!(scene.windows(), 0);
     host.shutdown().await;
 }
 

@@ -80,7 +80,7 @@ pub enum Elicitation {
         id: Option<String>,
         /// What it is about when it is the host that asks, and not the server: the page is a login
         /// that reaches further. The words of the message are the host's then too.
-        rights: Option<MoreRights>,
+        rights: Option<Box<MoreRights>>,
     },
 }
 

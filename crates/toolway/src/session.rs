@@ -191,16 +191,6 @@ impl Session {
     /// Sends a request and waits for its result, through as many rounds of input and as long a
     /// task as the server makes of it. Dropping the future tells the server that nobody waits
     /// any more.
-    pub(crate) async fn request(
-        &self,
-        method: &str,
-        params: Box<RawValue>,
-        options: RequestOptions<'_>,
-    ) -> Result<Box<RawValue>, RequestError> {
-        self.ask(method, &params, options).await
-    }
-
-    /// The same for whoever may have to send it again.
     pub(crate) async fn ask(
         &self,
         method: &str,
@@ -228,6 +218,17 @@ impl Session {
                 rounds::drive(self, request, is_task).await
             }
         }
+    }
+
+    /// The same with parameters that nobody else needs.
+    #[cfg(test)]
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        options: RequestOptions<'_>,
+    ) -> Result<Box<RawValue>, RequestError> {
+        self.ask(method, &params, options).await
     }
 
     async fn legacy_request(

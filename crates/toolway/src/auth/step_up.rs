@@ -144,9 +144,9 @@ impl Widener {
         let (widener, challenge, scopes) = (self.clone(), challenge.to_owned(), wanted.to_vec());
         let work = async move {
             // It is large, and most of it is waiting.
-            let widened = Box::pin(widener.attempt(&challenge, &scopes)).await;
-            widener.conclude(&widened, challenge);
-            done.send_replace(Some(widened));
+            let outcome = Box::pin(widener.attempt(&challenge, &scopes)).await;
+            widener.conclude(&outcome, challenge);
+            done.send_replace(Some(outcome));
         };
         let begun = Arc::new(StepUp {
             scopes: wanted.to_vec(),
@@ -158,15 +158,15 @@ impl Widener {
     }
 
     /// What the next login has to know.
-    fn conclude(&self, widened: &Widened, challenge: String) {
+    fn conclude(&self, outcome: &Widened, challenge: String) {
         let server = &self.counterpart.server;
-        match widened {
+        match outcome {
             Widened::Yes => {
                 info!(%server, "the login reaches further now");
                 lock(&self.auth.short).remove(server);
             }
             Widened::Unasked | Widened::No(_) => {
-                debug!(%server, ?widened, "the login does not reach further");
+                debug!(%server, ?outcome, "the login does not reach further");
                 self.auth.falls_short(server, challenge);
             }
         }
@@ -311,7 +311,7 @@ fn request(
         message: Untrusted::new(message),
         url,
         id: None,
-        rights: Some(rights),
+        rights: Some(Box::new(rights)),
     })
 }
 

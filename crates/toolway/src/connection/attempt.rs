@@ -169,7 +169,8 @@ impl Connection {
         let era = session.facts().era;
         self.context.eras.learn(key.as_ref(), Ok(era)).await;
         *step = Step::Listing;
-        let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
+        // Boxed: it is large, and over long before the connection is.
+        let lists = Box::pin(Lists::fetch(&session, self.context.connect_timeout)).await?;
         let standing = Standing::new(session, self.source.delivery());
         Ok(Connected { standing, lists })
     }

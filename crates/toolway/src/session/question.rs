@@ -180,9 +180,10 @@ pub(crate) async fn put_to_person(
     counterpart: &Counterpart,
 ) -> ElicitationAnswer {
     let person = counterpart.respondent.as_ref();
-    let asked = match person.is_some_and(|person| person.offers().url) {
-        true => Asked::Person,
-        false => Asked::HooksAlone,
+    let asked = if person.is_some_and(|person| person.offers().url) {
+        Asked::Person
+    } else {
+        Asked::HooksAlone
     };
     elicit(request, asked, counterpart).await
 }

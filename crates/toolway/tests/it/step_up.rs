@@ -107,7 +107,7 @@ impl Respondent for Person {
             else {
                 panic!("{request:?}");
             };
-            let heard = (server.as_str().to_owned(), message.to_string(), rights);
+            let heard = (server.as_str().to_owned(), message.to_string(), *rights);
             self.asked.lock().expect("no panic").push(heard);
             let _open = Open::of(&self.open);
             match self.does {

@@ -60,6 +60,16 @@ pub(crate) struct Person {
     pub(crate) respondent: Option<Arc<dyn Respondent>>,
 }
 
+impl Person {
+    /// The person at the terminal, for requests that nobody has to permit.
+    pub(crate) fn answering(context: &Context) -> Self {
+        Self {
+            prompter: None,
+            respondent: crate::elicit::person(context),
+        }
+    }
+}
+
 /// As [`with_host`], with a person to ask.
 pub(crate) fn with_person<T>(
     context: &Context,

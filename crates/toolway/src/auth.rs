@@ -4,7 +4,8 @@
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
 //! `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and `vouched.rs`
-//! (cross-app access), `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
+//! (cross-app access), `step_up.rs` (a login that has to reach further in the middle of a request),
+//! `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
@@ -15,12 +16,13 @@ mod oauth;
 pub mod organisation;
 pub mod papers;
 pub mod pass;
+pub mod step_up;
 mod store;
 pub mod vouched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, mpsc};
 use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
@@ -45,6 +47,8 @@ use self::organisation::CurrentOrganisation;
 pub use self::organisation::{Organisation, OrganisationError, Whoever};
 pub use self::papers::{Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
+pub use self::step_up::NotWidened;
+use self::step_up::{Reached, StepUp};
 use self::store::Store;
 use self::vouched::Trouble;
 pub use self::vouched::{NotVouched, VouchFault};
@@ -89,6 +93,10 @@ pub(crate) struct Auth {
     shown: Mutex<BTreeMap<ServerName, Secret>>,
     /// What each server said last to a login that did not reach far enough.
     short: Mutex<BTreeMap<ServerName, String>>,
+    /// The logins that are being widened in the middle of a request.
+    step_ups: Mutex<BTreeMap<ServerName, Weak<StepUp>>>,
+    /// How far the last of them reached.
+    reached: Mutex<BTreeMap<ServerName, Reached>>,
     /// What kept servers from being logged in to by themselves.
     troubles: Mutex<BTreeMap<ServerName, Trouble>>,
 }
@@ -141,6 +149,8 @@ impl Auth {
             more: Notify::new(),
             shown: Mutex::default(),
             short: Mutex::default(),
+            step_ups: Mutex::default(),
+            reached: Mutex::default(),
             troubles: Mutex::default(),
         }))
     }

@@ -56,7 +56,7 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor};
 use crate::tasks::{self, Task};
 
-mod attention;
+pub(crate) mod attention;
 mod background;
 mod batch;
 mod following;
@@ -153,6 +153,7 @@ impl Host {
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
+            attention: attention.clone(),
             auth: auth.clone(),
             connectors: account.connectors(),
         });

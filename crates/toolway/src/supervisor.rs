@@ -360,7 +360,7 @@ impl Supervisor {
         let catalog = Catalog::after(&previous, offers.chain([own]));
         let revision = catalog.revision;
         let lines = standing()
-            .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
+            .filter_map(|(name, member)| Some((name.clone(), member.line(name, &self.context)?)))
             .collect();
         let definitions = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.definition(name)?)))

@@ -36,7 +36,7 @@ impl Scene {
         Self { home, authority }
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = command(&self.home, words);
         command
             .env("TOOLWAY_VAULT", "file")
@@ -75,7 +75,7 @@ impl Scene {
     }
 
     /// No secret in any file, those of the vault included: they are sealed.
-    fn assert_nothing_leaked(&self) {
+    pub(crate) fn assert_nothing_leaked(&self) {
         let mut places = vec![self.home.home().to_path_buf()];
         while let Some(place) = places.pop() {
             for entry in fs::read_dir(place).into_iter().flatten().flatten() {

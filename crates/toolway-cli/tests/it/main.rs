@@ -40,6 +40,7 @@ mod scale;
 mod security;
 mod shells;
 mod shield;
+mod step_up;
 mod storage;
 mod support;
 mod terminal;

@@ -121,6 +121,12 @@ pub struct Settings {
     pub challenge_scopes: Vec<String>,
     /// The scopes without which `tools/call` is answered 403.
     pub call_scopes: Vec<String>,
+    /// Tools beside `whoami` that answer the same, each with the scopes it takes in place of
+    /// `call_scopes`.
+    pub tool_scopes: BTreeMap<String, Vec<String>>,
+    /// The scopes that the resource `who://ami` and the prompt `who` take; neither is there when
+    /// empty.
+    pub offer_scopes: Vec<String>,
     /// Whether clients can register.
     pub registration: bool,
     /// Whether an address of a metadata document is taken for a client.
@@ -193,6 +199,8 @@ impl Default for Settings {
             scopes: scopes.map(str::to_owned).to_vec(),
             challenge_scopes: Vec::new(),
             call_scopes: Vec::new(),
+            tool_scopes: BTreeMap::new(),
+            offer_scopes: Vec::new(),
             registration: true,
             documents: true,
             known_documents: BTreeMap::new(),

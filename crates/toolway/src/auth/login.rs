@@ -25,6 +25,7 @@ use toolway_auth::web::Web;
 use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
+use self::invitation::Nobody;
 pub(crate) use self::invitation::Relay;
 use super::organisation::Door;
 use super::pass::Target;
@@ -100,11 +101,14 @@ pub struct LoggedIn {
     pub renews: bool,
 }
 
+/// How a login ended.
+pub(super) type Outcome = Result<LoggedIn, LoginProblem>;
+
 /// A login under way. Dropping it does not end the login; the host's end does.
 #[derive(Debug)]
 pub struct LoginHandle {
     invited: watch::Receiver<Option<Invitation>>,
-    outcome: Option<oneshot::Receiver<Result<LoggedIn, LoginProblem>>>,
+    outcome: Option<oneshot::Receiver<Outcome>>,
 }
 
 impl LoginHandle {
@@ -113,6 +117,11 @@ impl LoginHandle {
     pub async fn invitation(&mut self) -> Option<Invitation> {
         let invited = self.invited.wait_for(Option::is_some).await;
         invited.ok().and_then(|invited| invited.clone())
+    }
+
+    /// Where its end is told; none where somebody else began it.
+    pub(super) fn take_outcome(&mut self) -> Option<oneshot::Receiver<Outcome>> {
+        self.outcome.take()
     }
 
     /// How it ended. A login that somebody else began tells them alone.
@@ -191,6 +200,15 @@ impl Auth {
             invited,
             outcome: Some(outcome),
         })
+    }
+
+    /// Gives a login up that nobody wants any more.
+    pub(super) fn give_up(&self, server: &ServerName, login: &LoginHandle) {
+        let mut running = lock(&self.running);
+        let is_this = |running: &Running| running.invited.same_channel(&login.invited);
+        if running.get(server).is_some_and(is_this) {
+            running.remove(server);
+        }
     }
 
     /// Whether a login to a server is under way.
@@ -291,8 +309,10 @@ impl Auth {
                 return Ok(Some(login));
             }
         }
-        let Some(person) = person else {
-            return Ok(None);
+        let person = match person {
+            Some(person) => person,
+            None if options.way == Way::ClientCredentials => &Nobody,
+            None => return Ok(None),
         };
         let desk = Desk {
             web: &web,
@@ -318,7 +338,7 @@ impl Auth {
     ) -> Result<Option<Entered>, LoginProblem> {
         let way = request.way;
         match person {
-            Some(_) if way == Way::ClientCredentials => match target.rule() {
+            _ if way == Way::ClientCredentials => match target.rule() {
                 Rule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
                 Rule::Preferred => Ok(None),
             },

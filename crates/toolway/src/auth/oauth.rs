@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt as _;
@@ -33,6 +34,8 @@ pub(crate) struct LoginCredentials {
     auth: Arc<Auth>,
     keep_back: KeepBack,
     known: Mutex<Known>,
+    /// Whether it was widened, and the server has not taken it yet.
+    is_wider: AtomicBool,
 }
 
 /// What was asked for last.
@@ -89,6 +92,7 @@ impl LoginCredentials {
                 changes: None,
                 hindered: None,
             }),
+            is_wider: AtomicBool::new(false),
         }
     }
 
@@ -231,11 +235,15 @@ impl Credentials for LoginCredentials {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
             if refusal.status != 401 {
-                // An organisation can be asked for more than the first time; a person is not here.
+                // An organisation, or the client itself, can ask for more than the first time; a
+                // person is not here.
                 let challenge = refusal.challenges();
                 let is_short = vouched::is_short(challenge.as_deref());
-                let may_enter = self.target.is_vouched_for() && is_short;
+                let may_enter = is_short && self.auth.widens_itself(&self.target).await;
                 let verdict = self.entered(may_enter, presented, challenge.clone()).await;
+                if verdict == Verdict::Again {
+                    self.is_wider.store(true, Ordering::Relaxed);
+                }
                 if verdict == Verdict::GiveUp
                     && is_short
                     && let Some(challenge) = challenge
@@ -264,6 +272,12 @@ impl Credentials for LoginCredentials {
                 .await
         }
         .boxed()
+    }
+
+    fn taken(&self) {
+        if self.is_wider.swap(false, Ordering::Relaxed) {
+            self.auth.helped(&self.target.server);
+        }
     }
 
     fn heard(&self, request: Request<'_>, headers: &HeaderMap) {

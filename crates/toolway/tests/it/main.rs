@@ -49,5 +49,6 @@ mod signing_in;
 mod skills;
 mod sleep;
 mod stdio;
+mod step_up;
 mod support;
 mod watching;

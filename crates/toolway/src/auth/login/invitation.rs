@@ -98,3 +98,22 @@ impl Person for Relay {
         }
     }
 }
+
+/// Nobody, for a client that logs in for itself.
+pub(super) struct Nobody;
+
+impl Person for Nobody {
+    fn open<'a>(&'a self, _: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Err("there is nobody to open a page for".to_owned()) })
+    }
+
+    fn show(&self, _: Page<'_>) {}
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        Box::pin(std::future::pending())
+    }
+
+    fn device(&self, _: Device<'_>) {}
+
+    fn say(&self, _: Progress) {}
+}

@@ -11,6 +11,7 @@
 mod case;
 mod discovery;
 mod grants;
+mod guard;
 mod hostile;
 mod login;
 mod person;

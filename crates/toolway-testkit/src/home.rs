@@ -189,9 +189,9 @@ impl TempHome {
             // Beside the reading: a program that answers while it reads must not block on us.
             // One that ends without reading is no fault of the test.
             scope.spawn(move || drop(stdin.write_all(input.as_bytes())));
-            child.wait_with_output().expect("the output can be read")
+            marked::output_of(child)
         });
-        self.checked(&output)
+        self.normalised(&output)
     }
 
     /// Replaces this home's paths by `[PROJECT]`, `[HOME]` and `[SYSTEM]`.

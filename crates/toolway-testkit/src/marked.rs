@@ -12,6 +12,7 @@ use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Output};
 use std::sync::OnceLock;
 
 use base64::Engine as _;
@@ -44,17 +45,9 @@ pub fn forms() -> &'static [String] {
     static FORMS: OnceLock<Vec<String>> = OnceLock::new();
     FORMS.get_or_init(|| {
         let bytes = MARK.as_bytes();
-        let digits = |upper: bool| -> String {
-            let digit = |byte| {
-                if upper {
-                    format!("{byte:02X}")
-                } else {
-                    format!("{byte:02x}")
-                }
-            };
-            bytes.iter().map(digit).collect()
-        };
-        let mut forms = vec![MARK.to_owned(), digits(false), digits(true)];
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+        let digits = digits.collect::<Vec<_>>().concat();
+        let mut forms = vec![MARK.to_owned(), digits.to_uppercase(), digits];
         for begin in 0..3 {
             // Whole groups only: those at the edges depend on what stands next to the mark.
             let skipped = (3 - begin) % 3;
@@ -85,6 +78,14 @@ pub fn assert_none(place: &str, bytes: &[u8]) {
     if let Some(offset) = find(bytes) {
         panic!("a secret stands in {place}, at byte {offset}");
     }
+}
+
+/// What a program printed, once it has ended. Panics when a secret of a test stands in it.
+pub fn output_of(child: Child) -> Output {
+    let output = child.wait_with_output().expect("the output can be read");
+    assert_none("the program's stdout", &output.stdout);
+    assert_none("the program's stderr", &output.stderr);
+    output
 }
 
 /// A file that holds a secret.
@@ -162,7 +163,7 @@ fn judge(path: PathBuf, offset: usize, leave: &dyn Fn(&Path) -> Leave) -> Option
         Leave::Input => return None,
         Leave::Private => {
             let mode = path.metadata().map_or(0, |data| data.permissions().mode());
-            if mode & 0o077 == 0 {
+            if mode & 0o777 == mode & 0o700 {
                 return None;
             }
             true
@@ -193,7 +194,10 @@ mod tests {
 
     #[test]
     fn a_secret_is_found_however_it_is_written() {
-        let hex = |text: &str| -> String { text.bytes().map(|b| format!("{b:02x}")).collect() };
+        let hex = |text: &str| {
+            let digits = text.bytes().map(|byte| format!("{byte:02x}"));
+            digits.collect::<Vec<_>>().concat()
+        };
         assert!(TOKEN.ends_with(MARK), "the macro and the constant agree");
         for before in ["", "a", "ab", "abc", "{\"canary\":\""] {
             let secret = format!("{before}{MARK}-rest");

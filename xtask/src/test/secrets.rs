@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn the_mark_is_the_testkits() {
         assert!(TESTKIT.contains(&format!("MARK: &str = \"{}\"", FORMS[0])));
-        let digits: String = FORMS[0].bytes().map(|byte| format!("{byte:02x}")).collect();
+        let digits = FORMS[0].bytes().map(|byte| format!("{byte:02x}"));
+        let digits = digits.collect::<Vec<_>>().concat();
         assert_eq!(FORMS[1], digits);
         assert_eq!(FORMS[2], digits.to_uppercase());
     }

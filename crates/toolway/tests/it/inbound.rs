@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -98,7 +98,7 @@ impl Scene {
         ];
         let endpoint = Url::parse(&endpoint).expect("an address");
         let web = Web::trusted(Client::default());
-        let reply = web.post_form(&endpoint, &form, Default::default()).await;
+        let reply = web.post_form(&endpoint, &form, HeaderMap::new()).await;
         let answer = reply.and_then(|reply| reply.object()).expect("an answer");
         answer["access_token"].as_str().expect("a token").to_owned()
     }

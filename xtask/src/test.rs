@@ -1,11 +1,15 @@
 //! `cargo xtask test`: peers, formatting, lints, tidy, generated documents, conformance, then
 //! every test.
 //!
-//! Owns the order and the verdict. A failed check does not hide the ones after it: everything
+//! Owns the order and the verdict; a secret in what the tests printed is a failure too. A failed check does not hide the ones after it: everything
 //! runs, the failures are listed, and the exit code is theirs. The test runner comes last so
 //! that its closing lines are what a person, or a CI, reads first.
 
 mod count;
+mod secrets;
+
+use std::fs;
+use std::io::ErrorKind;
 
 use anyhow::{Result, bail};
 
@@ -64,14 +68,27 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         }
     }
     let mut total = Some(Count::default());
+    let report = workspace.root().join(secrets::REPORT);
+    // One that an earlier run left says nothing about this one.
+    if let Err(error) = fs::remove_file(&report)
+        && error.kind() != ErrorKind::NotFound
+    {
+        bail!("`{}` cannot be removed: {error}", report.display());
+    }
+    let has_nextest = has_nextest(workspace);
     for (name, transcript) in [
         ("doc tests", doc_tests(workspace, options)?),
-        ("tests", tests(workspace, options)?),
+        ("tests", tests(workspace, options, has_nextest)?),
     ] {
         if !transcript.status.success() {
             let ended = command::describe(transcript.status);
             note(name, Err(anyhow::anyhow!("{ended}")));
         }
+        // A run that did not come to its tests has no report, and says so itself.
+        let is_kept = name == "tests" && has_nextest;
+        let report = (is_kept && (transcript.status.success() || report.exists()))
+            .then_some(report.as_path());
+        note("secrets", secrets::check(report, &transcript.lines));
         total = total.and_then(|sum| Some(sum + count::of(&transcript)?));
     }
     if !failures.is_empty() {
@@ -102,9 +119,9 @@ fn doc_tests(workspace: &Workspace, options: &Options) -> Result<Transcript> {
     command::run_and_record(command)
 }
 
-fn tests(workspace: &Workspace, options: &Options) -> Result<Transcript> {
+fn tests(workspace: &Workspace, options: &Options, has_nextest: bool) -> Result<Transcript> {
     let mut command = workspace.cargo();
-    if has_nextest(workspace) {
+    if has_nextest {
         command.args([
             "nextest",
             "run",

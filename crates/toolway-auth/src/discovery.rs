@@ -16,8 +16,8 @@ use crate::challenge::BearerChallenge;
 use crate::metadata::{MetadataError, ResourceMetadata, ServerMetadata, shown};
 use crate::web::{self, Reach, Web, WebError};
 
-pub(crate) use places::of_issuer;
 pub use places::{canonical, covers};
+pub(crate) use places::{of_issuer, well_known};
 
 /// What is known beforehand.
 #[derive(Debug, Clone, Default)]
@@ -327,6 +327,15 @@ async fn authority(
             });
     }
     fault.map_or(Ok(None), |fault| Err(fault.into()))
+}
+
+/// The metadata of an issuer that the caller vouches for, byte for byte; `None` when it has none.
+pub(crate) async fn vouched(
+    web: &Web,
+    issuer: &str,
+    places: &[Url],
+) -> Result<Option<ServerMetadata>, DiscoveryError> {
+    authority(web, places, |named| named == issuer, issuer).await
 }
 
 /// What one place gave.

@@ -1,13 +1,15 @@
 //! Signed JSON (RFC 7515, 7519): making it with a key of ours, and believing it by a key of theirs.
 //!
 //! Owns the compact form, the list of algorithms, reading private keys ([`key`]) and checking
-//! signatures by a key set ([`keys`]). The arithmetic is `ring`'s.
-//! Does not own: which claims a token must have; `assertion.rs`, `token/dpop.rs` and `idp.rs` do.
+//! signatures by a key set ([`keys`]) as an issuer has it now ([`published`]). The arithmetic is `ring`'s.
+//! Does not own: which claims a token must have; `assertion.rs`, `token/dpop.rs`, `idp.rs` and
+//! `guard.rs` do.
 //!
 //! There is no symmetric algorithm and no `none` here, so a token cannot choose one.
 
 pub mod key;
 pub mod keys;
+pub(crate) mod published;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +18,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
+use toolway_wire::scan;
 
 pub use key::{KeyError, SigningKey};
 pub use keys::{KeySet, VerifyError};
@@ -43,7 +46,8 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    const ALL: [Algorithm; 7] = [
+    /// Every one there is here, all of them asymmetric.
+    pub const ALL: [Algorithm; 7] = [
         Algorithm::Es256,
         Algorithm::Es384,
         Algorithm::Rs256,
@@ -128,8 +132,37 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// An object in which no key stands twice: two readers would take it for two.
 fn object(part: &str) -> Option<Map<String, Value>> {
-    serde_json::from_slice(&decode(part)?).ok()
+    let text = String::from_utf8(decode(part)?).ok()?;
+    if !scan::is_shallow(text.as_bytes()) {
+        return None;
+    }
+    let object = serde_json::from_str(&text).ok()?;
+    scan::doubled_key(&text).is_none().then_some(object)
+}
+
+/// The audiences that claims name: one, several, or none.
+pub(crate) fn audiences(claims: &Map<String, Value>) -> Vec<&str> {
+    match claims.get("aud") {
+        Some(Value::String(one)) => vec![one],
+        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A moment in a claim, in whole seconds. Some write fractions.
+pub(crate) fn seconds(claims: &Map<String, Value>, name: &str) -> Option<u64> {
+    let value = claims.get(name)?;
+    value.as_u64().or_else(|| {
+        let number = value.as_f64().filter(|number| *number >= 0.0)?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the number is not negative, and a cast that saturates is what is wanted"
+        )]
+        Some(number as u64)
+    })
 }
 
 fn decode(part: &str) -> Option<Vec<u8>> {

@@ -16,6 +16,7 @@ pub mod challenge;
 pub mod device;
 pub mod discovery;
 mod errands;
+pub mod guard;
 pub mod helper;
 pub mod idp;
 pub mod jwt;

@@ -78,7 +78,7 @@ fn union<'a>(asked: &'a [String], more: impl IntoIterator<Item = &'a String>) ->
 }
 
 /// The grammar of RFC 6749 section 3.3.
-fn is_scope(text: &str) -> bool {
+pub(crate) fn is_scope(text: &str) -> bool {
     let allowed = |byte: u8| matches!(byte, b'!' | b'#'..=b'[' | b']'..=b'~');
     !text.is_empty() && text.bytes().all(allowed)
 }

@@ -22,7 +22,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Escape, Script};
+use crate::{Escape, Script, marked};
 use server::Server;
 
 /// How it is reached.
@@ -36,7 +36,12 @@ enum Way {
 /// Runs with these arguments: `[--script JSON] [--http PORT | --sse PORT | --ws PORT]`, or one of
 /// `--linger`, `--linger-session` and `--linger-orphan` for a grandchild.
 pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
-    let mut args = args;
+    let given: Vec<String> = args.collect();
+    if let Some(place) = secret_place(&given) {
+        // Fails whatever test this is part of.
+        return usage(&format!("a secret was handed to me in {place}"));
+    }
+    let mut args = given.into_iter();
     let mut script = Script::default();
     let mut way = Way::Stdio;
     let mut deaf = false;
@@ -92,6 +97,24 @@ pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
         // The reader went away: nobody is left to tell.
         Err(_) => ExitCode::from(1),
     }
+}
+
+/// Where this process got a secret that nobody should have handed to it: what it was started with
+/// is for every user of the machine to see, and what the host has for itself is not for servers.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is a server, and looks at what its host started it with"
+)]
+fn secret_place(args: &[String]) -> Option<&'static str> {
+    if args
+        .iter()
+        .any(|word| marked::find(word.as_bytes()).is_some())
+    {
+        return Some("my arguments");
+    }
+    let inherited = std::env::var_os(marked::DEVELOPERS)?;
+    let is_secret = marked::find(inherited.as_encoded_bytes()).is_some();
+    is_secret.then_some("my environment")
 }
 
 fn usage(problem: &str) -> ExitCode {

@@ -1,23 +1,30 @@
 //! A temporary home: no test may read or write the developer's own.
 //!
-//! Owns the directories and the environment a program under test is started with. What the
-//! program printed is `output.rs`.
+//! Owns the directories and the environment a program under test is started with, and looking for
+//! secrets in what it printed and left there (`marked.rs`). What the program printed is
+//! `output.rs`.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
 use crate::CommandOutput;
+use crate::marked::{self, Leave};
 
 /// A home, a project inside it and a system directory, gone when dropped.
+///
+/// What a program prints must hold no secret of a test, and no file here may when this is dropped,
+/// but for those that the test wrote with [`TempHome::write`] or gave leave to.
 #[derive(Debug)]
 pub struct TempHome {
-    // Held for its drop.
-    _root: TempDir,
+    root: TempDir,
+    /// Files in which secrets may stand.
+    leave: Mutex<Vec<(PathBuf, Leave)>>,
     home: PathBuf,
     project: PathBuf,
     system: PathBuf,
@@ -48,7 +55,8 @@ impl TempHome {
             fs::create_dir_all(directory).expect("a directory below the temporary one can be made");
         }
         Self {
-            _root: root,
+            root,
+            leave: Mutex::default(),
             home,
             project,
             system,
@@ -81,7 +89,36 @@ impl TempHome {
         let directory = path.parent().expect("a file has a directory");
         fs::create_dir_all(directory).expect("the file's directory can be made");
         fs::write(&path, text.as_ref()).expect("the file can be written");
+        self.leave(&path, Leave::Input);
         path
+    }
+
+    /// Secrets may stand in this file, or below this folder: a server of the test writes them
+    /// there. A relative path is below the project.
+    pub fn may_hold_secrets(&self, path: impl AsRef<Path>) {
+        self.leave(&self.project.join(path), Leave::Input);
+    }
+
+    /// Secrets may stand in this file, or below this folder, if nobody but its owner can read it:
+    /// the test asked the program for that. A relative path is below the project.
+    pub fn may_keep_secrets(&self, path: impl AsRef<Path>) {
+        self.leave(&self.project.join(path), Leave::Private);
+    }
+
+    fn leave(&self, path: &Path, leave: Leave) {
+        let mut all = self.leave.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push((path.to_path_buf(), leave));
+    }
+
+    /// Panics with every file in which a secret stands without leave.
+    pub fn assert_no_secrets(&self) {
+        let all = self.leave.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = self.root.path().canonicalize();
+        let root = root.expect("the temporary directory exists");
+        marked::assert_clean(&root, &|path| {
+            let given = all.iter().rev().find(|(known, _)| path.starts_with(known));
+            given.map_or(Leave::None, |(_, leave)| *leave)
+        });
     }
 
     /// Writes the user's `settings.json`.
@@ -106,6 +143,8 @@ impl TempHome {
             .env("HOME", &self.home)
             .env("LANG", "C.UTF-8")
             .env("PATH", path_variable())
+            // What everybody has in theirs, and no program may hand on.
+            .env(marked::DEVELOPERS, marked::DEVELOPERS_SECRET)
             .env("TOOLWAY_HOME", self.config_home())
             .env("TOOLWAY_TEST_SYSTEM_DIR", &self.system)
             .env("USER", "tester")
@@ -120,15 +159,24 @@ impl TempHome {
         format!("unix:path={}/no-bus", self.home.display())
     }
 
-    /// Runs a program to its end.
+    /// Runs a program to its end. Panics when it prints a secret of a test.
     pub fn run(&self, command: &mut Command) -> CommandOutput {
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("cannot start: {error}"));
+        self.checked(&output)
+    }
+
+    /// The same for a program that the test has reason to let show its secrets.
+    pub fn run_showing_secrets(&self, command: &mut Command) -> CommandOutput {
         let output = command
             .output()
             .unwrap_or_else(|error| panic!("cannot start: {error}"));
         self.normalised(&output)
     }
 
-    /// Runs a program to its end with this text on its stdin.
+    /// Runs a program to its end with this text on its stdin. Panics when it prints a secret of a
+    /// test.
     pub fn run_with_input(&self, command: &mut Command, input: &str) -> CommandOutput {
         let mut child = command
             .stdin(Stdio::piped())
@@ -141,7 +189,7 @@ impl TempHome {
             // Beside the reading: a program that answers while it reads must not block on us.
             // One that ends without reading is no fault of the test.
             scope.spawn(move || drop(stdin.write_all(input.as_bytes())));
-            child.wait_with_output().expect("the output can be read")
+            marked::output_of(child)
         });
         self.normalised(&output)
     }
@@ -160,11 +208,26 @@ impl TempHome {
         })
     }
 
+    fn checked(&self, output: &std::process::Output) -> CommandOutput {
+        marked::assert_none("the program's stdout", &output.stdout);
+        marked::assert_none("the program's stderr", &output.stderr);
+        self.normalised(output)
+    }
+
     fn normalised(&self, output: &std::process::Output) -> CommandOutput {
         CommandOutput {
             stdout: self.normalise(&String::from_utf8_lossy(&output.stdout)),
             stderr: self.normalise(&String::from_utf8_lossy(&output.stderr)),
             code: output.status.code(),
+        }
+    }
+}
+
+impl Drop for TempHome {
+    fn drop(&mut self) {
+        // A test that failed already is not helped by a second reason.
+        if !std::thread::panicking() {
+            self.assert_no_secrets();
         }
     }
 }
@@ -184,7 +247,8 @@ mod tests {
     #[test]
     fn a_command_sees_the_temporary_home_and_nothing_else() {
         let home = TempHome::new();
-        let output = home.run(home.command("env").arg("-u").arg("PATH"));
+        let env = ["-u", "PATH", "-u", marked::DEVELOPERS];
+        let output = home.run(home.command("env").args(env));
         let mut lines: Vec<&str> = output.stdout.lines().collect();
         lines.sort_unstable();
         assert_eq!(
@@ -208,5 +272,44 @@ mod tests {
         let output = home.run_with_input(home.command("cat").args(["notes.txt", "-"]), "two\n");
         assert_eq!(output.stdout, "one\ntwo\n");
         assert_eq!(home.run(&mut home.command("pwd")).stdout, "[PROJECT]\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "a secret stands in the program's stdout, at byte 24")]
+    fn a_program_that_prints_its_environment_is_found_out() {
+        let home = TempHome::new();
+        let print = "echo \"SECRET_OF_THE_DEVELOPER=$SECRET_OF_THE_DEVELOPER\"";
+        // The mark is not what the value begins with.
+        let trimmed = print.replace("$SECRET_OF_THE_DEVELOPER", "${SECRET_OF_THE_DEVELOPER#*-}");
+        home.run(home.command("sh").args(["-c", &trimmed]));
+    }
+
+    #[test]
+    #[should_panic(expected = "a secret stands in")]
+    fn a_program_that_writes_its_environment_down_is_found_out() {
+        let home = TempHome::new();
+        home.run(
+            home.command("sh")
+                .args(["-c", "env | base64 -w0 > somewhere"]),
+        );
+    }
+
+    #[test]
+    fn inputs_and_private_files_may_hold_secrets() {
+        let home = TempHome::new();
+        home.write("settings.json", marked::MARK);
+        home.may_keep_secrets("kept");
+        home.may_hold_secrets("seen");
+        home.run(
+            home.command("sh")
+                .args(["-c", "mkdir seen; env > seen/it; umask 077; env > kept"]),
+        );
+        home.assert_no_secrets();
+        home.run(home.command("chmod").args(["644", "kept"]));
+        let checked = std::panic::catch_unwind(|| home.assert_no_secrets());
+        home.may_hold_secrets("kept");
+        let said = checked.unwrap_err();
+        let said = said.downcast_ref::<String>().unwrap();
+        assert!(said.contains("others may read it"), "{said}");
     }
 }

@@ -1,6 +1,6 @@
 //! What the tests of every crate lean on: a home that is not the developer's, a server that
 //! misbehaves on command, an authorization server that does, a bus that falls silent, a proxy that
-//! spoils what passes, a census of what was left behind, a ledger of outcomes, and the way to the
+//! spoils what passes, a census of what was left behind, a search for secrets in what was written, a ledger of outcomes, and the way to the
 //! real peers.
 //!
 //! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
@@ -19,6 +19,7 @@ pub mod chaos;
 pub mod home;
 pub mod leakcheck;
 pub mod listening;
+pub mod marked;
 pub mod outcomes;
 pub mod output;
 pub mod patience;

@@ -12,18 +12,20 @@ const OPENID: &str = "/.well-known/openid-configuration";
 /// Where a resource's document is: where the challenge says, then at the well-known place for its
 /// path, then at the one for its whole origin.
 pub(super) fn of_resource(server: &Url, told: Option<Url>) -> Vec<Url> {
-    let path = server.path().trim_end_matches('/');
     let mut places = Vec::new();
-    let known = [
-        at(server, &format!("{RESOURCE}{path}")),
-        at(server, RESOURCE),
-    ];
+    let known = [well_known(server), at(server, RESOURCE)];
     for url in told.into_iter().chain(known) {
         if !places.contains(&url) {
             places.push(url);
         }
     }
     places
+}
+
+/// The well-known place for a resource's path.
+pub(crate) fn well_known(server: &Url) -> Url {
+    let path = server.path().trim_end_matches('/');
+    at(server, &format!("{RESOURCE}{path}"))
 }
 
 /// Where an issuer's document is, in the specification's order.

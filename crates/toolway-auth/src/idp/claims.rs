@@ -4,33 +4,16 @@
 //! that is not among them, and every check of the claims. A token that comes straight from the
 //! token endpoint is checked like any other.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 use toolway_types::Secret;
 use url::Url;
 
-use crate::jwt::{Algorithm, KeySet, VerifyError};
-use crate::token::{SKEW, unix, unix_now};
+use crate::jwt::published::{KEEP, PAUSE, Published};
+use crate::jwt::{self, Algorithm, VerifyError};
+use crate::token::{SKEW, unix_now};
 use crate::web::{Web, WebError};
 
-/// What an id token may be signed by: everything there is here, all of it asymmetric.
-const ALGORITHMS: [Algorithm; 7] = [
-    Algorithm::Rs256,
-    Algorithm::Rs384,
-    Algorithm::Rs512,
-    Algorithm::Ps256,
-    Algorithm::Es256,
-    Algorithm::Es384,
-    Algorithm::EdDsa,
-];
-
-/// How long keys are good without another look.
-const KEEP: Duration = Duration::from_hours(1);
-/// How often an unknown key is worth another look.
-const PAUSE: Duration = Duration::from_mins(1);
 /// The longest name of a person.
 const MAX_SUBJECT: usize = 255;
 
@@ -79,17 +62,9 @@ pub(super) struct Known {
     pub(super) expires_at: u64,
 }
 
-/// The keys as last seen, and the provider's clock then.
-struct Keys {
-    set: KeySet,
-    seen: Instant,
-    /// How far its clock is ahead of ours, in seconds.
-    ahead: i64,
-}
-
 /// Checks the id tokens of one provider.
 #[derive(Default)]
-pub(super) struct Checker(Mutex<Option<Keys>>);
+pub(super) struct Checker(Mutex<Option<Published>>);
 
 impl Checker {
     /// Checks a token. The outer failure is that of fetching the keys.
@@ -101,34 +76,19 @@ impl Checker {
         expected: &Expected<'_>,
     ) -> Result<Result<Known, ClaimError>, WebError> {
         let mut keys = self.0.lock().await;
-        let age = keys.as_ref().map(|keys| keys.seen.elapsed());
+        let age = keys.as_ref().map(Published::age);
         if age.is_none_or(|age| age >= KEEP) {
-            *keys = Some(fetch(web, place).await?);
+            *keys = Some(Published::fetch(web, place).await?);
         }
         let allowed = allowed(expected.algorithms);
         let judged = judge(keys.as_ref(), token, &allowed, expected);
-        // Providers change their keys; but a token must not make us ask without end.
         let worth_a_look = age.is_some_and(|age| (PAUSE..KEEP).contains(&age));
         if judged == Err(ClaimError::Signature(VerifyError::UnknownKey)) && worth_a_look {
-            *keys = Some(fetch(web, place).await?);
+            *keys = Some(Published::fetch(web, place).await?);
             return Ok(judge(keys.as_ref(), token, &allowed, expected));
         }
         Ok(judged)
     }
-}
-
-async fn fetch(web: &Web, place: &Url) -> Result<Keys, WebError> {
-    let reply = web.get(place).await?;
-    let ahead = reply.date().map_or(0, |date| {
-        let ours = i64::try_from(unix_now()).unwrap_or(i64::MAX);
-        let theirs = i64::try_from(unix(date)).unwrap_or(i64::MAX);
-        theirs.saturating_sub(ours)
-    });
-    Ok(Keys {
-        set: KeySet::read(&reply.object()?),
-        seen: Instant::now(),
-        ahead,
-    })
 }
 
 fn allowed(said: &[String]) -> Vec<Algorithm> {
@@ -136,20 +96,20 @@ fn allowed(said: &[String]) -> Vec<Algorithm> {
         .iter()
         .filter_map(|word| Algorithm::named(word))
         .collect();
-    ALGORITHMS
+    Algorithm::ALL
         .into_iter()
         .filter(|algorithm| said.is_empty() || said.contains(algorithm))
         .collect()
 }
 
 fn judge(
-    keys: Option<&Keys>,
+    keys: Option<&Published>,
     token: &Secret,
     allowed: &[Algorithm],
     expected: &Expected<'_>,
 ) -> Result<Known, ClaimError> {
     let keys = keys.ok_or(ClaimError::Signature(VerifyError::UnknownKey))?;
-    let claims = keys.set.verify(token.expose(), allowed)?;
+    let claims = keys.keys.verify(token.expose(), allowed)?;
     let now = unix_now();
     known(
         &claims,
@@ -170,11 +130,7 @@ fn known(
     if text("iss") != Some(expected.issuer) {
         return Err(ClaimError::Issuer);
     }
-    let audiences: Vec<&str> = match claims.get("aud") {
-        Some(Value::String(one)) => vec![one],
-        Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
+    let audiences = jwt::audiences(claims);
     let party = text("azp");
     let ours = audiences.contains(&expected.client_id)
         && party.is_none_or(|party| party == expected.client_id)
@@ -201,7 +157,7 @@ fn known(
 
 /// How much longer claims are good at a moment, in seconds.
 fn left(claims: &Map<String, Value>, now: u64) -> Result<u64, ClaimError> {
-    let begins = ["iat", "nbf"].map(|name| claims.get(name).and_then(seconds));
+    let begins = ["iat", "nbf"].map(|name| jwt::seconds(claims, name));
     if begins
         .into_iter()
         .flatten()
@@ -209,24 +165,11 @@ fn left(claims: &Map<String, Value>, now: u64) -> Result<u64, ClaimError> {
     {
         return Err(ClaimError::NotYet);
     }
-    let expires = claims.get("exp").and_then(seconds);
+    let expires = jwt::seconds(claims, "exp");
     expires
         .and_then(|expires| expires.checked_sub(now))
         .filter(|left| *left > 0)
         .ok_or(ClaimError::Expired)
-}
-
-/// A moment, in whole seconds. Some write fractions.
-fn seconds(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| {
-        let number = value.as_f64().filter(|number| *number >= 0.0)?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the number is not negative, and a cast that saturates is what is wanted"
-        )]
-        Some(number as u64)
-    })
 }
 
 #[cfg(test)]
@@ -326,12 +269,12 @@ mod tests {
                 .map(|word| (*word).to_owned())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(allowed(&[]).len(), ALGORITHMS.len());
+        assert_eq!(allowed(&[]).len(), Algorithm::ALL.len());
         assert_eq!(
             allowed(&words(&["RS256", "none", "HS256"])),
             [Algorithm::Rs256]
         );
         // It names nothing that is known here: then its tokens cannot be checked in any case.
-        assert_eq!(allowed(&words(&["HS256"])).len(), ALGORITHMS.len());
+        assert_eq!(allowed(&words(&["HS256"])).len(), Algorithm::ALL.len());
     }
 }

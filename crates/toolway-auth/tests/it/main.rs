@@ -12,6 +12,7 @@ mod account;
 mod case;
 mod discovery;
 mod grants;
+mod guard;
 mod hostile;
 mod login;
 mod person;

@@ -19,6 +19,7 @@ use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
+use toolway_testkit::marked::{self, Leave};
 use toolway_types::Secret;
 use url::Url;
 
@@ -102,11 +103,12 @@ impl Race {
             })
             .collect();
         let ended = started.into_iter().map(|child| {
-            let output = child.wait_with_output().expect("a process ends");
+            let output = marked::output_of(child);
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             Said::read(&text).unwrap_or_else(|| panic!("{}: {text}", output.status))
         });
         let processes = ended.collect();
+        marked::assert_clean(self.folder.path(), &|_| Leave::None);
         let reports: Vec<_> = self.authorities.iter().map(Authority::report).collect();
         Outcome {
             families_revoked: reports.iter().map(|report| report.families_revoked).sum(),

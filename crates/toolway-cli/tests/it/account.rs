@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use toolway_testkit::authority::{Authority, Settings, holds_secret};
 use toolway_testkit::browser::browse;
-use toolway_testkit::{CommandOutput, TempHome};
+use toolway_testkit::{CommandOutput, TempHome, marked};
 
 use crate::support::command;
 
@@ -197,7 +197,7 @@ fn rel_14_processes_that_call_at_once_renew_the_token_once() {
     };
     let children: Vec<_> = (0..3).map(|_| begin()).collect();
     for child in children {
-        let output = child.wait_with_output().unwrap();
+        let output = marked::output_of(child);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
     }

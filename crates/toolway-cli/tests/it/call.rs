@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use toolway_testkit::{Script, ScriptedServer, TempHome};
+use toolway_testkit::{Script, ScriptedServer, TempHome, marked};
 
 use crate::support::{command, home_with, servers, toolway};
 
@@ -102,7 +102,7 @@ fn an_open_but_silent_stdin_does_not_hang_a_call_without_arguments() {
         .spawn()
         .unwrap();
     let held = child.stdin.take();
-    let output = child.wait_with_output().unwrap();
+    let output = marked::output_of(child);
     drop(held);
     assert!(output.status.success());
 }

@@ -4,11 +4,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
-use toolway_testkit::{Script, ScriptedServer, TempHome};
+use toolway_testkit::{Script, ScriptedServer, TempHome, marked};
 
 use crate::support::{servers, toolway};
 
-const CANARY: &str = "canary-b81d44e0";
+const CANARY: &str = marked!("b81d44e0-");
 
 fn helper(home: &TempHome, script: &str) -> String {
     let path = home.write(

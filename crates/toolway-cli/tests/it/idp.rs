@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::authority::{Authority, CANARY, KnownClient, Settings, holds_secret};
 use toolway_testkit::browser::{browse, fetch};
-use toolway_testkit::{CommandOutput, TempHome};
+use toolway_testkit::{CommandOutput, TempHome, marked};
 
 use crate::support::command;
 
@@ -275,7 +275,7 @@ fn on_another_device_and_by_pasting_it_works_the_same() {
     writeln!(stdin, "http://localhost/callback?code=x&state=wrong").unwrap();
     writeln!(stdin, "{ended}").unwrap();
     drop(stdin);
-    let output = child.wait_with_output().unwrap();
+    let output = marked::output_of(child);
     assert!(output.status.success(), "{output:?}");
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     let rest = rest.join("\n");

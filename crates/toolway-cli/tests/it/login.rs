@@ -13,7 +13,7 @@ use toolway_testkit::authority::{
     Authority, KnownClient, Party, Settings, SigningKey, holds_secret,
 };
 use toolway_testkit::browser::browse;
-use toolway_testkit::{CommandOutput, TempHome, eventually_blocking};
+use toolway_testkit::{CommandOutput, TempHome, eventually_blocking, marked};
 
 use crate::support::{command, servers, toolway};
 
@@ -181,7 +181,7 @@ fn the_address_where_the_browser_ended_can_be_pasted() {
     let steps = toolway_testkit::browser::fetch(&page.expect("a page")).unwrap();
     let ended = steps.location.expect("sent back");
     writeln!(child.stdin.take().unwrap(), "{ended}").unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = marked::output_of(child);
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(said, "logged in to `shop` as `default`, renews itself\n");
@@ -348,7 +348,7 @@ fn a_code_is_shown_and_typed_on_another_device() {
     let (code, rest) = rest.split_once(' ').expect(&line);
     assert_eq!(rest, "(good for 10 minutes)");
     assert!(scene.authority.decide_device(code, true), "{line}");
-    let output = child.wait_with_output().unwrap();
+    let output = marked::output_of(child);
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(said, "logged in to `shop` as `default`, renews itself\n");
     assert!(output.status.success());

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use toolway_testkit::{Script, ScriptedServer, SkillFlaw, Skills, TempHome};
+use toolway_testkit::{Script, ScriptedServer, SkillFlaw, Skills, TempHome, marked};
 
 use crate::support::{command, home_with, program, servers, shown_on, terminal, toolway};
 
@@ -216,7 +216,7 @@ fn a_followed_resource_is_printed_again_whenever_it_changes() {
     }
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = marked::output_of(child);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     // One that does not say when something changes.

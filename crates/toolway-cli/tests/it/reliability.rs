@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::json;
-use toolway_testkit::{Canary, Script, ScriptedServer, TempHome};
+use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, marked};
 
 use crate::support::{command, home_with, servers, toolway};
 
@@ -146,7 +146,7 @@ fn rel_32_an_interrupted_call_ends_its_server_and_says_so() {
     }
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = marked::output_of(child);
     assert_eq!(
         output.status.code(),
         Some(8),

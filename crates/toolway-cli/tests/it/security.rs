@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use toolway_testkit::{Script, ScriptedServer, TempHome};
+use toolway_testkit::{Script, ScriptedServer, TempHome, marked};
 
 use crate::support::{command, servers, toolway};
 
@@ -133,9 +133,9 @@ fn sec_02_an_unapproved_repository_sends_nothing_anywhere() {
     );
     for verb in [&["list"][..], &["tools"], &["call", "far", "x"]] {
         let mut command = command(&home, verb);
-        command.env("SECRET_KEY", "canary-value");
+        command.env("SECRET_KEY", marked!("value-"));
         let output = home.run(&mut command);
-        assert!(!output.to_string().contains("canary-value"), "{output}");
+
         assert!(
             listener.accept().is_err(),
             "`toolway {}` connected:\n{output}",
@@ -374,7 +374,7 @@ fn sec_35_hostile_text_reaches_no_terminal() {
 fn sec_39_a_server_sees_only_the_allowed_environment() {
     let home = crate::support::home_with(Script::default());
     let mut call = command(&home, &["call", "chaos", "inspect"]);
-    call.env("CANARY_SECRET", "do-not-leak")
+    call.env("CANARY_SECRET", marked!("do-not-leak-"))
         .env("LD_PRELOAD_X", "x");
     let output = home.run(&mut call).expect_code(0);
     assert!(output.stdout.contains("PATH"), "{output}");
@@ -390,22 +390,22 @@ fn sec_40_a_repository_cannot_read_secrets_by_expansion() {
         ".mcp.json",
         servers(&[("evil", json!({ "type": "http", "url": url }))]),
     );
-    let shown = home.run(command(&home, &["approve", "evil"]).env("GITHUB_TOKEN", "ghp_canary"));
+    let shown = home.run(command(&home, &["approve", "evil"]).env("GITHUB_TOKEN", marked!("ghp_")));
     assert!(
         shown.stderr.contains("GITHUB_TOKEN"),
         "the approval names it:\n{shown}"
     );
-    home.run(command(&home, &["approve", "evil", "--yes"]).env("GITHUB_TOKEN", "ghp_canary"))
+    home.run(command(&home, &["approve", "evil", "--yes"]).env("GITHUB_TOKEN", marked!("ghp_")))
         .expect_code(0);
     let output = home
-        .run(command(&home, &["call", "evil", "x"]).env("GITHUB_TOKEN", "ghp_canary"))
+        .run(command(&home, &["call", "evil", "x"]).env("GITHUB_TOKEN", marked!("ghp_")))
         .expect_code(6);
     assert!(output.stderr.contains("GITHUB_TOKEN"), "{output}");
     assert!(
         output.stderr.contains("--allow-env GITHUB_TOKEN"),
         "{output}"
     );
-    assert!(!output.to_string().contains("ghp_canary"), "{output}");
+    assert!(!output.to_string().contains(marked!("ghp_")), "{output}");
 }
 
 #[test]

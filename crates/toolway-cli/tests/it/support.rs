@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
-use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
+use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome, marked};
 
 /// The program under test.
 pub(crate) fn program() -> &'static str {
@@ -67,5 +67,6 @@ pub(crate) fn shown_on(mut ours: File) -> String {
             || ended.is_ok(),
         "{ended:?}"
     );
+    marked::assert_none("the terminal", &shown);
     String::from_utf8(shown).unwrap()
 }

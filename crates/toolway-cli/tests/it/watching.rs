@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use toolway_testkit::{Canary, Script, ScriptedServer, TempHome};
+use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, marked};
 
 use crate::support::{command, home_with, servers, toolway};
 
@@ -329,7 +329,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     BufReader::new(child.stdout.take().unwrap())
         .read_line(&mut line)
         .unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = marked::output_of(child);
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     wait_until_gone(&canary);

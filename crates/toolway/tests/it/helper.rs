@@ -8,12 +8,13 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use toolway::journal::Journal;
 use toolway::{Host, HostOptions};
+use toolway_testkit::marked;
 use toolway_types::ConnectionState;
 
 use crate::http::{Server, document, reply};
 use crate::support::*;
 
-const CANARY: &str = "canary-71c2f09b";
+const CANARY: &str = marked!("71c2f09b-");
 
 struct Scene {
     home: Home,
@@ -26,6 +27,7 @@ impl Scene {
         let server = Server::start(move |message, headers| guarded(message, headers, keys)).await;
         let home = Home::new();
         let path = home.path().join("helper");
+        home.may_hold_secrets(&path);
         fs::write(
             &path,
             format!("#!/bin/sh\ncd \"$(dirname \"$0\")\"\n{script}\n"),

@@ -1,8 +1,9 @@
-//! What the tests share: plans from real configuration, and servers that follow a script.
+//! What the tests share: plans from real configuration, servers that follow a script, and a home in
+//! which no secret may be left, nor in anything that was logged meanwhile.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -12,19 +13,54 @@ use toolway::{
     ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_config::{Environment, Flags, Plan};
+use toolway_testkit::marked::{self, Leave};
 use toolway_transport::in_process::ServerEnd;
 use toolway_types::{ConnectionState, Failure, ServerFacts, ServerName, ToolKey};
 
-/// A home of its own for one test.
-pub(crate) struct Home(TempDir);
+use crate::overheard;
+
+/// A home of its own for one test. When it is dropped, no secret of a test may stand in a file
+/// there, but for those that were given leave, nor in a line of any log so far.
+pub(crate) struct Home {
+    folder: TempDir,
+    /// Files that a test wrote, or that a server of it writes.
+    inputs: Mutex<Vec<PathBuf>>,
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let inputs = self.inputs.lock().expect("no panic");
+        marked::assert_clean(self.path(), &|path| {
+            if inputs.iter().any(|input| path.starts_with(input)) {
+                Leave::Input
+            } else {
+                Leave::None
+            }
+        });
+        overheard::assert_no_secrets();
+    }
+}
 
 impl Home {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary directory"))
+        overheard::listen();
+        Self {
+            folder: tempfile::tempdir().expect("a temporary directory"),
+            inputs: Mutex::default(),
+        }
+    }
+
+    /// Secrets may stand in this file or below this folder.
+    pub(crate) fn may_hold_secrets(&self, path: impl AsRef<Path>) {
+        let path = self.path().join(path);
+        self.inputs.lock().expect("no panic").push(path);
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.0.path()
+        self.folder.path()
     }
 
     /// The plan for these servers, with more variables in the environment.
@@ -35,6 +71,11 @@ impl Home {
         let mut environment = BTreeMap::from([
             ("HOME".to_owned(), home.display().to_string()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            // No server may get it, and nothing may say it.
+            (
+                marked::DEVELOPERS.to_owned(),
+                marked::DEVELOPERS_SECRET.to_owned(),
+            ),
         ]);
         environment.extend(
             vars.iter()

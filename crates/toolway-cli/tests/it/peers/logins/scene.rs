@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use toolway_testkit::browser::Page;
 use toolway_testkit::peers::{OidcProvider, Protected, ProtectedPeer};
-use toolway_testkit::{Browser, CommandOutput, TempHome};
+use toolway_testkit::{Browser, CommandOutput, TempHome, marked};
 
 use crate::support::command;
 
@@ -179,7 +179,7 @@ impl Speaking {
             self.seen.push_str(&line.unwrap());
             self.seen.push('\n');
         }
-        let output = self.child.wait_with_output().unwrap();
+        let output = marked::output_of(self.child);
         CommandOutput {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

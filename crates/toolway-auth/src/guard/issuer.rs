@@ -1,0 +1,174 @@
+//! An issuer that is accepted: its keys, fetched when they are needed and again when they changed.
+//!
+//! However many requests come, one at a time looks: a stranger who sends tokens by the thousand
+//! makes us ask an issuer once a minute at most, and whoever shows a token by a key that is known
+//! waits for nobody.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use url::Url;
+
+use super::Why;
+use crate::discovery;
+use crate::jwt::published::{KEEP, PAUSE, Published};
+use crate::jwt::{self, Algorithm, VerifyError};
+use crate::web::Web;
+
+/// How long after a failure the issuer is left alone.
+const REST: Duration = Duration::from_secs(10);
+/// How long keys are used at most while the issuer cannot be asked for newer ones.
+const AT_MOST: Duration = Duration::from_hours(2);
+
+type Claims = Result<Map<String, Value>, VerifyError>;
+
+pub(super) struct Issuer {
+    name: String,
+    places: Vec<Url>,
+    known: RwLock<Option<Arc<Published>>>,
+    /// Held while looking; when looking last failed.
+    turn: Mutex<Option<Instant>>,
+}
+
+impl fmt::Debug for Issuer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Issuer").field(&self.name).finish()
+    }
+}
+
+impl Issuer {
+    pub(super) fn new(name: String, places: Vec<Url>) -> Self {
+        Self {
+            name,
+            places,
+            known: RwLock::default(),
+            turn: Mutex::default(),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The claims of a token that this issuer signed.
+    pub(super) async fn verified(
+        &self,
+        web: &Web,
+        token: &str,
+        allowed: &[Algorithm],
+    ) -> Result<Map<String, Value>, Why> {
+        let known = self.known();
+        if let Some(known) = &known {
+            let judged = known.keys.verify(token, allowed);
+            let age = known.age();
+            let is_final = match &judged {
+                Ok(_) => age < KEEP,
+                Err(error) => age < PAUSE || !may_be_newer(token, *error),
+            };
+            if is_final {
+                return Ok(judged?);
+            }
+            // Somebody looks already, and these still do.
+            if judged.is_ok() && age < AT_MOST && self.turn.try_lock().is_err() {
+                return Ok(judged?);
+            }
+        } else if !can_be_judged(token, allowed) {
+            // Nothing that the issuer publishes could make this one good.
+            return Err(VerifyError::Algorithm.into());
+        }
+        match self.newer(web, known.as_ref()).await {
+            Some(newer) => Ok(newer.keys.verify(token, allowed)?),
+            None => without(known.as_ref(), token, allowed),
+        }
+    }
+
+    fn known(&self) -> Option<Arc<Published>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.clone()
+    }
+
+    /// Keys newer than these; `None` when there are none to be had now.
+    async fn newer(&self, web: &Web, than: Option<&Arc<Published>>) -> Option<Arc<Published>> {
+        let mut failed = self.turn.lock().await;
+        let now = self.known();
+        let is_other = match (&now, than) {
+            (Some(now), Some(than)) => !Arc::ptr_eq(now, than),
+            (now, _) => now.is_some(),
+        };
+        if is_other {
+            return now;
+        }
+        if failed.is_some_and(|failed| failed.elapsed() < REST) {
+            return None;
+        }
+        match self.fetch(web).await {
+            Ok(published) => {
+                *failed = None;
+                let published = Arc::new(published);
+                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+                *known = Some(Arc::clone(&published));
+                Some(published)
+            }
+            Err(why) => {
+                tracing::warn!(issuer = %self.name, %why, "the keys of an issuer could not be had");
+                *failed = Some(Instant::now());
+                None
+            }
+        }
+    }
+
+    /// The metadata is asked for each time: it is where a new place of the keys is said.
+    async fn fetch(&self, web: &Web) -> Result<Published, String> {
+        let metadata = discovery::vouched(web, &self.name, &self.places)
+            .await
+            .map_err(|error| error.to_string())?
+            .ok_or("it has no metadata at any of the known places")?;
+        let place = metadata
+            .jwks_uri
+            .ok_or("its metadata has no usable `jwks_uri`")?;
+        let published = Published::fetch(web, &place).await;
+        published.map_err(|error| error.to_string())
+    }
+}
+
+/// The verdict while the issuer cannot be asked: the old keys still let in whom they let in,
+/// but a token by a key that is not among them is not called bad.
+fn without(
+    known: Option<&Arc<Published>>,
+    token: &str,
+    allowed: &[Algorithm],
+) -> Result<Map<String, Value>, Why> {
+    let judged: Option<Claims> = known
+        .filter(|known| known.age() < AT_MOST)
+        .map(|known| known.keys.verify(token, allowed));
+    match judged {
+        Some(Ok(claims)) => Ok(claims),
+        _ => Err(Why::NoKeys {
+            seconds: REST.as_secs(),
+        }),
+    }
+}
+
+/// Whether newer keys could change a refusal. A token without a key's name can be from any key.
+fn may_be_newer(token: &str, error: VerifyError) -> bool {
+    let is_nameless = || {
+        let header = jwt::peek_all(token).map(|(header, _)| header);
+        header.is_some_and(|header| !header.contains_key("kid"))
+    };
+    match error {
+        VerifyError::UnknownKey => true,
+        VerifyError::Signature => is_nameless(),
+        VerifyError::Malformed | VerifyError::Algorithm | VerifyError::Critical => false,
+    }
+}
+
+/// Whether a token is signed in a way that is allowed, whoever signed it.
+fn can_be_judged(token: &str, allowed: &[Algorithm]) -> bool {
+    jwt::peek_all(token)
+        .and_then(|(header, _)| Algorithm::named(header.get("alg")?.as_str()?))
+        .is_some_and(|algorithm| allowed.contains(&algorithm))
+}

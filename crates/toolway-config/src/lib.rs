@@ -40,7 +40,8 @@ pub use identity::IdentitySettings;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};
 pub use permission::{
-    Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, PinPolicy, Subject,
+    Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, PinPolicy,
+    Subject,
 };
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use planner::{Planner, watched_paths};

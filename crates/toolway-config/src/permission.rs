@@ -19,6 +19,7 @@ mod spelling;
 mod tests;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, ToolKey};
@@ -39,10 +40,8 @@ pub use spelling::Spellings;
 pub enum Decision {
     /// It must not run.
     Deny {
-        /// The rule as written.
-        rule: String,
-        /// Where it stands.
-        origin: Origin,
+        /// The rule that says so.
+        rule: Arc<Cited>,
     },
     /// It must not run: a settings file cannot be read, and a deny rule may stand in it.
     Unreadable {
@@ -52,13 +51,22 @@ pub enum Decision {
     /// A person must be asked.
     Ask {
         /// The rule that says so; none when the mode does.
-        rule: Option<(String, Origin)>,
+        rule: Option<Arc<Cited>>,
     },
     /// It may run.
     Allow {
         /// The rule that says so; none when the mode does.
-        rule: Option<(String, Origin)>,
+        rule: Option<Arc<Cited>>,
     },
+}
+
+/// A rule as it is cited. Shared, because every call that a rule allows carries it along.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cited {
+    /// The rule as written.
+    pub rule: String,
+    /// Where it stands.
+    pub origin: Origin,
 }
 
 /// What happens to a call that no rule names.
@@ -319,7 +327,7 @@ impl Permissions {
 
     /// Every rule, the strictest lists first, as written: its list, its text, its scope and where
     /// it stands.
-    pub fn rules(&self) -> impl Iterator<Item = (&'static str, String, Scope, Origin)> {
+    pub fn rules(&self) -> impl Iterator<Item = (&'static str, &str, Scope, &Origin)> {
         let lists = [
             ("deny", &self.deny),
             ("ask", &self.ask),
@@ -327,8 +335,8 @@ impl Permissions {
         ];
         lists.into_iter().flat_map(|(list, rules)| {
             rules.iter().map(move |rule| {
-                let (text, origin) = rule.cited();
-                (list, text, rule.scope, origin)
+                let cited = rule.cited();
+                (list, cited.rule.as_str(), rule.scope, &cited.origin)
             })
         })
     }
@@ -370,8 +378,8 @@ impl Permissions {
             {
                 match rule.holds(&subject, Stance::Restrict) {
                     Truth::Yes => {
-                        let (rule, origin) = rule.cited();
-                        return Decision::Deny { rule, origin };
+                        let rule = Arc::clone(rule.cited());
+                        return Decision::Deny { rule };
                     }
                     Truth::Unknown => ask = ask.or(Some(rule)),
                     Truth::No => {}
@@ -386,7 +394,7 @@ impl Permissions {
         }
         if let Some(rule) = ask {
             return Decision::Ask {
-                rule: Some(rule.cited()),
+                rule: Some(Arc::clone(rule.cited())),
             };
         }
         let allow = self.allow.iter().find(|rule| {
@@ -394,7 +402,7 @@ impl Permissions {
         });
         match (allow, self.mode()) {
             (Some(rule), _) => Decision::Allow {
-                rule: Some(rule.cited()),
+                rule: Some(Arc::clone(rule.cited())),
             },
             (None, Mode::Bypass) => Decision::Allow { rule: None },
             (None, Mode::Default | Mode::Auto) => Decision::Ask { rule: None },

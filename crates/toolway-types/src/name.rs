@@ -8,6 +8,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -21,10 +22,10 @@ const BUILT_IN: &str = "(built-in)";
 /// Hexadecimal digits of the disambiguating suffix.
 const SUFFIX_LEN: usize = 10;
 
-/// A server's name as configured.
+/// A server's name as configured. Shared, because whatever a server does carries it along.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct ServerName(String);
+pub struct ServerName(Arc<str>);
 
 /// Why a string cannot name a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,17 +97,17 @@ impl ServerName {
         if name == BUILT_IN {
             return Err(NameError::Reserved);
         }
-        Ok(Self(name))
+        Ok(Self(name.into()))
     }
 
     /// Who answers for the host's own tools. No server can be called this.
     pub fn built_in() -> Self {
-        Self(BUILT_IN.to_owned())
+        Self(BUILT_IN.into())
     }
 
     /// Whether this is the host itself.
     pub fn is_built_in(&self) -> bool {
-        self.0 == BUILT_IN
+        &*self.0 == BUILT_IN
     }
 
     /// The name as written.
@@ -136,7 +137,7 @@ impl TryFrom<String> for ServerName {
 
 impl From<ServerName> for String {
     fn from(name: ServerName) -> String {
-        name.0
+        name.as_str().to_owned()
     }
 }
 
@@ -221,7 +222,7 @@ impl ToolKey {
     pub fn exposed(&self) -> String {
         let spelled = self.spelled();
         let lossless =
-            self.server.normalized() == self.server.0 && normalize(&self.tool) == self.tool;
+            self.server.normalized() == self.server.as_str() && normalize(&self.tool) == self.tool;
         let border_is_clear = !self.server.0.contains("__") && !self.server.0.ends_with('_');
         if lossless
             && border_is_clear
@@ -262,7 +263,7 @@ impl ToolKey {
     fn suffixed(&self, spelled: &str) -> String {
         let digest = Sha256::new()
             .chain_update((self.server.0.len() as u64).to_be_bytes())
-            .chain_update(&self.server.0)
+            .chain_update(self.server.as_str())
             .chain_update(&self.tool)
             .finalize();
         let suffix = &hex::encode(digest)[..SUFFIX_LEN];

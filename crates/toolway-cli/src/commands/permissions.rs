@@ -4,10 +4,11 @@
 //! annotations, counts as not known, and a rule about them then asks.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway_config::permission::{Decision, Permissions, Subject};
+use toolway_config::permission::{Cited, Decision, Permissions, Subject};
 use toolway_config::{Mode, Plan};
 use toolway_types::{Origin, ServerName, ToolKey};
 
@@ -49,11 +50,11 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
     }
     let permissions = &plan.permissions;
     let (word, rule) = match permissions.decide(subject) {
-        Decision::Deny { rule, origin } => ("denied", Some((rule, origin))),
-        Decision::Unreadable { origin } => (
-            "denied",
-            Some(("a file that cannot be read".to_owned(), origin)),
-        ),
+        Decision::Deny { rule } => ("denied", Some(rule)),
+        Decision::Unreadable { origin } => {
+            let rule = "a file that cannot be read".to_owned();
+            ("denied", Some(Arc::new(Cited { rule, origin })))
+        }
         Decision::Ask { rule } => ("asked", rule),
         Decision::Allow { rule } => ("allowed", rule),
     };
@@ -62,14 +63,14 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
             "server": key.server.as_str(),
             "tool": key.tool,
             "decision": word,
-            "rule": rule.as_ref().map(|(rule, _)| rule),
-            "source": rule.as_ref().map(|(_, origin)| source(origin)),
+            "rule": rule.as_ref().map(|cited| &cited.rule),
+            "source": rule.as_ref().map(|cited| source(&cited.origin)),
             "mode": permissions.mode().as_str(),
         }))?;
         return Ok(Exit::Success);
     }
     let by = match &rule {
-        Some((rule, origin)) => format!("by `{rule}` in {origin}"),
+        Some(cited) => format!("by `{}` in {}", cited.rule, cited.origin),
         None => format!("by the mode `{}`: no rule names it", mode(permissions)),
     };
     context
@@ -92,7 +93,7 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
         let rules: Vec<Value> = permissions
             .rules()
             .map(|(list, rule, scope, origin)| {
-                json!({ "list": list, "rule": rule, "scope": scope, "source": source(&origin) })
+                json!({ "list": list, "rule": rule, "scope": scope, "source": source(origin) })
             })
             .collect();
         context.output.json(&json!({
@@ -106,7 +107,12 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
     let rows: Vec<Vec<String>> = permissions
         .rules()
         .map(|(list, rule, scope, origin)| {
-            vec![list.to_owned(), rule, scope.to_string(), origin.to_string()]
+            vec![
+                list.to_owned(),
+                rule.to_owned(),
+                scope.to_string(),
+                origin.to_string(),
+            ]
         })
         .collect();
     if !rows.is_empty() {

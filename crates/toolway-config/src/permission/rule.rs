@@ -11,13 +11,15 @@
 //! replaced never permits. What a rule would permit it restricts as well: the wide reading includes
 //! the narrow one.
 
+use std::sync::Arc;
+
 use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
 use wildmatch::WildMatchPattern;
 
 use super::predicate::{Predicate, Truth};
 use super::spelling::Spellings;
-use super::{Subject, Target};
+use super::{Cited, Subject, Target};
 
 const PREFIX: &str = "mcp__";
 
@@ -32,28 +34,37 @@ pub(super) enum Stance {
 
 /// A pattern in which `*` stands for any run of characters and everything else for itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Glob(WildMatchPattern<'*', '\0'>);
+pub(super) struct Glob {
+    /// What every match begins with. Every call is held against every rule, and most rules speak
+    /// of something else: that shows in their first letters.
+    start: String,
+    is_literal: bool,
+    whole: WildMatchPattern<'*', '\0'>,
+}
 
 impl Glob {
     pub(super) fn new(pattern: &str) -> Self {
-        Self(WildMatchPattern::new(pattern))
+        let start = pattern.split(['*', '\0']).next().unwrap_or_default();
+        Self {
+            start: start.to_owned(),
+            is_literal: !pattern.contains('*'),
+            whole: WildMatchPattern::new(pattern),
+        }
     }
 
     pub(super) fn matches(&self, text: &str) -> bool {
-        self.0.matches(text)
+        text.starts_with(&self.start) && self.whole.matches(text)
     }
 
     pub(super) fn is_literal(&self) -> bool {
-        !self.0.pattern_chars().contains(&'*')
+        self.is_literal
     }
 }
 
 /// A rule, ready to match.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rule {
-    /// As written.
-    text: String,
-    origin: Origin,
+    cited: Arc<Cited>,
     pub(super) scope: Scope,
     /// The name part, cleaned.
     name: String,
@@ -173,8 +184,10 @@ impl Rule {
         let identity = Identity::of(&name)?;
         let folded = fold(&name);
         Ok(Rule {
-            text: written.to_owned(),
-            origin: source.clone(),
+            cited: Arc::new(Cited {
+                rule: text::clean_line(written).into_owned(),
+                origin: source.clone(),
+            }),
             scope,
             whole: vec![Glob::new(&folded)],
             server: folded.strip_prefix(PREFIX).map(Glob::new),
@@ -256,11 +269,8 @@ impl Rule {
         all
     }
 
-    pub(super) fn cited(&self) -> (String, Origin) {
-        (
-            text::clean_line(&self.text).into_owned(),
-            self.origin.clone(),
-        )
+    pub(super) fn cited(&self) -> &Arc<Cited> {
+        &self.cited
     }
 
     /// What it speaks of, for a message.

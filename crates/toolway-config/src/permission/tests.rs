@@ -29,10 +29,10 @@ fn rules(value: &Value) -> Permissions {
 /// The word of a decision, and the rule behind it.
 fn verdict<'a>(permissions: &Permissions, subject: impl Into<Subject<'a>>) -> (char, String) {
     match permissions.decide(subject) {
-        Decision::Deny { rule, .. } => ('d', rule),
+        Decision::Deny { rule } => ('d', rule.rule.clone()),
         Decision::Unreadable { .. } => ('u', String::new()),
-        Decision::Ask { rule } => ('?', rule.map(|(rule, _)| rule).unwrap_or_default()),
-        Decision::Allow { rule } => ('a', rule.map(|(rule, _)| rule).unwrap_or_default()),
+        Decision::Ask { rule } => ('?', rule.map(|rule| rule.rule.clone()).unwrap_or_default()),
+        Decision::Allow { rule } => ('a', rule.map(|rule| rule.rule.clone()).unwrap_or_default()),
     }
 }
 

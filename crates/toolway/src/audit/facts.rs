@@ -142,9 +142,9 @@ impl Facts {
 
 fn granter(grant: Grant) -> By {
     match grant {
-        Grant::Rule { rule, origin } => By::Rule {
-            rule,
-            origin: origin.to_string(),
+        Grant::Rule(cited) => By::Rule {
+            rule: cited.rule.clone(),
+            origin: cited.origin.to_string(),
         },
         Grant::Hook { title, origin } => By::Hook {
             hook: title,

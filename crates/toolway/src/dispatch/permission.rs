@@ -6,8 +6,10 @@
 //! `permission/answers.rs`, of rules that are to stay `permission/keeper.rs`. A tool's annotations
 //! count only where a person wrote a rule about them (SEC-34).
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
-use toolway_config::permission::{Decision, PinPolicy, Subject};
+use toolway_config::permission::{Cited, Decision, PinPolicy, Subject};
 use toolway_types::{Origin, Untrusted};
 
 use self::answers::Asking;
@@ -46,12 +48,7 @@ pub struct PermittedCall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
     /// An allow rule.
-    Rule {
-        /// The rule as written.
-        rule: String,
-        /// Where it stands.
-        origin: Origin,
-    },
+    Rule(Arc<Cited>),
     /// A hook, where neither a rule nor another hook wanted a person asked.
     Hook {
         /// What it is called in messages.
@@ -201,7 +198,10 @@ fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, Refuse
     let verdict = call.verdict();
     let hook = |decision| verdict.filter(|verdict| verdict.decision == decision);
     let decision = match dispatch.permissions.decide(subject) {
-        Decision::Deny { rule, origin } => return Err(RefusedBy::Rule { rule, origin }),
+        Decision::Deny { rule } => {
+            let (rule, origin) = owned(&rule);
+            return Err(RefusedBy::Rule { rule, origin });
+        }
         Decision::Unreadable { origin } => return Err(RefusedBy::Unreadable { origin }),
         decision => decision,
     };
@@ -215,16 +215,20 @@ fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, Refuse
             Opinion::Granted(Grant::Hook { title, origin })
         }
         (Decision::Allow { rule }, _) if !asks => Opinion::Granted(match rule {
-            Some((rule, origin)) => Grant::Rule { rule, origin },
+            Some(rule) => Grant::Rule(rule),
             None => Grant::Mode,
         }),
         (Decision::Ask { rule: None }, None) if !asks && is_free(tool) => {
             Opinion::Granted(Grant::BuiltIn)
         }
-        (Decision::Ask { rule }, _) => Opinion::Ask(rule),
+        (Decision::Ask { rule }, _) => Opinion::Ask(rule.as_deref().map(owned)),
         // It is the hook that wants a person asked.
         _ => Opinion::Ask(None),
     })
+}
+
+fn owned(cited: &Cited) -> (String, Origin) {
+    (cited.rule.clone(), cited.origin.clone())
 }
 
 /// Finds a person's yes: typed, said before, or asked for now.

@@ -383,6 +383,7 @@ fn kept(target: &Target, account: String, client_key: Option<Secret>, obtained: 
         },
         dpop: obtained.dpop,
         logged_in_at: unix_now(),
+        is_trusted: obtained.is_trusted,
         client_key,
     }
 }

@@ -30,6 +30,7 @@ mod helper;
 mod hooks;
 mod host;
 mod http;
+mod leaving;
 mod lifecycle;
 mod logins;
 mod midway;

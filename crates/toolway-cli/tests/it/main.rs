@@ -45,3 +45,4 @@ mod terminal;
 mod usage;
 mod vault;
 mod watching;
+mod workload;

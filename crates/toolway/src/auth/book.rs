@@ -64,6 +64,7 @@ impl Book {
             client: Client::new(http),
             organisation: None,
             papers: Arc::default(),
+            references: None,
         })
     }
 

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use toolway_auth::badge::{Badge, Renewal};
 use toolway_auth::idp;
 use toolway_auth::logins::{How, Login, Logins, LoginsError};
+use toolway_auth::references::References;
 use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{Key, Kind};
@@ -20,7 +21,7 @@ use toolway_transport::client::Client;
 use toolway_types::Secret;
 
 use super::organisation::Organisation;
-use super::papers::Papers;
+use super::papers::{Papers, Workload};
 use super::pass::{Pass, PassError, Passes, Target};
 
 /// The logins of a vault.
@@ -32,6 +33,8 @@ pub(crate) struct Store {
     pub(crate) organisation: Option<Organisation>,
     /// What logins can show that no person types.
     pub(super) papers: Arc<Papers>,
+    /// What finds the secrets that an entry names for its login.
+    pub(super) references: Option<References>,
 }
 
 impl Store {
@@ -67,8 +70,9 @@ impl Store {
             way: idp::Way::Kept,
             rule: target.rule(),
         });
+        let platform = self.platform(target);
         let badge = match login.how {
-            How::Workload => self.papers.platform(target),
+            How::Workload => platform.as_ref().map(Workload::badge),
             _ => organisation,
         };
         let client_key = self.papers.key(target.server.as_str());

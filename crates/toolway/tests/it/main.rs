@@ -40,6 +40,7 @@ mod pins;
 mod processes;
 mod push;
 mod ranking;
+mod references;
 mod reload;
 mod renewing;
 mod shared_line;

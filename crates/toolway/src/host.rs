@@ -14,9 +14,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolway_auth::account::Account;
 use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
@@ -62,6 +65,9 @@ mod offers;
 mod options;
 pub(crate) mod reload;
 
+/// How long authorization servers have to answer when a host ends.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
 /// A running host.
 pub struct Host {
     reach: Arc<Reach>,
@@ -69,8 +75,8 @@ pub struct Host {
     events: broadcast::Sender<HostEvent>,
     reload: Arc<Reload>,
     directory: Option<watch::Receiver<DirectoryState>>,
-    // Held for its drop.
-    _following: Option<Task<()>>,
+    account: Option<Account>,
+    following: Option<Task<()>>,
     journal: Option<Journal>,
     hooks: RunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
@@ -78,8 +84,7 @@ pub struct Host {
     keeper: Keeper,
     interests: Arc<Interests>,
     auth: Option<Arc<Auth>>,
-    // Held for its drop.
-    _attendant: Option<Task<()>>,
+    attendant: Option<Task<()>>,
     supervisor: Task<()>,
 }
 
@@ -184,6 +189,8 @@ impl Host {
             only: options.only,
             replan: options.replan,
         });
+        let account = options.connectors.as_ref();
+        let account = account.map(|connectors| connectors.account.clone());
         let (following, directory) = follow_account(options.connectors, &reload);
         Host {
             reach,
@@ -191,7 +198,8 @@ impl Host {
             events,
             reload,
             directory,
-            _following: following,
+            account,
+            following,
             journal: options.journal,
             hooks,
             roots,
@@ -199,7 +207,7 @@ impl Host {
             keeper,
             interests,
             auth,
-            _attendant: attendant,
+            attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }
@@ -308,8 +316,12 @@ impl Host {
         self.roots.send_replace(Arc::from(roots));
     }
 
-    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
+    /// Ends every connection. Every process is gone when this returns; calls in flight fail. A
+    /// login that is being renewed is saved, if its authorization server answers within 5 s.
     pub async fn shutdown(self) {
+        let settled_by = Instant::now() + SETTLED_WITHIN;
+        // Both may begin renewals.
+        drop((self.following, self.attendant));
         self.background.end();
         if let Some(auth) = &self.auth {
             auth.end();
@@ -319,8 +331,12 @@ impl Host {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
         drop(self.hooks);
+        let within = settled_by.saturating_duration_since(Instant::now());
         // A server whose start was given up half-way has nobody else who waits for its end.
-        self.keeper.end().await;
+        tokio::join!(
+            self.keeper.end(),
+            settle(self.auth.as_deref(), self.account.as_ref(), within)
+        );
         if let Some(journal) = &self.journal {
             journal.flush().await;
         }
@@ -432,6 +448,22 @@ impl Reach {
         self.requests.send(request(done)).await.ok()?;
         answer.await.ok()
     }
+}
+
+/// Waits for renewals under way: a token that took the place of another and was not saved is a
+/// login that is lost.
+async fn settle(auth: Option<&Auth>, account: Option<&Account>, within: Duration) {
+    let logins = async {
+        if let Some(auth) = auth {
+            auth.settle(within).await;
+        }
+    };
+    let account = async {
+        if let Some(account) = account {
+            account.settle(within).await;
+        }
+    };
+    tokio::join!(logins, account);
 }
 
 /// Keeps the list of connectors fresh, where there is an account.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::badge::Badge;
+use toolway_auth::badge::Voucher;
 use toolway_auth::logins::How;
 use toolway_auth::references::{ReferenceError, nowhere};
 use toolway_auth::web::Web;
@@ -43,15 +43,6 @@ pub struct Workload {
     pub audience: Option<String>,
 }
 
-impl Workload {
-    pub(super) fn badge(&self) -> Badge<'_> {
-        Badge::Platform {
-            source: &self.source,
-            audience: self.audience.as_deref(),
-        }
-    }
-}
-
 impl Papers {
     pub(super) fn secret(&self, server: &str) -> Option<&Secret> {
         self.secrets.get(server)
@@ -65,12 +56,15 @@ impl Papers {
 impl Store {
     /// The platform's word, where it is the login: the program has one or the entry names one, and
     /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &Target) -> Option<Workload> {
+    pub(super) fn platform(&self, target: &Target) -> Option<Voucher> {
         if !target.allows(How::Workload) {
             return None;
         }
         if let Some(workload) = self.papers.workloads.get(target.server.as_str()) {
-            return Some(workload.clone());
+            return Some(Voucher::Platform {
+                source: Arc::clone(&workload.source),
+                audience: workload.audience.clone(),
+            });
         }
         let spec = target.workload.as_ref()?;
         let source = match &spec.source {
@@ -90,7 +84,7 @@ impl Store {
                 web: Web::trusted(self.client.clone()),
             },
         };
-        Some(Workload {
+        Some(Voucher::Platform {
             source: Arc::new(source),
             audience: spec.audience.clone(),
         })

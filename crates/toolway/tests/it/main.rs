@@ -34,6 +34,7 @@ mod leaving;
 mod lifecycle;
 mod logins;
 mod midway;
+mod outliving;
 mod panics;
 mod papers;
 mod pins;

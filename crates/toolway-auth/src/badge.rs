@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use crate::assertion::ClientKey;
 use crate::discovery::{DiscoveryError, DiscoveryOptions, discover};
 use crate::idp::{self, IdentityProvider, IdpError};
-use crate::login::{Clients, KeepError, LoginRequest};
+use crate::login::{Clients, KeepError, LoginRequest, bound_as};
 use crate::logins::{How, Login};
 use crate::metadata::{ServerMetadata, shown};
 use crate::refresh::Again;
@@ -57,6 +57,7 @@ pub struct Entered {
     revocation_endpoint: Option<url::Url>,
     how: How,
     dpop: Option<DpopKey>,
+    is_trusted: bool,
 }
 
 impl Entered {
@@ -70,6 +71,7 @@ impl Entered {
             resource: self.resource,
             client: self.client,
             logged_in_at: self.tokens.received_at,
+            is_trusted: self.is_trusted,
             client_key: None,
             tokens: self.tokens,
             requested: self.requested,
@@ -219,10 +221,12 @@ async fn try_enter(
         revocation_endpoint: found.server.revocation_endpoint,
         how: badge.how(),
         dpop,
+        is_trusted: request.spec.auth_server_metadata_url.is_some(),
     }))
 }
 
-/// A configured secret belongs to the authorization server it was first used at (SEC-19).
+/// A configured secret belongs to the authorization server it was first used at, for this server:
+/// another one may have a client of the same name somewhere else (SEC-19).
 async fn belongs(
     clients: &dyn Clients,
     request: &LoginRequest<'_>,
@@ -233,13 +237,14 @@ async fn belongs(
         return Ok(());
     }
     let is_named = request.spec.auth_server_metadata_url.is_some();
-    match clients.bound(&client.client_id).await? {
+    let what = bound_as(&client.client_id, request.url);
+    match clients.bound(&what).await? {
         Some(bound) if bound == issuer => Ok(()),
         Some(bound) if !is_named => Err(BadgeFault::Moved {
             from: shown(&bound),
             to: shown(issuer),
         }),
-        _ => Ok(clients.bind(&client.client_id, issuer).await?),
+        _ => Ok(clients.bind(&what, issuer).await?),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The identity provider of an organisation: who the person is, once for every server.
 //!
-//! Owns logging in there (OIDC, by browser or on another device), checking what it says
-//! about the person ([`claims`]), keeping that ([`store`]), and having it turned into an assertion
-//! for another server's authorization server (RFC 8693).
+//! Owns when the person is asked and what is kept of the answer, and having it turned into an
+//! assertion for another server's authorization server (RFC 8693). The login itself is `visit`,
+//! what the provider says about the person [`claims`], where that is kept [`store`], who we are
+//! there `desk`, and giving it back `farewell`.
 //! Does not own: what is done with the assertion (`xaa.rs`).
 //!
 //! Everything about the provider is handed in by the caller, from managed or user settings. No
@@ -11,12 +12,15 @@
 //! that it names.
 
 pub mod claims;
+mod desk;
+mod farewell;
 pub mod fault;
 pub mod store;
+mod visit;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -26,19 +30,16 @@ use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::authorize::{Attempt, AttemptOptions, AuthorizeError, Code, pasted};
-use crate::callback::{Callback, Place};
 use crate::device::DeviceLogin;
 use crate::errands::Errands;
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
-use crate::random;
-use crate::registration::{AuthMethod, ClientSource, Registered};
-use crate::token::{Client, Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
+use crate::token::{Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
 use crate::web::Web;
 
 pub use claims::ClaimError;
 use claims::{Checker, Expected};
+pub use farewell::GivenBack;
 pub use fault::IdpError;
 pub use store::{IdentityStore, Memory, StoreError, VaultStore};
 
@@ -46,10 +47,6 @@ pub use store::{IdentityStore, Memory, StoreError, VaultStore};
 pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// What it is made from.
 pub const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
-
-/// Where the browser comes back to unless the settings say otherwise: an administrator registers
-/// it with the provider, so it cannot be random. The port is ours to choose (RFC 8252).
-const REDIRECT: &str = "http://localhost/callback";
 
 /// The provider as the settings describe it.
 #[derive(Debug, Clone, Default)]
@@ -132,12 +129,6 @@ pub trait Window: Send + Sync {
     }
     /// What was pasted is not what is needed; it can be pasted again.
     fn not_taken(&self, _why: &str) {}
-}
-
-/// Where tokens are asked for, and as whom.
-struct Desk {
-    endpoint: Url,
-    client: Client,
 }
 
 /// The provider, for every server that needs it. Cheap to clone; all clones are the same.
@@ -231,13 +222,8 @@ impl IdentityProvider {
 
     /// Logs the person in, whoever was logged in before.
     pub async fn login(&self, way: Way<'_>) -> Result<Identity, IdpError> {
-        self.logout().await?;
+        self.store.remove(&self.settings).await?;
         self.identity(way).await
-    }
-
-    /// Forgets who the person is.
-    pub async fn logout(&self) -> Result<(), IdpError> {
-        Ok(self.store.remove(&self.settings).await?)
     }
 
     /// What is kept, good or not. Asks nobody.
@@ -325,17 +311,6 @@ impl IdentityProvider {
         errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
     }
 
-    fn request<'a>(&'a self, desk: &'a Desk, scopes: &'a [String]) -> TokenRequest<'a> {
-        TokenRequest {
-            endpoint: &desk.endpoint,
-            issuer: &self.settings.issuer,
-            client: &desk.client,
-            resource: None,
-            scopes,
-            dpop: None,
-        }
-    }
-
     /// Asks the person, and keeps what comes of it.
     async fn asked(&self, way: Way<'_>) -> Result<Identity, IdpError> {
         let identity = match way {
@@ -378,76 +353,6 @@ impl IdentityProvider {
         Ok(Some(renewed))
     }
 
-    async fn by_browser(&self, window: &dyn Window) -> Result<Identity, IdpError> {
-        let metadata = self.metadata().await?;
-        let page = self.endpoint(
-            metadata.authorization_endpoint.as_ref(),
-            "authorization_endpoint",
-        )?;
-        let desk = self.desk().await?;
-        let place = self
-            .settings
-            .callback_port
-            .map_or(Place::Known(REDIRECT), Place::Port);
-        let callback = Callback::bind(&self.name(), place).await?;
-        let nonce = random::word(32)?;
-        let scopes = self.scopes(&metadata);
-        // Providers leave this out of their metadata and know it all the same; whoever wrote the
-        // settings vouches for this one. One that says it does not know it is still refused.
-        let usual = ["S256".to_owned()];
-        let methods = metadata.challenge_methods.as_deref().unwrap_or(&usual);
-        let attempt = Attempt::new(&AttemptOptions {
-            issuer: &self.settings.issuer,
-            endpoint: page,
-            challenge_methods: Some(methods),
-            promises_issuer: metadata.promises_issuer,
-            client_id: &self.settings.client_id,
-            redirect_uri: callback.redirect_uri(),
-            resource: None,
-            scopes: &scopes,
-            extra: &[("nonce", &nonce)],
-        })?;
-        window.open(attempt.url()).await;
-        let spend = async |code: Code| {
-            let request = self.request(&desk, &scopes);
-            let tokens = request.send(&self.web, Grant::Code(&code)).await?;
-            self.believed(tokens, Some(&nonce)).await
-        };
-        let is_spent = AtomicBool::new(false);
-        let returning = callback.finish(&attempt, async |code| {
-            is_spent.store(true, Ordering::Release);
-            spend(code).await
-        });
-        let pasting = async {
-            let code = brought(window, &attempt).await;
-            if is_spent.load(Ordering::Acquire) {
-                // The browser was first.
-                return std::future::pending().await;
-            }
-            code
-        };
-        tokio::select! {
-            returned = returning => returned?,
-            code = pasting => spend(code?).await,
-        }
-    }
-
-    async fn by_device(&self, window: &dyn Window) -> Result<Identity, IdpError> {
-        let metadata = self.metadata().await?;
-        let begin = self.endpoint(
-            metadata.device_authorization_endpoint.as_ref(),
-            "device_authorization_endpoint",
-        )?;
-        let desk = self.desk().await?;
-        let scopes = self.scopes(&metadata);
-        let request = self.request(&desk, &scopes);
-        let login = DeviceLogin::begin(&self.web, begin, &request).await?;
-        window.show(&login).await;
-        let tokens = login.wait(&self.web, &request).await?;
-        // There is no nonce in this way: the code in the answer is what ties it to this login.
-        self.believed(tokens, None).await
-    }
-
     /// The identity in an answer, if everything about it is right.
     async fn believed(&self, tokens: Tokens, nonce: Option<&str>) -> Result<Identity, IdpError> {
         let issuer = || self.name();
@@ -478,107 +383,7 @@ impl IdentityProvider {
         })
     }
 
-    fn scopes(&self, metadata: &ServerMetadata) -> Vec<String> {
-        let mut scopes = vec!["openid".to_owned()];
-        let offline = "offline_access".to_owned();
-        let offered = metadata.scopes.contains(&offline).then_some(offline);
-        for scope in self.settings.scopes.iter().cloned().chain(offered) {
-            if !scopes.contains(&scope) {
-                scopes.push(scope);
-            }
-        }
-        scopes
-    }
-
-    /// Where and as whom to ask for tokens. The metadata is not needed where the settings say it.
-    async fn desk(&self) -> Result<Desk, IdpError> {
-        let settings = &self.settings;
-        let (endpoint, offered) = if let Some(endpoint) = &settings.token_endpoint {
-            (endpoint.clone(), None)
-        } else {
-            let metadata = self.metadata().await?;
-            let endpoint = self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")?;
-            (endpoint.clone(), metadata.token_auth_methods.clone())
-        };
-        let registered = Registered {
-            client_id: settings.client_id.clone(),
-            client_secret: settings.client_secret.clone(),
-            auth_method: AuthMethod::of(
-                offered.as_deref(),
-                settings.client_secret.is_some(),
-                settings.client_key.is_some(),
-            ),
-            source: ClientSource::Configured,
-            secret_expires_at: None,
-            redirect_uri: None,
-            scopes: Vec::new(),
-        };
-        Ok(Desk {
-            endpoint,
-            client: registered.client(settings.client_key.as_ref()),
-        })
-    }
-
-    fn endpoint<'a>(
-        &self,
-        endpoint: Option<&'a Url>,
-        name: &'static str,
-    ) -> Result<&'a Url, IdpError> {
-        endpoint.ok_or_else(|| IdpError::NoEndpoint {
-            issuer: self.name(),
-            endpoint: name,
-        })
-    }
-
-    /// The provider's metadata, asked for once it is needed and kept while it is good.
-    async fn metadata(&self) -> Result<Arc<ServerMetadata>, IdpError> {
-        let mut known = self.metadata.lock().await;
-        if let Some(metadata) = known.as_ref() {
-            return Ok(Arc::clone(metadata));
-        }
-        let issuer = &self.settings.issuer;
-        let place = format!(
-            "{}/.well-known/openid-configuration",
-            issuer.strip_suffix('/').unwrap_or(issuer)
-        );
-        let place = Url::parse(&place).map_err(|_| IdpError::BadIssuer {
-            issuer: self.name(),
-        })?;
-        let document = self.web.get(&place).await?.object()?;
-        let metadata = ServerMetadata::read(&document, self.web.reach()).map_err(|fault| {
-            IdpError::Metadata {
-                issuer: self.name(),
-                fault,
-            }
-        })?;
-        if metadata.issuer != *issuer {
-            return Err(IdpError::OtherIssuer {
-                issuer: self.name(),
-                named: shown(&metadata.issuer),
-            });
-        }
-        let metadata = Arc::new(metadata);
-        *known = Some(Arc::clone(&metadata));
-        Ok(metadata)
-    }
-
     fn name(&self) -> String {
         shown(&self.settings.issuer)
-    }
-}
-
-/// The code in what the person pastes; they may try again until it is this login's answer.
-async fn brought(window: &dyn Window, attempt: &Attempt) -> Result<Code, AuthorizeError> {
-    loop {
-        let problem = match pasted(&window.pasted().await) {
-            Err(problem) => problem.to_string(),
-            Ok(answer) => match attempt.check(&answer) {
-                Err(problem @ (AuthorizeError::State | AuthorizeError::Repeated(_))) => {
-                    problem.to_string()
-                }
-                judged => return judged,
-            },
-        };
-        window.not_taken(&problem);
     }
 }

@@ -23,7 +23,7 @@ use crate::assertion::ClientKey;
 use crate::callback::CallbackError;
 use crate::challenge::BearerChallenge;
 use crate::device::{DeviceError, DeviceLogin};
-use crate::discovery::{Discovered, DiscoveryOptions, canonical, discover};
+use crate::discovery::{Discovered, DiscoveryOptions, discover};
 use crate::metadata::{ServerMetadata, shown};
 use crate::registration::{
     AuthMethod, ClientDocument, ClientSource, Registered, Wanted, at_hand, register,
@@ -32,6 +32,7 @@ use crate::scopes::{self, Attempts, OFFLINE_ACCESS, Sources};
 use crate::token::{Client, DpopKey, Grant, Proof, TokenError, TokenRequest, Tokens, unix_now};
 use crate::web::Web;
 
+pub(crate) use clients::bound_as;
 pub use clients::{Clients, KeepError, Keeping, Memory};
 pub use fault::{LoginError, LoginFault};
 pub use person::{Device, Page, Person, Progress};
@@ -292,8 +293,7 @@ impl Login<'_> {
             return Ok(());
         }
         let clients = self.desk.clients;
-        // Two servers may have clients of one name at two authorization servers.
-        let what = format!("{} for {}", client.client_id, canonical(self.request.url));
+        let what = bound_as(&client.client_id, self.request.url);
         // Whom the person named, they named for this secret.
         let is_named = self.request.spec.auth_server_metadata_url.is_some();
         match clients.bound(&what).await? {

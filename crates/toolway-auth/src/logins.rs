@@ -95,6 +95,10 @@ pub struct Login {
     /// The private key of a client that signs, in PEM, where whoever renews has no other.
     #[serde(default, with = "crate::secret::option")]
     pub client_key: Option<Secret>,
+    /// Whether the person or the administrator named the authorization server, which may then be
+    /// anywhere; also where tokens are given back.
+    #[serde(default)]
+    pub is_trusted: bool,
 }
 
 impl Login {

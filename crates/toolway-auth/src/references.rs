@@ -1,6 +1,6 @@
 //! Finding the secrets that a definition names: in the vault, in a file, by a command.
 //!
-//! Owns the lookup, which happens when a connection is made and never before, and what it may
+//! Owns the lookup, which happens when a connection or a login is made and never before, and what it may
 //! cost. No message holds a value, or what a command printed.
 //! Does not own: who may name what (`toolway-config`).
 
@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, Program, ProgramError, ProgramLimits};
-use toolway_types::{ReferenceKind, Secret, SecretReference, ServerSpec, ShieldMode};
+use toolway_types::text::spelled_out;
+use toolway_types::{OauthSpec, ReferenceKind, Secret, SecretReference, ServerSpec, ShieldMode};
 
 use crate::vault::{Key, Vault, VaultError};
 
@@ -29,10 +30,12 @@ const LONGEST: usize = 64 * 1024;
 
 /// Why a secret is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("`{place}` needs `{reference}`: {why}")]
+#[error("`{place}`{} needs `{reference}`: {why}", In(.file.as_deref()))]
 pub struct ReferenceError {
     /// The part of the definition that needs it.
     pub place: String,
+    /// The file that the definition is in.
+    pub file: Option<PathBuf>,
     /// The reference, as it is written.
     pub reference: String,
     /// Where it looks.
@@ -40,6 +43,18 @@ pub struct ReferenceError {
     /// What is the matter.
     #[source]
     pub why: Missing,
+}
+
+/// Says in which file something stands. Its name may hold anything, a line end included.
+struct In<'a>(Option<&'a Path>);
+
+impl fmt::Display for In<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(file) => write!(formatter, " in {}", spelled_out(&file.to_string_lossy())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What is the matter with a reference.
@@ -69,6 +84,9 @@ pub enum Missing {
     /// It cannot be a header or a variable.
     #[error("it is no single line of text of at most {LONGEST} bytes")]
     NotALine,
+    /// It would lead to another place of the server.
+    #[error("a name of dots only cannot stand in an address")]
+    NotAName,
     /// The host has nothing to look secrets up in.
     #[error("this program looks up no secrets")]
     Nowhere,
@@ -95,18 +113,50 @@ impl fmt::Debug for References {
 }
 
 impl References {
-    /// A definition with all its secrets in place, and those secrets.
+    /// A definition with all its secrets in place, and those secrets in every spelling that they
+    /// are sent in. What only a login needs is not looked up.
     pub async fn resolve(
         &self,
         spec: &ServerSpec,
         options: &OpenOptions,
     ) -> Result<(ServerSpec, Vec<Secret>), ReferenceError> {
+        let values = self.all(&spec.references, options).await?;
+        let spelled = spec.references.iter().zip(&values);
+        let spelled = spelled.flat_map(|(reference, value)| reference.spellings(value));
+        Ok((spec.with_secrets(&values), spelled.collect()))
+    }
+
+    /// The settings of a login with all their secrets in place.
+    pub async fn resolve_login(
+        &self,
+        spec: &OauthSpec,
+        options: &OpenOptions,
+    ) -> Result<OauthSpec, ReferenceError> {
+        let values = self.all(&spec.references, options).await?;
+        Ok(spec.with_secrets(&values))
+    }
+
+    /// A text with the values of its references.
+    pub async fn fill(
+        &self,
+        text: &Secret,
+        references: &[SecretReference],
+        options: &OpenOptions,
+    ) -> Result<Secret, ReferenceError> {
+        let values = self.all(references, options).await?;
+        Ok(text.with_secrets(references, &values))
+    }
+
+    async fn all(
+        &self,
+        references: &[SecretReference],
+        options: &OpenOptions,
+    ) -> Result<Vec<Secret>, ReferenceError> {
         let mut values = Vec::new();
-        for reference in &spec.references {
-            let value = self.look_up(reference, options).await;
-            values.push(value.map_err(|why| missing(reference, why))?);
+        for reference in references {
+            values.push(self.find(reference, options).await?);
         }
-        Ok((spec.with_secrets(&values), values))
+        Ok(values)
     }
 
     /// The value of one reference.
@@ -142,6 +192,9 @@ impl References {
         if line.len() > LONGEST || line.contains(['\0', '\r', '\n']) {
             return Err(Missing::NotALine);
         }
+        if reference.is_in_address() && line.bytes().all(|byte| byte == b'.') {
+            return Err(Missing::NotAName);
+        }
         Ok(Secret::new(line))
     }
 
@@ -176,6 +229,7 @@ pub fn nowhere(reference: &SecretReference) -> ReferenceError {
 fn missing(reference: &SecretReference, why: Missing) -> ReferenceError {
     ReferenceError {
         place: reference.place.clone(),
+        file: reference.file.clone(),
         reference: reference.to_string(),
         kind: reference.kind,
         why,

@@ -49,10 +49,15 @@ impl Revocation<'_> {
     pub async fn send(&self, web: &Web, tokens: &Tokens) -> Result<(), RevokeError> {
         let mut first = Ok(());
         if let Some(refresh) = &tokens.refresh {
-            first = self.one(web, refresh, "refresh_token").await;
+            first = self.refresh_token(web, refresh).await;
         }
         let second = self.one(web, &tokens.access, "access_token").await;
         first.and(second)
+    }
+
+    /// Gives back what could get others.
+    pub async fn refresh_token(&self, web: &Web, token: &Secret) -> Result<(), RevokeError> {
+        self.one(web, token, "refresh_token").await
     }
 
     async fn one(&self, web: &Web, token: &Secret, kind: &str) -> Result<(), RevokeError> {

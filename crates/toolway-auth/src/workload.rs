@@ -3,7 +3,8 @@
 //!
 //! Owns reading the platform's token, each time anew because platforms replace it, and that it is
 //! shown to nobody it is not for.
-//! Does not own: where it comes from; the caller hands in a file or a program.
+//! Does not own: where it comes from; the caller hands in a file, a program, the names of secrets,
+//! or where to ask.
 
 #[cfg(test)]
 mod tests;
@@ -11,17 +12,21 @@ mod tests;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Program, ProgramError};
-use toolway_types::Secret;
+use toolway_types::{Secret, SecretReference};
+use url::Url;
 
 use crate::jwt;
 use crate::metadata::shown;
+use crate::references::{ReferenceError, References, nowhere};
 use crate::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::Web;
+use crate::web::{Web, WebError};
 use crate::xaa::Target;
 
 /// The longest token that is read.
@@ -35,6 +40,24 @@ pub enum Source {
     Program(Box<dyn Fn() -> (Program, OpenOptions) + Send + Sync>),
     /// The token itself.
     Given(Secret),
+    /// A text that names where the token is; it is looked up each time.
+    Named {
+        /// The text.
+        token: Secret,
+        /// What it names.
+        references: Vec<SecretReference>,
+        /// What looks it up, where there is something.
+        finder: Option<Box<(References, OpenOptions)>>,
+    },
+    /// GitHub Actions, which gives a job a token for whomever it asks.
+    GithubActions {
+        /// Where to ask.
+        url: Url,
+        /// What shows that the job asks.
+        token: Secret,
+        /// What asks: the address is the platform's.
+        web: Web,
+    },
 }
 
 impl fmt::Debug for Source {
@@ -43,6 +66,8 @@ impl fmt::Debug for Source {
             Source::File(path) => formatter.debug_tuple("File").field(path).finish(),
             Source::Program(_) => formatter.write_str("Program"),
             Source::Given(_) => formatter.write_str("Given"),
+            Source::Named { .. } => formatter.write_str("Named"),
+            Source::GithubActions { .. } => formatter.write_str("GithubActions"),
         }
     }
 }
@@ -64,6 +89,20 @@ pub enum WorkloadError {
     /// The program says that it failed.
     #[error("the program that prints the workload's token ended with {0}")]
     Status(std::process::ExitStatus),
+    /// What names the token leads to nothing.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// GitHub Actions did not answer.
+    #[error("GitHub Actions gives no token: {0}")]
+    Asked(#[from] WebError),
+    /// GitHub Actions did not answer with a token.
+    #[error(
+        "GitHub Actions gives no token (HTTP {status}): give the job `permissions: id-token: write`"
+    )]
+    NotGiven {
+        /// The HTTP status.
+        status: u16,
+    },
     /// What was read is no token.
     #[error("what was read is not a JSON web token")]
     NoToken,
@@ -106,7 +145,8 @@ pub async fn obtain(
         .token_endpoint
         .as_ref()
         .ok_or_else(|| WorkloadError::NoEndpoint { issuer: issuer() })?;
-    let assertion = read(source).await?;
+    let asked_for = audience.unwrap_or(&target.server.issuer);
+    let assertion = read(source, asked_for).await?;
     let claims = jwt::peek(assertion.expose()).ok_or(WorkloadError::NoToken)?;
     let takers = match audience {
         Some(audience) => vec![audience],
@@ -143,9 +183,22 @@ pub async fn obtain(
     })
 }
 
-async fn read(source: &Source) -> Result<Secret, WorkloadError> {
+async fn read(source: &Source, audience: &str) -> Result<Secret, WorkloadError> {
     let bytes = match source {
         Source::Given(token) => return Ok(token.clone()),
+        Source::Named {
+            token,
+            references,
+            finder,
+        } => {
+            let filled = match (finder.as_deref(), references.first()) {
+                (_, None) => token.clone(),
+                (Some((finder, options)), _) => finder.fill(token, references, options).await?,
+                (None, Some(first)) => return Err(nowhere(first).into()),
+            };
+            return Ok(Secret::new(filled.expose().trim()));
+        }
+        Source::GithubActions { url, token, web } => return ask(url, token, web, audience).await,
         Source::File(path) => file(path).await.map_err(|source| WorkloadError::File {
             path: path.clone(),
             source,
@@ -161,6 +214,30 @@ async fn read(source: &Source) -> Result<Secret, WorkloadError> {
     };
     let text = String::from_utf8(bytes).map_err(|_| WorkloadError::NoToken)?;
     Ok(Secret::new(text.trim()))
+}
+
+/// Asks GitHub Actions for a token that is for `audience`.
+async fn ask(
+    url: &Url,
+    token: &Secret,
+    web: &Web,
+    audience: &str,
+) -> Result<Secret, WorkloadError> {
+    let mut url = url.clone();
+    url.query_pairs_mut().append_pair("audience", audience);
+    let mut shown = HeaderValue::try_from(format!("Bearer {}", token.expose()))
+        .map_err(|_| WorkloadError::NoToken)?;
+    shown.set_sensitive(true);
+    let headers = HeaderMap::from_iter([(AUTHORIZATION, shown)]);
+    let reply = web.get_with(&url, headers).await?;
+    if !reply.is_success() {
+        return Err(WorkloadError::NotGiven {
+            status: reply.status,
+        });
+    }
+    let answer = reply.object()?;
+    let value = answer.get("value").and_then(Value::as_str);
+    value.map(Secret::new).ok_or(WorkloadError::NoToken)
 }
 
 async fn file(path: &Path) -> std::io::Result<Vec<u8>> {

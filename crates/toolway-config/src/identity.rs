@@ -192,6 +192,10 @@ impl Reader<'_> {
             kind: *kind,
             target: (*target).to_owned(),
             place: CLIENT_SECRET.to_owned(),
+            file: match self.source.origin(0) {
+                Origin::File { path, .. } => Some(path),
+                _ => None,
+            },
         };
         let fault = if reference.target.is_empty() {
             format!("has `{reference}`, which names nothing")

@@ -8,7 +8,7 @@ use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
 use crate::account;
 use crate::identity;
-use crate::raw::keys::{ENTRY, OAUTH, Shape, TOOL};
+use crate::raw::keys::{ENTRY, OAUTH, Shape, TOOL, WORKLOAD};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
 pub fn schema() -> Value {
@@ -21,6 +21,7 @@ pub fn schema() -> Value {
         "$defs": {
             "server": server(),
             "oauth": oauth(),
+            "workload": workload(),
             "tool": tool(),
             "policyRule": policy_rule(),
             "account": account(),
@@ -97,6 +98,19 @@ fn oauth() -> Value {
         properties.insert(key.to_owned(), described(shape, key));
     }
     json!({"type": "object", "description": "How to log in.", "properties": properties})
+}
+
+fn workload() -> Value {
+    let mut properties = serde_json::Map::new();
+    for (key, shape) in WORKLOAD {
+        properties.insert(key.to_owned(), described(shape, key));
+    }
+    json!({
+        "type": "object",
+        "description": "The platform's token that is the login. User, local and managed settings only.",
+        "properties": properties,
+        "oneOf": [{"required": ["tokenFile"]}, {"required": ["token"]}, {"required": ["githubActions"]}],
+    })
 }
 
 fn tool() -> Value {
@@ -203,6 +217,7 @@ fn described(shape: Shape, key: &str) -> Value {
         (Shape::Switch, _) => json!({"type": "boolean"}),
         (Shape::Milliseconds, _) => json!({"type": "integer", "minimum": 1000}),
         (Shape::Oauth, _) => json!({"$ref": "#/$defs/oauth"}),
+        (Shape::Workload, _) => json!({"$ref": "#/$defs/workload"}),
         (Shape::Port, _) => json!({"type": "integer", "minimum": 1, "maximum": 65535}),
         (Shape::Scopes, _) => {
             json!({"type": ["string", "array"], "items": {"type": "string"}})
@@ -248,6 +263,14 @@ fn about(key: &str) -> &'static str {
         "instructions" => "`false` drops what the server says to models about itself.",
         "description" => "What models read instead of the server's description.",
         "clientId" => "A client id registered beforehand.",
+        "clientSecret" => {
+            "The secret of that client: a reference or a variable, never the secret itself."
+        }
+        "workload" => "The platform's token that is the login, for machines with an identity.",
+        "tokenFile" => "The file that the platform keeps the token in; it is read each time.",
+        "token" => "The token: a variable or a reference, never the token itself.",
+        "githubActions" => "`true` asks GitHub Actions for the job's token.",
+        "audience" => "Whom the token is for, when that is not the authorization server.",
         "callbackPort" => "The fixed port of the login callback.",
         "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
         "scopes" => "The scopes to ask for.",
@@ -271,6 +294,7 @@ mod tests {
         for (definition, keys) in [
             ("server", &ENTRY[..]),
             ("oauth", &OAUTH[..]),
+            ("workload", &WORKLOAD[..]),
             ("tool", &TOOL[..]),
         ] {
             for (key, _) in keys {

@@ -25,6 +25,7 @@ use crate::raw::json::Spot;
 
 mod reference;
 mod remote;
+mod workload;
 
 /// What building a definition needs.
 pub(crate) struct Builder<'a> {
@@ -53,8 +54,14 @@ impl Builder<'_> {
             references: Vec::new(),
             faults: Vec::new(),
         };
-        let transport = work.transport();
+        let mut transport = work.transport();
         work.report_missing();
+        // What only a login needs is looked up when there is one.
+        let (login, references) =
+            (work.references.into_iter()).partition(SecretReference::is_for_login);
+        if let Some(oauth) = transport.as_mut().and_then(TransportSpec::oauth_mut) {
+            oauth.references = login;
+        }
         match transport {
             Some(transport) if work.faults.is_empty() => Ok(ServerSpec {
                 name: self.name.clone(),
@@ -70,7 +77,7 @@ impl Builder<'_> {
                     .and_then(Value::as_str)
                     .and_then(ProtocolMode::parse)
                     .unwrap_or_default(),
-                references: work.references,
+                references,
             }),
             _ => Err(work.faults),
         }
@@ -86,11 +93,26 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn fault(&mut self, key: &str, message: String) {
-        let line = self.builder.spot.line_of(self.builder.definition, key);
-        let origin = self.builder.source.origin(line);
+    /// A fault of a key, or of a member of what stands there: `headers.Accept`.
+    fn fault(&mut self, place: &str, message: String) {
+        let origin = self.builder.source.origin(self.line(place));
         self.faults
             .push(Diagnosis::error(message).of(self.builder.name).at(origin));
+    }
+
+    fn line(&self, place: &str) -> u32 {
+        let (spot, definition) = (self.builder.spot, self.builder.definition);
+        let member = place.split_once('.').and_then(|(key, name)| {
+            let inside = definition.get(key)?.as_object()?;
+            let name = name
+                .split('.')
+                .next()
+                .filter(|_| key == "oauth")
+                .unwrap_or(name);
+            Some(spot.member(definition, key)?.member(inside, name)?.line)
+        });
+        let key = place.split('.').next().unwrap_or(place);
+        member.unwrap_or_else(|| spot.line_of(definition, key))
     }
 
     fn report_missing(&mut self) {
@@ -211,7 +233,12 @@ impl Work<'_> {
             .flatten()
         {
             let value = value.as_str().unwrap_or_default();
-            let value = self.expand_secret("env", &format!("env.{name}"), value);
+            let place = format!("env.{name}");
+            let value = if name == "PATH" {
+                self.expand(&place, value)
+            } else {
+                self.expand_secret(&place, value)
+            };
             self.without_nul("env", &value);
             env.insert(name.clone(), Secret::new(value));
         }

@@ -21,12 +21,12 @@ pub use diagnosis::{Diagnosis, Severity};
 pub use era::{Era, ProtocolMode};
 pub use name::{NameError, ServerName, ToolKey};
 pub use origin::Origin;
-pub use reference::{ReferenceKind, SecretReference};
+pub use reference::{ReferenceKind, SecretReference, replace_placeholders};
 pub use scope::Scope;
 pub use secret::Secret;
 pub use server::{
     CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind,
-    TransportSpec,
+    TransportSpec, WorkloadSource, WorkloadSpec,
 };
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};

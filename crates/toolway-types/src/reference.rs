@@ -4,11 +4,24 @@
 //! values in place of those words. Finding references is `toolway-config`'s work, finding their
 //! values `toolway-auth`'s.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
+use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
+use url::Url;
 
-use crate::{RemoteSpec, Secret, ServerSpec, TransportSpec};
+use crate::{OauthSpec, RemoteSpec, Secret, ServerSpec, StdioSpec, TransportSpec};
+
+/// What every word that stands for a secret begins with, and how many hexadecimal digits follow.
+const WORD: &str = "toolwaysecret";
+const DIGITS: usize = 32;
+
+/// What need not be escaped in a path, and what need not anywhere else.
+const IN_A_PATH: &[u8] = b"-._~!$&'()*+,;=:@";
+const ANYWHERE: &[u8] = b"-._~";
 
 /// Where the value of a reference comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,9 +61,35 @@ pub struct SecretReference {
     pub target: String,
     /// The part of the definition that needs it, e.g. `headers.Authorization`.
     pub place: String,
+    /// The file that the definition is in.
+    pub file: Option<PathBuf>,
 }
 
 impl SecretReference {
+    /// Whether a login needs it, and a connection does not.
+    pub fn is_for_login(&self) -> bool {
+        self.place.starts_with("oauth.")
+    }
+
+    /// Whether it stands in an address.
+    pub fn is_in_address(&self) -> bool {
+        self.place == "url"
+    }
+
+    /// The value in all the spellings that it is sent in: as it is, and in an address escaped.
+    pub fn spellings(&self, value: &Secret) -> Vec<Secret> {
+        let mut spellings = vec![value.clone()];
+        if self.is_in_address() {
+            for plain in [IN_A_PATH, ANYWHERE] {
+                let escaped = Secret::new(escaped(value.expose(), plain));
+                if !spellings.contains(&escaped) {
+                    spellings.push(escaped);
+                }
+            }
+        }
+        spellings
+    }
+
     /// The word that stands for the value. It is the same for the same reference, so that two
     /// readings of one file are equal, and has letters and digits only, so that it can stand
     /// anywhere.
@@ -59,7 +98,7 @@ impl SecretReference {
         digest.update(self.kind.as_str());
         digest.update([0]);
         digest.update(&self.target);
-        format!("toolwaysecret{}", hex::encode(&digest.finalize()[..16]))
+        format!("{WORD}{}", hex::encode(&digest.finalize()[..DIGITS / 2]))
     }
 }
 
@@ -81,59 +120,148 @@ impl fmt::Display for SecretReference {
     }
 }
 
+/// A text with something else in place of every word that stands for a secret.
+pub fn replace_placeholders(text: &str, mut with: impl FnMut(&str) -> Option<String>) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(WORD) {
+        let end = at + WORD.len() + DIGITS;
+        let is_word = |word: &&str| {
+            let mut digits = word.bytes().skip(WORD.len());
+            digits.all(|byte| byte.is_ascii_hexdigit())
+        };
+        let found = rest.get(at..end).filter(is_word).and_then(&mut with);
+        let end = if found.is_some() { end } else { at + 1 };
+        replaced.push_str(&rest[..at]);
+        replaced.push_str(found.as_deref().unwrap_or(&rest[at..end]));
+        rest = &rest[end..];
+    }
+    replaced.push_str(rest);
+    replaced
+}
+
+/// Values, each by the word that stands for it. One is never looked for inside another.
+struct Values<'a>(Vec<(String, &'a str)>);
+
+impl<'a> Values<'a> {
+    fn new(references: &[SecretReference], values: &'a [Secret]) -> Self {
+        let words = references.iter().map(SecretReference::placeholder);
+        Self(words.zip(values.iter().map(Secret::expose)).collect())
+    }
+
+    fn of(&self, word: &str) -> Option<&'a str> {
+        let found = self.0.iter().find(|(known, _)| known == word);
+        found.map(|(_, value)| *value)
+    }
+
+    fn text(&self, text: &str) -> String {
+        replace_placeholders(text, |word| self.of(word).map(str::to_owned))
+    }
+
+    fn secret(&self, text: &mut Secret) {
+        *text = Secret::new(self.text(text.expose()));
+    }
+
+    fn part(&self, text: &str, plain: &[u8]) -> Option<String> {
+        let filled = replace_placeholders(text, |word| {
+            self.of(word).map(|value| escaped(value, plain))
+        });
+        (filled != text).then_some(filled)
+    }
+
+    fn process(&self, process: &mut StdioSpec) {
+        for value in process.env.values_mut() {
+            self.secret(value);
+        }
+    }
+
+    fn remote(&self, remote: &mut RemoteSpec) {
+        for (_, value) in &mut remote.headers {
+            self.secret(value);
+        }
+        if let Some(helper) = &mut remote.headers_helper {
+            self.process(&mut helper.process);
+        }
+        self.address(&mut remote.url);
+    }
+
+    /// A value is escaped, so that it is a part of an address and leads nowhere else.
+    fn address(&self, url: &mut Url) {
+        if let Some(path) = self.part(url.path(), IN_A_PATH) {
+            url.set_path(&path);
+        }
+        if let Some(query) = url.query().and_then(|query| self.part(query, ANYWHERE)) {
+            url.set_query(Some(&query));
+        }
+        // An address with a host, as every server has, can have both.
+        if let Some(name) = self.part(url.username(), ANYWHERE) {
+            let _ = url.set_username(&name);
+        }
+        let password = url.password().and_then(|word| self.part(word, ANYWHERE));
+        if let Some(password) = password {
+            let _ = url.set_password(Some(&password));
+        }
+    }
+}
+
 impl ServerSpec {
     /// The definition with the values of its references, in their order.
     #[must_use]
     pub fn with_secrets(&self, values: &[Secret]) -> ServerSpec {
-        let places: Vec<(String, &str)> = self
-            .references
-            .iter()
-            .zip(values)
-            .map(|(reference, value)| (reference.placeholder(), value.expose()))
-            .collect();
-        let fill = |text: &Secret| {
-            let mut text = text.expose().to_owned();
-            for (word, value) in &places {
-                text = text.replace(word, value);
-            }
-            Secret::new(text)
-        };
+        let values = Values::new(&self.references, values);
         let mut filled = self.clone();
         filled.references.clear();
         match &mut filled.transport {
-            TransportSpec::Stdio(stdio) => {
-                for value in stdio.env.values_mut() {
-                    *value = fill(value);
-                }
-            }
+            TransportSpec::Stdio(stdio) => values.process(stdio),
             TransportSpec::Http(remote)
             | TransportSpec::Sse(remote)
             | TransportSpec::Ws(remote)
             | TransportSpec::SseIde(remote)
             | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => fill_remote(remote, fill),
+            | TransportSpec::Connector(remote) => values.remote(remote),
             TransportSpec::Sdk => {}
         }
         filled
     }
 }
 
-/// In an address a value stands in the query only, where it cannot lead anywhere else.
-fn fill_remote(remote: &mut RemoteSpec, fill: impl Fn(&Secret) -> Secret) {
-    for (_, value) in &mut remote.headers {
-        *value = fill(value);
+impl Secret {
+    /// A text with the values of its references, in their order.
+    #[must_use]
+    pub fn with_secrets(&self, references: &[SecretReference], values: &[Secret]) -> Secret {
+        let mut filled = self.clone();
+        Values::new(references, values).secret(&mut filled);
+        filled
     }
-    let pairs: Vec<(String, Secret)> = remote
-        .url
-        .query_pairs()
-        .map(|(name, value)| (name.into_owned(), Secret::new(value)))
-        .collect();
-    let filled: Vec<Secret> = pairs.iter().map(|(_, value)| fill(value)).collect();
-    if pairs.iter().zip(&filled).any(|((_, old), new)| old != new) {
-        let mut query = remote.url.query_pairs_mut();
-        query.clear();
-        for ((name, _), value) in pairs.iter().zip(&filled) {
-            query.append_pair(name, value.expose());
+}
+
+impl OauthSpec {
+    /// The settings with the values of their references, in their order.
+    #[must_use]
+    pub fn with_secrets(&self, values: &[Secret]) -> OauthSpec {
+        let values = Values::new(&self.references, values);
+        let mut filled = self.clone();
+        filled.references.clear();
+        if let Some(id) = &mut filled.client_id {
+            *id = values.text(id);
+        }
+        if let Some(secret) = &mut filled.client_secret {
+            values.secret(secret);
+        }
+        filled
+    }
+}
+
+fn escaped(value: &str, plain: &[u8]) -> String {
+    use fmt::Write as _;
+    let mut escaped = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Nothing can go wrong with a string.
+            let _ = write!(escaped, "%{byte:02X}");
         }
     }
+    escaped
 }

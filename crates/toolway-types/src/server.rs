@@ -109,6 +109,8 @@ pub struct HeadersHelper {
 pub struct OauthSpec {
     /// A client id registered beforehand.
     pub client_id: Option<String>,
+    /// The secret of that client.
+    pub client_secret: Option<Secret>,
     /// The fixed port of the loopback callback.
     pub callback_port: Option<u16>,
     /// Where the authorization server's metadata lies, when discovery cannot find it.
@@ -119,6 +121,40 @@ pub struct OauthSpec {
     pub xaa: CrossApp,
     /// The person's word for the account whose login is used.
     pub account: Option<String>,
+    /// The platform's token that is the login.
+    pub workload: Option<WorkloadSpec>,
+    /// The secrets that are looked up when a login is made or renewed.
+    pub references: Vec<SecretReference>,
+}
+
+/// The `workload` object of `oauth`: this machine has an identity of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// Where the platform's token comes from.
+    pub source: WorkloadSource,
+    /// Whom it is for, when that is not the authorization server itself.
+    pub audience: Option<String>,
+}
+
+/// Where a platform's token comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkloadSource {
+    /// A file that the platform keeps up to date.
+    File(PathBuf),
+    /// The token, once its references are in place.
+    Token {
+        /// The token, with a word for each reference.
+        text: Secret,
+        /// What is looked up, each time.
+        references: Vec<SecretReference>,
+    },
+    /// GitHub Actions gives it to a job that asks.
+    GithubActions {
+        /// Where to ask.
+        url: Url,
+        /// What shows that the job asks.
+        token: Secret,
+    },
 }
 
 /// Whether a server is logged in to by cross-app access: the person's organisation vouches, and
@@ -196,6 +232,19 @@ impl TransportKind {
 }
 
 impl TransportSpec {
+    /// The settings of logins, where the entry has some.
+    pub fn oauth_mut(&mut self) -> Option<&mut OauthSpec> {
+        match self {
+            TransportSpec::Http(remote)
+            | TransportSpec::Sse(remote)
+            | TransportSpec::Ws(remote)
+            | TransportSpec::SseIde(remote)
+            | TransportSpec::WsIde(remote)
+            | TransportSpec::Connector(remote) => remote.oauth.as_mut(),
+            TransportSpec::Stdio(_) | TransportSpec::Sdk => None,
+        }
+    }
+
     /// Which kind this is.
     pub fn kind(&self) -> TransportKind {
         match self {

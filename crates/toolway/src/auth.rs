@@ -35,7 +35,9 @@ use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
 use toolway_transport::client::Client;
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{
+    OauthSpec, RemoteSpec, Secret, SecretReference, ServerName, ServerSpec, TransportSpec,
+};
 use tracing::info;
 
 pub use self::book::{Book, Kept, LoggedOut, used};
@@ -133,6 +135,7 @@ impl Auth {
             logins: Logins::new(vault),
             client: client.clone(),
             papers: Arc::new(options.papers),
+            references: references.cloned(),
         });
         let kept = store
             .clone()
@@ -395,9 +398,12 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
         | TransportSpec::WsIde(_)
         | TransportSpec::Connector(_) => return None,
     };
-    // A token that a person wrote down is the login.
+    // A token that a person wrote down is the login. So is a secret in the path: what a login is
+    // for is told to authorization servers, and listed.
+    let path = remote.url.path();
+    let is_in_path = |reference: &SecretReference| path.contains(&reference.placeholder());
     let is_written = |(name, _): &(String, Secret)| name.eq_ignore_ascii_case("authorization");
-    if remote.headers.iter().any(is_written) {
+    if remote.headers.iter().any(is_written) || spec.references.iter().any(is_in_path) {
         return None;
     }
     Some(Target {
@@ -417,18 +423,25 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
             .oauth
             .as_ref()
             .is_some_and(|oauth| oauth.auth_server_metadata_url.is_some()),
+        workload: remote
+            .oauth
+            .as_ref()
+            .and_then(|oauth| oauth.workload.clone()),
     })
 }
 
-/// The credentials for one connection to a server; none where there can be none.
+/// The credentials for one connection to a server; none where there can be none. `filled` has the
+/// secrets that `source` names: a helper is a part of the connection, and logins are for what is
+/// written.
 pub(crate) fn credentials(
     server: &ServerName,
     source: &Source,
+    filled: &Source,
     open: &OpenOptions,
     journal: Option<&JournalWriter>,
     auth: Option<&Arc<Auth>>,
 ) -> Option<Arc<dyn Credentials>> {
-    let Source::Spec(spec) = source else {
+    let Source::Spec(spec) = filled else {
         return None;
     };
     let remote = remote(spec)?;

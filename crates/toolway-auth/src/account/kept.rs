@@ -195,6 +195,7 @@ impl KeptAccount {
             },
             dpop: obtained.dpop,
             logged_in_at: unix_now(),
+            is_trusted: true,
             client_key: None,
         };
         self.logins.save(&login).await?;

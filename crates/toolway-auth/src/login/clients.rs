@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use toolway_types::Secret;
+use url::Url;
 
+use crate::discovery::canonical;
 use crate::logins::{Logins, LoginsError};
 use crate::registration::Registered;
 use crate::vault::{Key, Kind};
@@ -41,6 +43,12 @@ pub trait Clients: Send + Sync {
 
     /// Remembers it.
     fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> Keeping<'a, ()>;
+}
+
+/// What a configured client is bound by: two servers may have clients of one name at two
+/// authorization servers.
+pub(crate) fn bound_as(client_id: &str, server: &Url) -> String {
+    format!("{client_id} for {}", canonical(server))
 }
 
 /// Clients that are forgotten with this program.

@@ -63,6 +63,7 @@ pub(crate) fn due(authority: &Authority, server: &str) -> Login {
         how: How::Code,
         dpop: None,
         logged_in_at: now - 3600,
+        is_trusted: false,
         client_key: None,
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use toolway_transport::OpenOptions;
 use toolway_types::{
-    ProtocolMode, ReferenceKind, RemoteSpec, Secret, SecretReference, ServerName, ServerSpec,
-    StdioSpec, TransportSpec,
+    OauthSpec, ProtocolMode, ReferenceKind, RemoteSpec, Secret, SecretReference, ServerName,
+    ServerSpec, StdioSpec, TransportSpec,
 };
 
 use super::References;
@@ -31,6 +31,7 @@ fn reference(kind: ReferenceKind, target: &str) -> SecretReference {
         kind,
         target: target.to_owned(),
         place: "env.TOKEN".to_owned(),
+        file: None,
     }
 }
 
@@ -90,10 +91,13 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
         .write(&key, &secret.as_str().into())
         .await
         .unwrap();
-    let wanted = reference(ReferenceKind::Keychain, "k");
+    let wanted = SecretReference {
+        place: "url".to_owned(),
+        ..reference(ReferenceKind::Keychain, "k")
+    };
     let word = wanted.placeholder();
     let remote = RemoteSpec {
-        url: format!("https://x.example/mcp?key={word}&other=1")
+        url: format!("https://x.example/{word}/mcp?key={word}&other=1")
             .parse()
             .unwrap(),
         headers: vec![("X-Key".to_owned(), Secret::new(format!("v {word}")))],
@@ -106,16 +110,59 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
     };
     let resolved = references.resolve(&spec, &OpenOptions::default()).await;
     let (resolved, found) = resolved.unwrap();
-    assert_eq!(found, [Secret::from(secret.as_str())]);
+    let (path, query) = ("&a=b%23c%2F..%2F%20d", "%26a%3Db%23c%2F..%2F%20d");
+    let spellings = [
+        secret.clone(),
+        format!("{CANARY}{path}"),
+        format!("{CANARY}{query}"),
+    ];
+    assert_eq!(found, spellings.map(Secret::new));
     let TransportSpec::Http(remote) = &resolved.transport else {
         unreachable!();
     };
-    assert_eq!(remote.url.path(), "/mcp");
+    assert_eq!(remote.url.path(), format!("/{CANARY}{path}/mcp"));
     let pairs: Vec<_> = remote.url.query_pairs().collect();
     assert_eq!(pairs[0].1, secret);
     assert_eq!(pairs.len(), 2);
     assert_eq!(remote.headers[0].1.expose(), format!("v {secret}"));
     assert!(!format!("{spec:?}").contains(CANARY));
+    // What names a place above would lead there.
+    for dots in [".", "..", "..."] {
+        let key = Key::named("k");
+        references.vault.write(&key, &dots.into()).await.unwrap();
+        let error = references.resolve(&spec, &OpenOptions::default()).await;
+        let error = error.expect_err("refused").to_string();
+        assert!(error.contains("cannot stand in an address"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_login_gets_its_own_and_the_file_is_named_where_one_is_missing() {
+    let home = tempfile::tempdir().unwrap();
+    let references = references(home.path());
+    let wanted = SecretReference {
+        place: "oauth.clientSecret".to_owned(),
+        file: Some("/etc/x.json".into()),
+        ..reference(ReferenceKind::Keychain, "k")
+    };
+    let spec = OauthSpec {
+        client_id: Some("me".to_owned()),
+        client_secret: Some(Secret::new(wanted.placeholder())),
+        references: vec![wanted],
+        ..OauthSpec::default()
+    };
+    let options = OpenOptions::default();
+    let error = references.resolve_login(&spec, &options).await;
+    assert_eq!(
+        error.expect_err("not there").to_string(),
+        "`oauth.clientSecret` in /etc/x.json needs `${keychain:k}`: the vault has no such secret; \
+         put it there with `toolway vault set k`"
+    );
+    let key = Key::named("k");
+    references.vault.write(&key, &CANARY.into()).await.unwrap();
+    let filled = references.resolve_login(&spec, &options).await.unwrap();
+    assert_eq!(filled.client_secret, Some(CANARY.into()));
+    assert!(!format!("{filled:?}").contains(CANARY));
 }
 
 #[tokio::test]

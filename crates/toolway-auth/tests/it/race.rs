@@ -272,6 +272,7 @@ fn login(authority: &Authority, server: usize) -> Login {
         how: How::Code,
         dpop: None,
         logged_in_at: unix_now(),
+        is_trusted: false,
         client_key: None,
     }
 }

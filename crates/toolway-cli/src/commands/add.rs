@@ -74,6 +74,14 @@ pub(crate) struct AddArgs {
     /// Log in by cross-app access
     #[arg(long)]
     xaa: bool,
+
+    /// Log in by the token that the platform keeps in this file
+    #[arg(long, value_name = "FILE")]
+    workload_token_file: Option<String>,
+
+    /// Log in by the token of a job of GitHub Actions
+    #[arg(long, conflicts_with = "workload_token_file")]
+    workload_github_actions: bool,
 }
 
 /// Where an entry goes.
@@ -192,6 +200,35 @@ pub(crate) fn require_known_scheme(word: &str) -> Result<(), Report> {
     }
 }
 
+fn oauth(args: &AddArgs) -> Result<Map<String, Value>, Report> {
+    let mut oauth = Map::new();
+    if let Some(id) = &args.client_id {
+        oauth.insert("clientId".to_owned(), json!(id));
+    }
+    if let Some(port) = args.callback_port {
+        oauth.insert("callbackPort".to_owned(), json!(port));
+    }
+    if let Some(account) = &args.account {
+        oauth.insert("account".to_owned(), json!(account));
+    }
+    if args.xaa {
+        oauth.insert("xaa".to_owned(), json!(true));
+    }
+    let workload = match &args.workload_token_file {
+        Some(file) => Some(json!({ "tokenFile": file })),
+        None => (args.workload_github_actions).then(|| json!({ "githubActions": true })),
+    };
+    if let Some(workload) = workload {
+        if args.writing.scope == WritableScope::Project {
+            let message = "no repository names this machine's identity";
+            return Err(Report::new(Exit::Usage, message)
+                .hint("write it to your own settings: `--scope user` or `--scope local`"));
+        }
+        oauth.insert("workload".to_owned(), workload);
+    }
+    Ok(oauth)
+}
+
 fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
     let Some((first, rest)) = args.target.split_first() else {
         return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
@@ -214,6 +251,8 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
             (args.callback_port.is_some(), "--callback-port"),
             (args.account.is_some(), "--account"),
             (args.xaa, "--xaa"),
+            (args.workload_token_file.is_some(), "--workload-token-file"),
+            (args.workload_github_actions, "--workload-github-actions"),
         ] {
             if given {
                 return Err(wrong_flag(flag, "a server reached by URL", &args.name));
@@ -256,19 +295,7 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
                 pairs(&args.header, ":", "--header 'Key: Value'")?,
             );
         }
-        let mut oauth = Map::new();
-        if let Some(id) = &args.client_id {
-            oauth.insert("clientId".to_owned(), json!(id));
-        }
-        if let Some(port) = args.callback_port {
-            oauth.insert("callbackPort".to_owned(), json!(port));
-        }
-        if let Some(account) = &args.account {
-            oauth.insert("account".to_owned(), json!(account));
-        }
-        if args.xaa {
-            oauth.insert("xaa".to_owned(), json!(true));
-        }
+        let oauth = oauth(args)?;
         if !oauth.is_empty() {
             entry.insert("oauth".to_owned(), Value::Object(oauth));
         }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use toolway::auth::{Book, Organisation, OrganisationError, Whoever};
 use toolway::journal::timestamp;
 use toolway::watch::request_reconnect;
+use toolway_auth::idp::GivenBack;
 use toolway_auth::login::Way;
 use toolway_auth::logins::How;
 use toolway_auth::references::References;
@@ -40,7 +41,7 @@ pub(crate) struct IdpArgs {
 enum What {
     /// Log in, whoever was logged in before
     Login(LoginArgs),
-    /// Log out: the login and what servers were given for it go
+    /// Log out: the login and what servers were given for it go, here and at the provider
     Logout,
     /// Who is logged in, until when, and which servers that serves
     Status(StatusArgs),
@@ -154,7 +155,7 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
         .await
         .map_err(|error| not_known(&error))?;
     // First, so that no server is logged in to anew meanwhile.
-    organisation
+    let given_back = organisation
         .logout()
         .await
         .map_err(|error| not_known(&error))?;
@@ -179,9 +180,24 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
         }
     }
     if whoever.is_some() {
+        let also = match given_back {
+            GivenBack::Revoked => ", and the login is revoked there",
+            GivenBack::Nothing => "",
+            GivenBack::NotOffered => {
+                context.output.say(
+                    "note: the provider revokes nothing: what it gave stays good there until it \
+                     expires",
+                );
+                ""
+            }
+            GivenBack::Failed(why) => {
+                context.output.say(&format!("warning: {why}"));
+                ""
+            }
+        };
         context
             .output
-            .result(&format!("logged out at {issuer}\n"))?;
+            .result(&format!("logged out at {issuer}{also}\n"))?;
     } else {
         context
             .output

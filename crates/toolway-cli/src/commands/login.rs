@@ -289,8 +289,10 @@ fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
             .hint("see what is configured with `toolway list --no-connect`"),
         LoginProblem::NotRemote(_) | LoginProblem::NoVault => Report::new(Exit::Usage, message)
             .hint(format!("see its entry with `toolway get {word}`")),
-        LoginProblem::Written(_) => Report::new(Exit::Configuration, message)
-            .hint(format!("see its entry with `toolway get {word}`")),
+        LoginProblem::Written(_) | LoginProblem::Secret { .. } => {
+            Report::new(Exit::Configuration, message)
+                .hint(format!("see its entry with `toolway get {word}`"))
+        }
         LoginProblem::Key(_) => {
             Report::new(Exit::Configuration, message).hint("name another file with `--key`")
         }

@@ -216,7 +216,11 @@ fn sec_45_one_login_serves_three_servers_and_shows_no_secret() {
     }
     let out = scene.shown(&scene.run(&["idp", "logout"]).expect_code(0));
     assert_eq!(out.matches("logged out of").count(), 3, "{out}");
-    assert!(out.contains("logged out at [IDP]"), "{out}");
+    assert!(
+        out.contains("logged out at [IDP], and the login is revoked there\n"),
+        "{out}"
+    );
+    assert_eq!(scene.idp.valid_refresh_tokens(), [""; 0]);
     for (name, server) in &scene.servers {
         assert_eq!(server.valid_access_tokens(), [""; 0], "{name}");
         scene.run(&["tools", name]).expect_code(5);

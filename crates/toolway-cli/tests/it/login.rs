@@ -235,7 +235,7 @@ fn what_cannot_be_logged_in_to_says_so() {
     exit: 3
     ----- stdout
     ----- stderr
-    error: server `written` has an `Authorization` header in its entry, which is its login: take it out to log in
+    error: server `written` has an `Authorization` header or a secret in the path of its `url`, which is its login: take it out to log in
     hint: see its entry with `toolway get written`
     ");
     assert_snapshot!(scene.shown(&scene.run(&["login", "nobody"])), @"

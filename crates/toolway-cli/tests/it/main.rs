@@ -47,3 +47,4 @@ mod terminal;
 mod usage;
 mod vault;
 mod watching;
+mod workload;

@@ -240,11 +240,11 @@ fn a_reference_to_nothing_names_server_and_reference() {
         said += &output.stderr;
     }
     assert_snapshot!(said, @"
-    error: server `chaos` failed: `env.KEY` needs `${keychain:absent}`: the vault has no such secret; put it there with `toolway vault set absent`
+    error: server `chaos` failed: `env.KEY` in [HOME]/.config/toolway/settings.json needs `${keychain:absent}`: the vault has no such secret; put it there with `toolway vault set absent`
     hint: see what there is with `toolway vault list`, and check the keychain with `toolway doctor`
-    error: server `chaos` failed: `env.KEY` needs `${file:/nonexistent/token}`: the file cannot be read: No such file or directory (os error 2)
+    error: server `chaos` failed: `env.KEY` in [HOME]/.config/toolway/settings.json needs `${file:/nonexistent/token}`: the file cannot be read: No such file or directory (os error 2)
     hint: check the file; `toolway get chaos` shows where it is named
-    error: server `chaos` failed: `env.KEY` needs `${cmd:echo …}`: the command ended with exit status: 3
+    error: server `chaos` failed: `env.KEY` in [HOME]/.config/toolway/settings.json needs `${cmd:echo …}`: the command ended with exit status: 3
     hint: run the command yourself; `toolway get chaos` shows where it stands
     ");
     assert!(!home.project().join("seen").exists());

@@ -5,6 +5,7 @@
 //! (SEC-13). Patterns: `https://mcp.example.com/*`, `https://*.example.com/mcp`,
 //! `*://localhost:*/*`, `*`.
 
+use toolway_types::replace_placeholders;
 use url::{Host, Url};
 
 use super::pattern;
@@ -129,6 +130,8 @@ impl UrlPattern {
         if let Some(query) = url.query().filter(|_| pattern.contains('?')) {
             path = format!("{path}?{query}");
         }
+        // Of a secret that is looked up later it is known that it is a part of this path, no more.
+        let path = replace_placeholders(&path, |_| Some(pattern::UNKNOWN.to_string()));
         let trimmed = |text: &str| text.trim_end_matches('/').to_owned();
         if pattern::matches(pattern, &path) || trimmed(pattern) == trimmed(&path) {
             return true;
@@ -140,7 +143,8 @@ impl UrlPattern {
         let pattern = pattern.to_lowercase();
         [unescape(&path, |_| true), path].iter().any(|path| {
             let folded = fold_slashes(&path.to_lowercase());
-            pattern::matches(&pattern, &folded) || pattern::matches(&pattern, &format!("{folded}/"))
+            pattern::could_match(&pattern, &folded)
+                || pattern::could_match(&pattern, &format!("{folded}/"))
         })
     }
 }

@@ -159,6 +159,9 @@ impl Checker<'_> {
                 }
             }
             (Shape::Oauth, Value::Object(map)) => self.oauth(map),
+            (Shape::Workload, Value::Object(map)) => {
+                self.members("oauth.workload", &keys::WORKLOAD, map);
+            }
             (Shape::Tools, Value::Object(map)) => self.tools(map),
             (Shape::Port, Value::Number(number))
                 if number
@@ -235,14 +238,18 @@ impl Checker<'_> {
         }
     }
 
-    fn oauth(&mut self, map: &Map<String, Value>) {
+    fn members(&mut self, of: &str, known: &[(&'static str, Shape)], map: &Map<String, Value>) {
         for (key, value) in map {
-            let place = format!("oauth.{key}");
-            match keys::OAUTH.iter().find(|(known, _)| known == key) {
+            let place = format!("{of}.{key}");
+            match known.iter().find(|(known, _)| known == key) {
                 Some((_, shape)) => self.value(&place, *shape, value),
-                None => self.unknown_oauth_key(key, &place),
+                None => self.unknown_member(of, known, key),
             }
         }
+    }
+
+    fn oauth(&mut self, map: &Map<String, Value>) {
+        self.members("oauth", &keys::OAUTH, map);
         if let Some(Value::String(text)) = map.get("authServerMetadataUrl")
             && !env::mentions_variable(text)
             && let Err(why) = parse_url(text, &["https", "http"])
@@ -262,14 +269,15 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown_oauth_key(&mut self, key: &str, place: &str) {
+    fn unknown_member(&mut self, of: &str, known: &[(&'static str, Shape)], key: &str) {
+        let place = format!("{of}.{key}");
         if let Some(seen) = keys::visible(key) {
-            let shown = keys::spelled_out(place);
+            let shown = keys::spelled_out(&place);
             let message = format!("the key `{shown}` has hidden characters");
-            self.error(place, message, Some(format!("write it as `{seen}`")));
-        } else if let Some(meant) = keys::meant(key, keys::OAUTH.iter().map(|(known, _)| *known)) {
+            self.error(&place, message, Some(format!("write it as `{seen}`")));
+        } else if let Some(meant) = keys::meant(key, known.iter().map(|(known, _)| *known)) {
             let message = format!("`{place}` is not a key Toolway reads");
-            self.warning(place, message, format!("did you mean `oauth.{meant}`?"));
+            self.warning(&place, message, format!("did you mean `{of}.{meant}`?"));
         }
     }
 

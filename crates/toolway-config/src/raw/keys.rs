@@ -22,6 +22,8 @@ pub(crate) enum Shape {
     Milliseconds,
     /// The `oauth` object.
     Oauth,
+    /// The `workload` object of `oauth`.
+    Workload,
     /// A TCP port.
     Port,
     /// The `tools` object: what is said of single tools.
@@ -39,7 +41,7 @@ impl Shape {
             Shape::TextMap => "an object with string values",
             Shape::Switch => "`true` or `false`",
             Shape::Milliseconds => "a whole number of milliseconds",
-            Shape::Oauth | Shape::Tools => "an object",
+            Shape::Oauth | Shape::Workload | Shape::Tools => "an object",
             Shape::Port => "a port number from 1 to 65535",
             Shape::Scopes => "a string or an array of strings",
         }
@@ -76,13 +78,23 @@ pub(crate) const ENTRY: [(&str, Shape); 22] = [
 pub(crate) const TOOL: [(&str, Shape); 1] = [("description", Shape::Text)];
 
 /// The keys of `oauth`.
-pub(crate) const OAUTH: [(&str, Shape); 6] = [
+pub(crate) const OAUTH: [(&str, Shape); 8] = [
     ("clientId", Shape::Text),
+    ("clientSecret", Shape::Text),
     ("callbackPort", Shape::Port),
     ("authServerMetadataUrl", Shape::Text),
     ("scopes", Shape::Scopes),
     ("xaa", Shape::Switch),
     ("account", Shape::Text),
+    ("workload", Shape::Workload),
+];
+
+/// The keys of `workload` in `oauth`.
+pub(crate) const WORKLOAD: [(&str, Shape); 4] = [
+    ("tokenFile", Shape::Text),
+    ("token", Shape::Text),
+    ("githubActions", Shape::Switch),
+    ("audience", Shape::Text),
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.

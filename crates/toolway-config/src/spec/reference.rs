@@ -1,17 +1,18 @@
 //! References to secrets: where they may stand, and who may use them.
 //!
-//! Owns the rules. A reference is looked up when a connection is made, never here. Only a person's
-//! own files may name a person's secrets, and no secret becomes an argument, which everyone on the
-//! machine can read, or a part of what decides where a connection goes.
+//! Owns the rules. A reference is looked up when a connection or a login is made, never here. Only
+//! a person's own files may name a person's secrets, and no secret becomes an argument, which
+//! everyone on the machine can read, or a part of what decides which program runs or where a
+//! connection goes. `docs/vault.md` has the table.
 
-use toolway_types::{ReferenceKind, Scope, SecretReference};
+use toolway_types::{Origin, ReferenceKind, Scope, SecretReference};
 use url::Url;
 
 use super::Work;
 
 impl Work<'_> {
-    /// Expands a string that may not hold a secret.
-    pub(super) fn expand(&mut self, key: &str, text: &str) -> String {
+    /// Expands a string that may not hold a secret: `place` is its full name.
+    pub(super) fn expand(&mut self, place: &str, text: &str) -> String {
         let mut found = None;
         let expanded = self
             .variables
@@ -19,29 +20,27 @@ impl Work<'_> {
                 found.get_or_insert_with(|| SecretReference {
                     kind,
                     target: target.to_owned(),
-                    place: key.to_owned(),
+                    place: place.to_owned(),
+                    file: None,
                 });
                 String::new()
             });
         if let Some(reference) = found {
-            let why = if key == "args" {
-                "everyone on this machine can read arguments"
-            } else {
-                "a secret cannot stand there"
-            };
-            self.refuse(
-                key,
-                format!("`{key}` may not use `{reference}`: {why}"),
-                "use it in `env`, in `headers` or in the query of `url`",
-            );
+            let (why, hint) = refusal(place);
+            let message = format!("`{place}` may not use `{reference}`: {why}");
+            self.refuse(place, message, hint);
         }
         expanded
     }
 
     /// Expands a string that may hold a secret: `place` is its full name.
-    pub(super) fn expand_secret(&mut self, key: &str, place: &str, text: &str) -> String {
+    pub(super) fn expand_secret(&mut self, place: &str, text: &str) -> String {
         let mut found = Vec::new();
         let home = self.builder.environment.home();
+        let file = match self.builder.source.origin(0) {
+            Origin::File { path, .. } => Some(path),
+            _ => None,
+        };
         let expanded = self
             .variables
             .expand(text, &mut self.missing, |kind, target| {
@@ -55,64 +54,115 @@ impl Work<'_> {
                     kind,
                     target,
                     place: place.to_owned(),
+                    file: file.clone(),
                 };
                 let word = reference.placeholder();
                 found.push(reference);
                 word
             });
         for reference in found {
-            self.admit(key, reference);
+            self.admit(reference);
         }
         expanded
     }
 
-    fn admit(&mut self, key: &str, reference: SecretReference) {
-        let place = &reference.place;
+    fn admit(&mut self, reference: SecretReference) {
+        let place = reference.place.clone();
         if !matches!(self.builder.scope, Scope::User | Scope::Local) {
             let message = format!(
                 "`{place}` may not use `{reference}`: only your own settings, of scope user or \
                  local, can name your secrets"
             );
             let hint = "add the server with `--scope user` or `--scope local`, or read a variable";
-            return self.refuse(key, message, hint);
+            return self.refuse(&place, message, hint);
         }
         if reference.target.is_empty() {
             let message = format!("`{place}` has `{reference}`, which names nothing");
             return self.refuse(
-                key,
+                &place,
                 message,
                 "write a name, a path or a command after the colon",
             );
         }
         if reference.kind == ReferenceKind::File && !reference.target.starts_with('/') {
             let message = format!("`{place}` has `{reference}`, which is no absolute path");
-            return self.refuse(key, message, "begin the path with `/` or `~/`");
+            return self.refuse(&place, message, "begin the path with `/` or `~/`");
         }
         if !self.references.contains(&reference) {
             self.references.push(reference);
         }
     }
 
-    /// In an address a reference stands in the query only: the rest decides who gets the secret,
-    /// and what the organisation allows.
-    pub(super) fn check_address(&mut self, key: &str, url: &Url) {
-        let mut bare = url.clone();
-        bare.set_query(None);
-        let elsewhere = self
-            .references
-            .iter()
-            .find(|reference| bare.as_str().contains(&reference.placeholder()))
-            .map(ToString::to_string);
-        if let Some(reference) = elsewhere {
-            let message = format!("`{key}` may use `{reference}` in its query only");
-            self.refuse(key, message, "use a header, or a variable: `${VAR}`");
-        }
+    /// The reference in an address that leads somewhere by it. Its scheme, host and port decide
+    /// who gets the secret; what follows `#` is sent to nobody. An address that is none may have
+    /// become one by its value.
+    pub(super) fn misled(&self, key: &str, url: Option<&Url>) -> Option<String> {
+        let leads = |reference: &&SecretReference| {
+            let word = reference.placeholder();
+            reference.place == key
+                && url.is_none_or(|url| {
+                    let parts = [Some(url.scheme()), url.host_str(), url.fragment()];
+                    parts.into_iter().flatten().any(|part| part.contains(&word))
+                })
+        };
+        let found = self.references.iter().find(leads)?;
+        Some(found.to_string())
     }
 
-    fn refuse(&mut self, key: &str, message: String, hint: &str) {
-        self.fault(key, message);
+    pub(super) fn refuse_address(&mut self, key: &str, reference: &str) {
+        let message = format!(
+            "`{key}` may use `{reference}` in its path, its query, its user and its password only"
+        );
+        let hint = "write where the server is, or read a variable: `${VAR}`";
+        self.refuse(key, message, hint);
+    }
+
+    pub(super) fn refuse(&mut self, place: &str, message: String, hint: &str) {
+        self.fault(place, message);
         if let Some(diagnosis) = self.faults.last_mut() {
             diagnosis.hint = Some(hint.to_owned());
         }
+    }
+}
+
+/// Why a secret may not stand somewhere, and where it may instead.
+fn refusal(place: &str) -> (&'static str, &'static str) {
+    match place {
+        "args" => (
+            "everyone on this machine can read arguments",
+            "use it in `env`: the server gets it as a variable",
+        ),
+        "headersHelper" => (
+            "everyone on this machine can read arguments",
+            "use it in `env`: the helper gets it as a variable",
+        ),
+        "env.PATH" => (
+            "no secret decides which program runs",
+            "write the directories, and use the secret in another variable",
+        ),
+        "command" => (
+            "no secret decides which program runs",
+            "write the program's name, and use the secret in `env`",
+        ),
+        "cwd" => (
+            "no secret decides where a program runs",
+            "write the directory, and use the secret in `env`",
+        ),
+        "sessionTokenFile" | "oauth.workload.tokenFile" => (
+            "it names a file",
+            "write the path: the file is read when it is needed",
+        ),
+        "oauth.authServerMetadataUrl" => (
+            "it decides who gets the login",
+            "write the address, or read a variable: `${VAR}`",
+        ),
+        "oauth.scopes" | "oauth.workload.audience" => (
+            "it is shown wherever the login is",
+            "write it, or read a variable: `${VAR}`",
+        ),
+        _ => (
+            "a secret cannot stand there",
+            "use it in `env`, in `headers` or in the path or the query of `url`",
+        ),
     }
 }

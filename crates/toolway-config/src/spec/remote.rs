@@ -131,8 +131,9 @@ impl Work<'_> {
     /// The text of `sessionTokenFile`, as a header.
     fn session_token(&mut self, headers: &mut Vec<(String, Secret)>) {
         const KEY: &str = "sessionTokenFile";
+        let known = self.faults.len();
         let Some(path) = self.text(KEY) else { return };
-        if !self.missing.is_empty() {
+        if !self.missing.is_empty() || self.faults.len() > known {
             return; // Half a path leads nowhere.
         }
         if headers
@@ -174,18 +175,16 @@ impl Work<'_> {
 
     fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {
         let text = self.builder.definition.get(key).and_then(Value::as_str)?;
-        let text = self.expand_secret(key, key, text);
+        let text = self.expand_secret(key, text);
         self.without_nul(key, &text);
-        match parse_url(&text, schemes) {
-            Ok(url) => {
-                self.check_address(key, &url);
-                Some(url)
-            }
-            Err(why) => {
-                self.fault(key, format!("`{key}` {why}"));
-                None
-            }
+        let parsed = parse_url(&text, schemes);
+        if let Some(reference) = self.misled(key, parsed.as_ref().ok()) {
+            self.refuse_address(key, &reference);
+            return None;
         }
+        parsed
+            .map_err(|why| self.fault(key, format!("`{key}` {why}")))
+            .ok()
     }
 
     fn headers(&mut self) -> Vec<(String, Secret)> {
@@ -197,7 +196,7 @@ impl Work<'_> {
         let mut expanded = Vec::new();
         for (name, value) in headers.into_iter().flatten() {
             let value = value.as_str().unwrap_or_default();
-            let value = self.expand_secret("headers", &format!("headers.{name}"), value);
+            let value = self.expand_secret(&format!("headers.{name}"), value);
             if let Err(why) = header_value(&value) {
                 self.fault("headers", format!("`headers.{name}` {why}"));
             }
@@ -213,11 +212,13 @@ impl Work<'_> {
             .get("oauth")
             .and_then(Value::as_object)?;
         let text = |key: &str| oauth.get(key).and_then(Value::as_str);
-        let client_id = text("clientId").map(|id| self.expand("oauth", id));
+        let client_id = text("clientId").map(|id| self.expand_secret("oauth.clientId", id));
+        let client_secret = text("clientSecret").map(|secret| self.client_secret(secret));
         let auth_server_metadata_url = text("authServerMetadataUrl").and_then(|url| {
-            let url = self.expand("oauth", url);
+            const KEY: &str = "oauth.authServerMetadataUrl";
+            let url = self.expand(KEY, url);
             parse_url(&url, &["https", "http"])
-                .map_err(|why| self.fault("oauth", format!("`oauth.authServerMetadataUrl` {why}")))
+                .map_err(|why| self.fault(KEY, format!("`{KEY}` {why}")))
                 .ok()
         });
         let account = text("account").map(|account| self.expand("oauth", account));
@@ -226,17 +227,19 @@ impl Work<'_> {
         }
         let scopes = oauth.get("scopes").map(|scopes| match scopes {
             Value::String(list) => self
-                .expand("oauth", list)
+                .expand("oauth.scopes", list)
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect(),
             Value::Array(list) => list
                 .iter()
                 .filter_map(Value::as_str)
-                .map(|scope| self.expand("oauth", scope))
+                .map(|scope| self.expand("oauth.scopes", scope))
                 .collect(),
             _ => Vec::new(),
         });
+        let workload = oauth.get("workload").and_then(Value::as_object);
+        let workload = workload.and_then(|workload| self.workload(workload));
         let callback_port = oauth
             .get("callbackPort")
             .and_then(Value::as_u64)
@@ -247,11 +250,14 @@ impl Work<'_> {
         };
         Some(OauthSpec {
             client_id,
+            client_secret,
             callback_port,
             auth_server_metadata_url,
             scopes,
             xaa,
             account,
+            workload,
+            references: Vec::new(),
         })
     }
 }

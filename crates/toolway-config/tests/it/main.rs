@@ -28,6 +28,7 @@ mod limits;
 mod local;
 mod planner;
 mod policy;
+mod references;
 mod rules;
 mod scopes;
 mod size;

@@ -171,6 +171,8 @@ pub struct Settings {
     pub dpop: Dpop,
     /// Identity providers whose assertions count, by issuer. Their keys are fetched from loopback.
     pub trusted: Vec<String>,
+    /// Platforms whose tokens are taken from what runs on them: their key sets, by issuer.
+    pub platforms: BTreeMap<String, Value>,
     /// Whether the metadata says that assertions are taken.
     pub assertions: bool,
     /// The client's id at the resource's own server, for assertions made here; the one it has here
@@ -222,6 +224,7 @@ impl Default for Settings {
             device_polls: Some(1),
             dpop: Dpop::Off,
             trusted: Vec::new(),
+            platforms: BTreeMap::new(),
             assertions: true,
             assertion_client: None,
             account: None,

@@ -87,6 +87,7 @@ impl Book {
             client: Client::new(http),
             organisation: CurrentOrganisation::default(),
             papers: Arc::default(),
+            references: None,
         })
     }
 
@@ -165,11 +166,16 @@ impl Store {
     }
 
     async fn revoke(&self, login: &Login, endpoint: &Url) -> Result<(), RevokeError> {
-        let reach = match login.resource.parse::<Url>() {
-            Ok(resource) => Reach::of(&resource).await,
-            Err(_) => Reach::Public,
+        // What could be reached to log in can be reached to log out.
+        let web = if login.is_trusted {
+            Web::trusted(self.client.clone())
+        } else {
+            let reach = match login.resource.parse::<Url>() {
+                Ok(resource) => Reach::of(&resource).await,
+                Err(_) => Reach::Public,
+            };
+            Web::new(self.client.clone(), reach)
         };
-        let web = Web::new(self.client.clone(), reach);
         let own = login.signing_key();
         let key = self.papers.key(&login.server).or(own.as_ref());
         let client = login.client.client(key);

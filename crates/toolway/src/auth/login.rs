@@ -251,6 +251,10 @@ impl Auth {
         person: Option<&dyn Person>,
     ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
+        spec = (store.filled(spec).await).map_err(|why| LoginProblem::Secret {
+            server: target.server.clone(),
+            why: Box::new(why),
+        })?;
         let account = options.account.clone().or_else(|| target.account.clone());
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
@@ -269,7 +273,8 @@ impl Auth {
             has("dpop") && !has("bearer")
         });
         let given = options.client_secret.as_ref();
-        let mut secret = given.or(store.papers.secret(server)).cloned();
+        let given = given.or(store.papers.secret(server));
+        let mut secret = given.or(spec.client_secret.as_ref()).cloned();
         if secret.is_none()
             && target.is_vouched_for()
             && let Some(id) = &spec.client_id
@@ -408,6 +413,7 @@ fn kept(target: &Target, account: String, client_key: Option<Secret>, obtained: 
         },
         dpop: obtained.dpop,
         logged_in_at: unix_now(),
+        is_trusted: obtained.is_trusted,
         client_key,
     }
 }

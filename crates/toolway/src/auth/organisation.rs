@@ -12,7 +12,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use toolway_auth::device::DeviceLogin;
-use toolway_auth::idp::{self, IdentityProvider, IdpError, IdpSettings, VaultStore, Window};
+use toolway_auth::idp::{
+    self, GivenBack, IdentityProvider, IdpError, IdpSettings, VaultStore, Window,
+};
 use toolway_auth::login::{Device, Page, Person, Progress, Way};
 use toolway_auth::references::{ReferenceError, References, nowhere};
 use toolway_auth::vault::Vault;
@@ -120,8 +122,9 @@ impl Organisation {
         Ok(Whoever::from(&identity))
     }
 
-    /// Forgets who the person is. What servers were given stays good there until it expires.
-    pub async fn logout(&self) -> Result<(), OrganisationError> {
+    /// Forgets who the person is, and has the provider forget it. What servers were given stays
+    /// good there until it expires.
+    pub async fn logout(&self) -> Result<GivenBack, OrganisationError> {
         Ok(self.provider().await?.logout().await?)
     }
 

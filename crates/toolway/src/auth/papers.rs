@@ -5,7 +5,8 @@
 //! Does not own: getting tokens by them (`toolway-auth`), or the word of an organisation, which is
 //! in the settings (`organisation.rs`).
 //!
-//! All of it comes from the embedding program. No server has a say in it.
+//! All of it comes from the embedding program, or from an entry that the person or the organisation
+//! wrote. No server has a say in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +14,14 @@ use std::sync::Arc;
 use toolway_auth::assertion::ClientKey;
 use toolway_auth::badge::Voucher;
 use toolway_auth::logins::How;
+use toolway_auth::references::{ReferenceError, nowhere};
+use toolway_auth::web::Web;
 use toolway_auth::workload::Source;
-use toolway_types::Secret;
+use toolway_transport::OpenOptions;
+use toolway_types::{OauthSpec, Secret, WorkloadSource};
 
 use super::pass::Target;
+use super::store::Store;
 
 /// What logins can show, each by the name of the server it is for.
 #[derive(Debug, Clone, Default)]
@@ -46,14 +51,58 @@ impl Papers {
     pub(super) fn key(&self, server: &str) -> Option<&Arc<ClientKey>> {
         self.keys.get(server)
     }
+}
 
-    /// The platform's word, where it is the login: there is one, and policy has no other way in
-    /// mind.
+impl Store {
+    /// The platform's word, where it is the login: the program has one or the entry names one, and
+    /// policy has no other way in mind.
     pub(super) fn platform(&self, target: &Target) -> Option<Voucher> {
-        let workload = self.workloads.get(target.server.as_str())?;
-        target.allows(How::Workload).then(|| Voucher::Platform {
-            source: Arc::clone(&workload.source),
-            audience: workload.audience.clone(),
+        if !target.allows(How::Workload) {
+            return None;
+        }
+        if let Some(workload) = self.papers.workloads.get(target.server.as_str()) {
+            return Some(Voucher::Platform {
+                source: Arc::clone(&workload.source),
+                audience: workload.audience.clone(),
+            });
+        }
+        let spec = target.workload.as_ref()?;
+        let source = match &spec.source {
+            WorkloadSource::File(path) => Source::File(path.clone()),
+            WorkloadSource::Token { text, references } => Source::Named {
+                token: text.clone(),
+                references: references.clone(),
+                finder: self
+                    .references
+                    .clone()
+                    .map(|finder| Box::new((finder, self.open()))),
+            },
+            WorkloadSource::GithubActions { url, token } => Source::GithubActions {
+                url: url.clone(),
+                token: token.clone(),
+                // The environment says where it is, and no server.
+                web: Web::trusted(self.client.clone()),
+            },
+        };
+        Some(Voucher::Platform {
+            source: Arc::new(source),
+            audience: spec.audience.clone(),
         })
+    }
+
+    /// The settings of a login with the secrets that they name.
+    pub(super) async fn filled(&self, spec: OauthSpec) -> Result<OauthSpec, ReferenceError> {
+        let Some(first) = spec.references.first() else {
+            return Ok(spec);
+        };
+        let finder = self.references.as_ref().ok_or_else(|| nowhere(first))?;
+        finder.resolve_login(&spec, &self.open()).await
+    }
+
+    fn open(&self) -> OpenOptions {
+        OpenOptions {
+            client: self.client.clone(),
+            ..OpenOptions::default()
+        }
     }
 }

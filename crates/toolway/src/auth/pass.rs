@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::token::TokenKind;
 use toolway_auth::token::dpop::DpopKey;
-use toolway_types::{CrossApp, Secret, ServerName};
+use toolway_types::{CrossApp, Secret, ServerName, WorkloadSpec};
 use url::Url;
 
 /// The server that a login is for.
@@ -29,6 +29,8 @@ pub struct Target {
     pub names_issuer: bool,
     /// Whether it is logged in to by cross-app access.
     pub cross_app: CrossApp,
+    /// The platform's token that its entry says is the login.
+    pub workload: Option<WorkloadSpec>,
 }
 
 /// What a request shows.

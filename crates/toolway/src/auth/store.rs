@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::badge::{Renewal, Voucher};
 use toolway_auth::logins::{How, Login, Logins, LoginsError};
+use toolway_auth::references::References;
 use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{Key, Kind};
@@ -32,6 +33,8 @@ pub(crate) struct Store {
     pub(crate) organisation: CurrentOrganisation,
     /// What logins can show that no person types.
     pub(super) papers: Arc<Papers>,
+    /// What finds the secrets that an entry names for its login.
+    pub(super) references: Option<References>,
 }
 
 impl Auth {
@@ -77,7 +80,7 @@ impl Store {
             rule: target.rule(),
         });
         let voucher = match login.how {
-            How::Workload => self.papers.platform(target),
+            How::Workload => self.platform(target),
             _ => organisation,
         };
         let client_key = self.papers.key(target.server.as_str()).cloned();

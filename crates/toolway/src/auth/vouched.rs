@@ -154,7 +154,7 @@ impl Auth {
     /// Whether somebody else's word counts at a server, so that no person need be there.
     pub(super) fn is_vouched_for(&self, target: &Target) -> bool {
         let store = self.store.as_ref();
-        let platform = store.and_then(|store| store.papers.platform(target));
+        let platform = store.and_then(|store| store.platform(target));
         target.is_vouched_for() || platform.is_some()
     }
 
@@ -166,7 +166,7 @@ impl Auth {
         target: &Target,
         request: &LoginRequest<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
-        let Some(platform) = store.papers.platform(target) else {
+        let Some(platform) = store.platform(target) else {
             return Ok(None);
         };
         let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
@@ -250,13 +250,17 @@ impl Auth {
         found.map(|(_, trouble)| trouble.advice.clone())
     }
 
-    /// Whether a server that wanted a login a moment ago may get one without anybody: somebody is
-    /// logged in at the organisation.
+    /// Whether a server that wanted a login a moment ago may get one without anybody: the platform
+    /// vouches, or somebody is logged in at the organisation.
     pub(super) async fn may_enter(&self, target: &Target) -> bool {
+        let store = self.store.as_ref();
+        // The platform can always be asked.
+        if store.is_some_and(|store| store.platform(target).is_some()) {
+            return true;
+        }
         if !target.is_vouched_for() {
             return false;
         }
-        let store = self.store.as_ref();
         match store.and_then(|store| store.organisation.get()) {
             Some(organisation) if organisation.knows_somebody().await => true,
             Some(organisation) => {

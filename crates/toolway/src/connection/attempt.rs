@@ -153,9 +153,10 @@ impl Connection {
             again: false,
             timeout: limit,
         };
-        let open = self.open_options();
+        let filled = self.filled().await?;
+        let open = self.open_options(&filled);
         let session = loop {
-            let error = match self.greet(live, step, &greeting, &open).await {
+            let error = match self.greet(live, step, &greeting, &filled, &open).await {
                 Ok(session) => break session,
                 Err(error) => error,
             };
@@ -176,12 +177,13 @@ impl Connection {
     }
 
     /// What this attempt opens its channels with. Credentials last as long as the connection.
-    fn open_options(&self) -> OpenOptions {
+    fn open_options(&self, filled: &Source) -> OpenOptions {
         let open = self.context.open.clone();
         let journal = self.journal.as_ref();
         let (auth, connectors) = (self.context.auth.as_ref(), self.context.connectors.as_ref());
-        let credentials = account::credentials(&self.source, connectors, journal)
-            .or_else(|| auth::credentials(&self.server, &self.source, &open, journal, auth));
+        let credentials = account::credentials(&self.source, connectors, journal).or_else(|| {
+            auth::credentials(&self.server, &self.source, filled, &open, journal, auth)
+        });
         OpenOptions {
             credentials,
             ..open
@@ -190,7 +192,7 @@ impl Connection {
 
     /// What to connect to, with the secrets that it names. The journal keeps them back before
     /// anything is said to the server.
-    async fn filled(&self, open: &OpenOptions) -> Result<Cow<'_, Source>, ConnectError> {
+    async fn filled(&self) -> Result<Cow<'_, Source>, ConnectError> {
         let Source::Spec(spec) = &self.source else {
             return Ok(Cow::Borrowed(&self.source));
         };
@@ -200,7 +202,7 @@ impl Connection {
         let Some(references) = &self.context.references else {
             return Err(nowhere(first).into());
         };
-        let (spec, mut secrets) = references.resolve(spec, open).await?;
+        let (spec, mut secrets) = references.resolve(spec, &self.context.open).await?;
         if let Some(journal) = &self.journal {
             secrets.extend(secrets_of(&spec));
             journal.keep_secrets_back(secrets);
@@ -218,6 +220,7 @@ impl Connection {
         live: &mut Option<Live>,
         step: &mut Step,
         greeting: &Greeting,
+        filled: &Source,
         open: &OpenOptions,
     ) -> Result<Session, ConnectError> {
         // It stays in its place until it has ended: a caller that stops waiting ends it then.
@@ -226,7 +229,7 @@ impl Connection {
         }
         *live = None;
         *step = Step::Opening;
-        let opened = self.filled(open).await?.open(open).await?;
+        let opened = filled.open(open).await?;
         let log = opened.channel.log.clone();
         let counterpart = self.context.counterpart(&self.server);
         let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());

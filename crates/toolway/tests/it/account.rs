@@ -420,6 +420,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
         how: How::Code,
         dpop: None,
         logged_in_at: unix_now(),
+        is_trusted: true,
         client_key: None,
     };
     stage.logins().save(&login).await.expect("a vault");

@@ -71,7 +71,7 @@ impl Scene {
     }
 }
 
-fn walk(place: &std::path::Path) -> Vec<std::path::PathBuf> {
+pub(crate) fn walk(place: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         let path = entry.path();

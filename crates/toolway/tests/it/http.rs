@@ -50,7 +50,10 @@ impl Server {
         let app = axum::Router::new().fallback(move |request: Request| {
             let (answer, log) = (answer.clone(), Arc::clone(&kept));
             async move {
-                let (parts, body) = request.into_parts();
+                let (mut parts, body) = request.into_parts();
+                // What was asked for is seen like a header.
+                let asked = parts.uri.to_string().parse().expect("a value");
+                parts.headers.insert("x-asked-for", asked);
                 if parts.method != "POST" {
                     let seen = (parts.method.to_string(), parts.headers);
                     log.lock().expect("no panic").push(seen);
@@ -88,7 +91,7 @@ impl Server {
             .collect()
     }
 
-    /// Whether any header of any request held this.
+    /// Whether any header or the address of any request held this.
     pub(crate) fn saw(&self, text: &str) -> bool {
         let log = self.log.lock().expect("no panic");
         let mut values = log.iter().flat_map(|(_, headers)| headers.values());

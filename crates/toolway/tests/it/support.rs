@@ -65,6 +65,16 @@ impl Home {
 
     /// The plan for these servers, with more variables in the environment.
     pub(crate) fn plan_with(&self, servers: &Value, vars: &[(&str, &str)]) -> Plan {
+        let config = json!({ "mcpServers": servers }).to_string();
+        let flags = Flags {
+            mcp_config: vec![config],
+            ..Flags::default()
+        };
+        self.plan_of(&flags, vars)
+    }
+
+    /// The plan of whatever the settings hold, with these flags and variables.
+    pub(crate) fn plan_of(&self, flags: &Flags, vars: &[(&str, &str)]) -> Plan {
         let home = self.path().join("home");
         let work = home.join("work");
         std::fs::create_dir_all(&work).expect("a working directory");
@@ -83,14 +93,7 @@ impl Home {
         );
         let environment =
             Environment::new(environment, work).with_system_dir(self.path().join("system"));
-        let config = json!({ "mcpServers": servers }).to_string();
-        toolway_config::plan(
-            &environment,
-            &Flags {
-                mcp_config: vec![config],
-                ..Flags::default()
-            },
-        )
+        toolway_config::plan(&environment, flags)
     }
 
     pub(crate) fn plan(&self, servers: &Value) -> Plan {

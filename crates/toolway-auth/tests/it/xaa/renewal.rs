@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use futures_util::future::join_all;
 use serde_json::json;
 use toolway_auth::badge::{Badge, BadgeFault, Renewal, Voucher, enter};
-use toolway_auth::idp::{Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way};
+use toolway_auth::idp::{
+    GivenBack, Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way,
+};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay};
 use toolway_auth::logins::{How, Logins};
@@ -249,4 +251,99 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
     let moved = moved.expect_err("not theirs");
     assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
     assert!(server.authority.stolen().is_none());
+}
+
+/// Two servers whose clients have one name: the secret of each goes to its own authorization
+/// server, whatever the other one's is, and whoever was named for the other (SEC-19).
+#[tokio::test]
+async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
+    let idp = idp_with(&[]);
+    let first = Server::trusting(&idp, &[]).await;
+    let second = Server::trusting(&idp, &[]).await;
+    let (provider, _) = provider(&idp);
+    let person = Person::default();
+    let secret = Secret::new(format!("{CANARY}-server"));
+    let clients = Clients::default();
+    let web = web();
+    let enter = async |server: &Server, metadata: Option<&str>| {
+        let spec = OauthSpec {
+            client_id: Some("at-the-server".to_owned()),
+            auth_server_metadata_url: metadata.map(|url| url.parse().unwrap()),
+            ..OauthSpec::default()
+        };
+        let url = Url::parse(server.authority.resource()).unwrap();
+        let request = LoginRequest {
+            server: "notes",
+            url: &url,
+            challenge: None,
+            spec: &spec,
+            scopes: None,
+            way: LoginWay::Browser,
+            client_secret: Some(&secret),
+            client_key: None,
+            document: None,
+            known_issuer: None,
+            wants_dpop: false,
+        };
+        let badge = Badge::Organisation {
+            provider: &provider,
+            way: Way::Browser(&person),
+            rule: Rule::Only,
+        };
+        enter(&web, &clients, &request, badge).await
+    };
+    enter(&first, None).await.expect("logged in").expect("in");
+    // Another server may have a client of the same name, at another issuer.
+    enter(&second, None).await.expect("logged in").expect("in");
+    // The first moves to whoever steals: what it was bound to still counts, although somebody else
+    // of the same name was bound since, by the person's own word.
+    let metadata = format!(
+        "{}/.well-known/oauth-authorization-server",
+        second.authority.issuer()
+    );
+    let named = enter(&second, Some(&metadata)).await;
+    named.expect("logged in").expect("in");
+    first.authority.turn_on(Switch::Migrated);
+    let moved = enter(&first, None).await.expect_err("not theirs");
+    assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
+    assert!(first.authority.stolen().is_none());
+}
+
+#[tokio::test]
+async fn a_person_who_leaves_is_forgotten_at_the_provider_too() {
+    let person = Person::default();
+    for (switch, expected) in [
+        (None, "Revoked"),
+        (Some(Switch::RevocationNone), "NotOffered"),
+        (Some(Switch::RevocationFails), "Failed"),
+    ] {
+        let idp = idp_with(switch.as_slice());
+        let (provider, _) = provider(&idp);
+        let identity = provider.identity(Way::Browser(&person)).await.unwrap();
+        let refresh = identity.refresh.expect("it renews itself");
+        assert!(idp.is_valid(refresh.expose()));
+        let given = provider.logout().await.unwrap();
+        let given = format!("{given:?}");
+        assert!(given.starts_with(expected), "{given}");
+        assert!(!given.contains(refresh.expose()), "{given}");
+        // However that went, nobody is logged in here.
+        assert!(provider.stored().await.unwrap().is_none());
+        assert_eq!(idp.is_valid(refresh.expose()), expected != "Revoked");
+        let again = provider.logout().await.unwrap();
+        assert!(matches!(again, GivenBack::Nothing), "{again:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_does_not_answer_keeps_nobody() {
+    let idp = idp_with(&[]);
+    let (provider, _) = provider(&idp);
+    let person = Person::default();
+    provider.identity(Way::Browser(&person)).await.unwrap();
+    let _held = idp.hold("/revoke");
+    // From here on nothing is waited for but the answer that does not come.
+    tokio::time::pause();
+    let given = provider.logout().await.unwrap();
+    assert!(matches!(given, GivenBack::Failed(_)), "{given:?}");
+    assert!(provider.stored().await.unwrap().is_none());
 }

@@ -3,6 +3,7 @@
 use toolway_auth::jwt::KeyError;
 use toolway_auth::login::LoginError;
 use toolway_auth::logins::LoginsError;
+use toolway_auth::references::ReferenceError;
 use toolway_auth::scopes::Spent;
 use toolway_types::ServerName;
 
@@ -23,7 +24,7 @@ pub enum LoginProblem {
     NotRemote(ServerName),
     /// Its entry has the login.
     #[error(
-        "server `{0}` has an `Authorization` header in its entry, which is its login: take it out to log in"
+        "server `{0}` has an `Authorization` header or a secret in the path of its `url`, which is its login: take it out to log in"
     )]
     Written(ServerName),
     /// The server wants what was asked for already.
@@ -37,6 +38,15 @@ pub enum LoginProblem {
     /// Nobody vouched for the person, or was not believed.
     #[error(transparent)]
     NotVouched(Box<NotVouched>),
+    /// A secret that the entry names for its login is not there.
+    #[error("cannot log in to `{server}`: {why}")]
+    Secret {
+        /// The server.
+        server: ServerName,
+        /// What is missing.
+        #[source]
+        why: Box<ReferenceError>,
+    },
     /// The client's key is of no use.
     #[error(transparent)]
     Key(#[from] KeyError),

@@ -1,0 +1,109 @@
+//! Where the provider is asked, and as whom.
+//!
+//! Owns its metadata, which is asked for once it is needed, and the client that the settings name.
+
+use std::sync::Arc;
+
+use url::Url;
+
+use super::{IdentityProvider, IdpError};
+use crate::metadata::{ServerMetadata, shown};
+use crate::registration::{AuthMethod, ClientSource, Registered};
+use crate::token::{Client, TokenRequest};
+
+/// Where tokens are asked for, and as whom.
+pub(super) struct Desk {
+    pub(super) endpoint: Url,
+    pub(super) client: Client,
+}
+
+impl IdentityProvider {
+    pub(super) fn request<'a>(&'a self, desk: &'a Desk, scopes: &'a [String]) -> TokenRequest<'a> {
+        TokenRequest {
+            endpoint: &desk.endpoint,
+            issuer: &self.settings.issuer,
+            client: &desk.client,
+            resource: None,
+            scopes,
+            dpop: None,
+        }
+    }
+
+    /// Where and as whom to ask for tokens. The metadata is not needed where the settings say it.
+    pub(super) async fn desk(&self) -> Result<Desk, IdpError> {
+        let settings = &self.settings;
+        let (endpoint, offered) = if let Some(endpoint) = &settings.token_endpoint {
+            (endpoint.clone(), None)
+        } else {
+            let metadata = self.metadata().await?;
+            let endpoint = self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")?;
+            (endpoint.clone(), metadata.token_auth_methods.clone())
+        };
+        Ok(Desk {
+            endpoint,
+            client: self.client(offered.as_deref()),
+        })
+    }
+
+    /// Who we are to an endpoint that takes these ways to say so.
+    pub(super) fn client(&self, offered: Option<&[String]>) -> Client {
+        let settings = &self.settings;
+        let registered = Registered {
+            client_id: settings.client_id.clone(),
+            client_secret: settings.client_secret.clone(),
+            auth_method: AuthMethod::of(
+                offered,
+                settings.client_secret.is_some(),
+                settings.client_key.is_some(),
+            ),
+            source: ClientSource::Configured,
+            secret_expires_at: None,
+            redirect_uri: None,
+            scopes: Vec::new(),
+        };
+        registered.client(settings.client_key.as_ref())
+    }
+
+    pub(super) fn endpoint<'a>(
+        &self,
+        endpoint: Option<&'a Url>,
+        name: &'static str,
+    ) -> Result<&'a Url, IdpError> {
+        endpoint.ok_or_else(|| IdpError::NoEndpoint {
+            issuer: self.name(),
+            endpoint: name,
+        })
+    }
+
+    /// The provider's metadata, asked for once it is needed and kept while it is good.
+    pub(super) async fn metadata(&self) -> Result<Arc<ServerMetadata>, IdpError> {
+        let mut known = self.metadata.lock().await;
+        if let Some(metadata) = known.as_ref() {
+            return Ok(Arc::clone(metadata));
+        }
+        let issuer = &self.settings.issuer;
+        let place = format!(
+            "{}/.well-known/openid-configuration",
+            issuer.strip_suffix('/').unwrap_or(issuer)
+        );
+        let place = Url::parse(&place).map_err(|_| IdpError::BadIssuer {
+            issuer: self.name(),
+        })?;
+        let document = self.web.get(&place).await?.object()?;
+        let metadata = ServerMetadata::read(&document, self.web.reach()).map_err(|fault| {
+            IdpError::Metadata {
+                issuer: self.name(),
+                fault,
+            }
+        })?;
+        if metadata.issuer != *issuer {
+            return Err(IdpError::OtherIssuer {
+                issuer: self.name(),
+                named: shown(&metadata.issuer),
+            });
+        }
+        let metadata = Arc::new(metadata);
+        *known = Some(Arc::clone(&metadata));
+        Ok(metadata)
+    }
+}

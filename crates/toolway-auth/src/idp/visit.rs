@@ -1,0 +1,117 @@
+//! The person in front of the provider's login page (OIDC): in a browser, or on another device.
+//!
+//! Owns the steps of that login. Whether they are gone is decided by the caller.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Identity, IdentityProvider, IdpError, Window};
+use crate::authorize::{Attempt, AttemptOptions, AuthorizeError, Code, pasted};
+use crate::callback::{Callback, Place};
+use crate::device::DeviceLogin;
+use crate::metadata::ServerMetadata;
+use crate::random;
+use crate::token::Grant;
+
+/// Where the browser comes back to unless the settings say otherwise: an administrator registers
+/// it with the provider, so it cannot be random. The port is ours to choose (RFC 8252).
+const REDIRECT: &str = "http://localhost/callback";
+
+impl IdentityProvider {
+    pub(super) async fn by_browser(&self, window: &dyn Window) -> Result<Identity, IdpError> {
+        let metadata = self.metadata().await?;
+        let page = self.endpoint(
+            metadata.authorization_endpoint.as_ref(),
+            "authorization_endpoint",
+        )?;
+        let desk = self.desk().await?;
+        let place = self
+            .settings
+            .callback_port
+            .map_or(Place::Known(REDIRECT), Place::Port);
+        let callback = Callback::bind(&self.name(), place).await?;
+        let nonce = random::word(32)?;
+        let scopes = self.scopes(&metadata);
+        // Providers leave this out of their metadata and know it all the same; whoever wrote the
+        // settings vouches for this one. One that says it does not know it is still refused.
+        let usual = ["S256".to_owned()];
+        let methods = metadata.challenge_methods.as_deref().unwrap_or(&usual);
+        let attempt = Attempt::new(&AttemptOptions {
+            issuer: &self.settings.issuer,
+            endpoint: page,
+            challenge_methods: Some(methods),
+            promises_issuer: metadata.promises_issuer,
+            client_id: &self.settings.client_id,
+            redirect_uri: callback.redirect_uri(),
+            resource: None,
+            scopes: &scopes,
+            extra: &[("nonce", &nonce)],
+        })?;
+        window.open(attempt.url()).await;
+        let spend = async |code: Code| {
+            let request = self.request(&desk, &scopes);
+            let tokens = request.send(&self.web, Grant::Code(&code)).await?;
+            self.believed(tokens, Some(&nonce)).await
+        };
+        let is_spent = AtomicBool::new(false);
+        let returning = callback.finish(&attempt, async |code| {
+            is_spent.store(true, Ordering::Release);
+            spend(code).await
+        });
+        let pasting = async {
+            let code = brought(window, &attempt).await;
+            if is_spent.load(Ordering::Acquire) {
+                // The browser was first.
+                return std::future::pending().await;
+            }
+            code
+        };
+        tokio::select! {
+            returned = returning => returned?,
+            code = pasting => spend(code?).await,
+        }
+    }
+
+    pub(super) async fn by_device(&self, window: &dyn Window) -> Result<Identity, IdpError> {
+        let metadata = self.metadata().await?;
+        let begin = self.endpoint(
+            metadata.device_authorization_endpoint.as_ref(),
+            "device_authorization_endpoint",
+        )?;
+        let desk = self.desk().await?;
+        let scopes = self.scopes(&metadata);
+        let request = self.request(&desk, &scopes);
+        let login = DeviceLogin::begin(&self.web, begin, &request).await?;
+        window.show(&login).await;
+        let tokens = login.wait(&self.web, &request).await?;
+        // There is no nonce in this way: the code in the answer is what ties it to this login.
+        self.believed(tokens, None).await
+    }
+
+    fn scopes(&self, metadata: &ServerMetadata) -> Vec<String> {
+        let mut scopes = vec!["openid".to_owned()];
+        let offline = "offline_access".to_owned();
+        let offered = metadata.scopes.contains(&offline).then_some(offline);
+        for scope in self.settings.scopes.iter().cloned().chain(offered) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        scopes
+    }
+}
+
+/// The code in what the person pastes; they may try again until it is this login's answer.
+async fn brought(window: &dyn Window, attempt: &Attempt) -> Result<Code, AuthorizeError> {
+    loop {
+        let problem = match pasted(&window.pasted().await) {
+            Err(problem) => problem.to_string(),
+            Ok(answer) => match attempt.check(&answer) {
+                Err(problem @ (AuthorizeError::State | AuthorizeError::Repeated(_))) => {
+                    problem.to_string()
+                }
+                judged => return judged,
+            },
+        };
+        window.not_taken(&problem);
+    }
+}

@@ -1,8 +1,8 @@
 //! The identity provider of an organisation: who the person is, once for every server.
 //!
 //! Owns logging in there (OIDC, by browser or on another device), checking what it says
-//! about the person ([`claims`]), keeping that ([`store`]), and having it turned into an assertion
-//! for another server's authorization server (RFC 8693).
+//! about the person ([`claims`]), keeping that ([`store`]), renewing it (`idp/renewal.rs`), and
+//! having it turned into an assertion for another server's authorization server (RFC 8693).
 //! Does not own: what is done with the assertion (`xaa.rs`).
 //!
 //! Everything about the provider is handed in by the caller, from managed or user settings. No
@@ -12,12 +12,12 @@
 
 pub mod claims;
 pub mod fault;
+mod renewal;
 pub mod store;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
 use crate::random;
 use crate::registration::{AuthMethod, ClientSource, Registered};
-use crate::token::{Client, Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
+use crate::token::{Client, Exchange, Grant, SKEW, TokenRequest, Tokens, unix_now};
 use crate::web::Web;
 
 pub use claims::ClaimError;
@@ -274,57 +274,6 @@ impl IdentityProvider {
         Ok(request.send(&self.web, exchange).await?.access)
     }
 
-    /// What is kept is refused, or has expired for the provider: renewed without the person if
-    /// that works, else forgotten.
-    pub(crate) async fn refused(&self, identity: &Identity) -> Result<(), IdpError> {
-        let turn = Arc::clone(&self.turn).lock_owned().await;
-        let turns: Turns = (turn, self.store.turn(&self.settings).await?);
-        let (provider, identity) = (self.clone(), identity.clone());
-        let errand = self.errands.start(async move {
-            let _turns = turns;
-            let kept = provider.store.read(&provider.settings).await?;
-            // Somebody else was quicker.
-            if kept.as_ref().map(|kept| &kept.id_token) != Some(&identity.id_token) {
-                return Ok(());
-            }
-            match provider.renewed(&identity).await? {
-                Some(renewed) => Ok(provider.store.write(&provider.settings, &renewed).await?),
-                None => Ok(provider.store.remove(&provider.settings).await?),
-            }
-        });
-        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
-    }
-
-    /// Waits until what is being renewed is saved, and no longer than this.
-    pub async fn settle(&self, within: Duration) {
-        self.errands.settle(within).await;
-    }
-
-    /// What somebody else has renewed before it was our turn, or what is renewed now and saved:
-    /// that is not lost with whoever wanted it. Nothing when the provider wants to see the person;
-    /// whoever has the turns may ask them.
-    async fn renewed_in_turn(
-        &self,
-        turns: Turns,
-    ) -> Result<(Turns, Result<Option<Identity>, IdpError>), IdpError> {
-        let provider = self.clone();
-        let errand = self.errands.start(async move {
-            if let Some(identity) = provider.kept().await? {
-                return Ok((turns, Ok(Some(identity))));
-            }
-            let renewed = match provider.store.read(&provider.settings).await {
-                Ok(Some(kept)) => provider.renewed(&kept).await,
-                Ok(None) => Ok(None),
-                Err(error) => Err(error.into()),
-            };
-            if let Ok(Some(identity)) = &renewed {
-                provider.store.write(&provider.settings, identity).await?;
-            }
-            Ok((turns, renewed))
-        });
-        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
-    }
-
     fn request<'a>(&'a self, desk: &'a Desk, scopes: &'a [String]) -> TokenRequest<'a> {
         TokenRequest {
             endpoint: &desk.endpoint,
@@ -349,33 +298,6 @@ impl IdentityProvider {
         };
         self.store.write(&self.settings, &identity).await?;
         Ok(identity)
-    }
-
-    /// The successor of an identity, without the person; `None` when the provider wants to see
-    /// them.
-    async fn renewed(&self, old: &Identity) -> Result<Option<Identity>, IdpError> {
-        let Some(refresh) = &old.refresh else {
-            return Ok(None);
-        };
-        let desk = self.desk().await?;
-        let request = self.request(&desk, &[]);
-        let tokens = match request.send(&self.web, Grant::Refresh(refresh)).await {
-            Ok(tokens) => tokens,
-            Err(TokenError::Refused { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        // Not every provider gives a new one here.
-        if tokens.id_token.is_none() {
-            return Ok(None);
-        }
-        let mut renewed = self.believed(tokens, None).await?;
-        if renewed.subject != old.subject {
-            return Err(IdpError::OtherPerson {
-                issuer: self.name(),
-            });
-        }
-        renewed.refresh = renewed.refresh.or_else(|| Some(refresh.clone()));
-        Ok(Some(renewed))
     }
 
     async fn by_browser(&self, window: &dyn Window) -> Result<Identity, IdpError> {

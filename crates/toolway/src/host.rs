@@ -14,9 +14,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolway_auth::account::Account;
 use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
@@ -62,14 +65,16 @@ mod offers;
 mod options;
 pub(crate) mod reload;
 
+/// How long authorization servers have to answer when a host ends.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
 /// A running host.
 pub struct Host {
     reach: Arc<Reach>,
     background: Background,
     events: broadcast::Sender<HostEvent>,
     reload: Arc<Reload>,
-    // Held for its drop.
-    _following: Option<Task<()>>,
+    following: Option<Task<()>>,
     journal: Option<Journal>,
     hooks: RunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
@@ -77,8 +82,7 @@ pub struct Host {
     keeper: Keeper,
     interests: Arc<Interests>,
     auth: Option<Arc<Auth>>,
-    // Held for its drop.
-    _attendant: Option<Task<()>>,
+    attendant: Option<Task<()>>,
     supervisor: Task<()>,
 }
 
@@ -196,7 +200,7 @@ impl Host {
             background: Background::default(),
             events,
             reload,
-            _following: following,
+            following,
             journal: options.journal,
             hooks,
             roots,
@@ -204,7 +208,7 @@ impl Host {
             keeper,
             interests,
             auth,
-            _attendant: attendant,
+            attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }
@@ -313,22 +317,32 @@ impl Host {
         self.roots.send_replace(Arc::from(roots));
     }
 
-    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
+    /// Ends every connection. Every process is gone when this returns; calls in flight fail. A
+    /// login that is being renewed is saved, if its authorization server answers within 5 s.
     pub async fn shutdown(self) {
+        let settled_by = Instant::now() + SETTLED_WITHIN;
+        // Both may begin renewals.
+        drop((self.following, self.attendant));
         self.background.end();
         if let Some(auth) = &self.auth {
             auth.end();
         }
-        if let Some(connectors) = self.reload.account.connectors() {
+        let connectors = self.reload.account.connectors();
+        if let Some(connectors) = &connectors {
             connectors.door.end();
         }
+        let account = connectors.map(|connectors| connectors.account);
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
         drop(self.hooks);
+        let within = settled_by.saturating_duration_since(Instant::now());
         // A server whose start was given up half-way has nobody else who waits for its end.
-        self.keeper.end().await;
+        tokio::join!(
+            self.keeper.end(),
+            settle(self.auth.as_deref(), account.as_ref(), within)
+        );
         if let Some(journal) = &self.journal {
             journal.flush().await;
         }
@@ -440,6 +454,22 @@ impl Reach {
         self.requests.send(request(done)).await.ok()?;
         answer.await.ok()
     }
+}
+
+/// Waits for renewals under way: a token that took the place of another and was not saved is a
+/// login that is lost.
+async fn settle(auth: Option<&Auth>, account: Option<&Account>, within: Duration) {
+    let logins = async {
+        if let Some(auth) = auth {
+            auth.settle(within).await;
+        }
+    };
+    let account = async {
+        if let Some(account) = account {
+            account.settle(within).await;
+        }
+    };
+    tokio::join!(logins, account);
 }
 
 fn settings(plan: Plan) -> Arc<Settings> {

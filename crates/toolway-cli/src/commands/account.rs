@@ -145,6 +145,8 @@ async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Out
     }
     if let Some(connectors) = connectors_of(context)(plan) {
         let refreshed = refresh(&connectors).await;
+        // The program ends soon, and the time for the directory may be over before a renewal is.
+        connectors.account.settle(account::PATIENCE).await;
         if matches!(refreshed.state, DirectoryState::Fresh { .. }) {
             say(context, &refreshed.state);
             let names = kept_list(context, provider).connectors;

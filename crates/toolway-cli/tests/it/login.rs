@@ -7,10 +7,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use toolway_testkit::authority::{Authority, KnownClient, Settings, SigningKey, holds_secret};
+use toolway_testkit::authority::{
+    Authority, KnownClient, Party, Settings, SigningKey, holds_secret,
+};
 use toolway_testkit::browser::browse;
-use toolway_testkit::{CommandOutput, TempHome};
+use toolway_testkit::{CommandOutput, TempHome, eventually_blocking};
 
 use crate::support::{command, servers, toolway};
 
@@ -260,6 +263,38 @@ fn what_cannot_be_logged_in_to_says_so() {
         bare.stderr.contains("--all") || bare.stderr.contains("SERVER"),
         "{bare}"
     );
+}
+
+#[test]
+fn rel_15_ctrl_c_during_a_call_does_not_lose_the_login_that_is_being_renewed() {
+    let scene = Scene::new(Settings::default());
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    scene.authority.expire_access_tokens();
+    let refreshes = || {
+        let seen = scene.authority.seen_at(Party::Issuer, "/token");
+        let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+        grants.filter(|grant| *grant == "refresh_token").count()
+    };
+    let held = scene.authority.hold("/token");
+    let call = scene
+        .command(&["call", "shop", "echo", "text=hi"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually_blocking(|| match refreshes() {
+        0 => Err("nothing was sent".to_owned()),
+        _ => Ok(()),
+    });
+    kill_process(Pid::from_child(&call), Signal::INT).unwrap();
+    drop(held);
+    let output = call.wait_with_output().unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    // The next run has what the authorization server gave.
+    scene.run(&["tools", "shop"]).expect_code(0);
+    assert_eq!(refreshes(), 1);
+    assert_eq!(scene.authority.report().families_revoked, 0);
 }
 
 #[test]

@@ -148,6 +148,8 @@ pub struct Settings {
     pub code_ms: u64,
     /// How long the token endpoint thinks before it looks at a request, in milliseconds.
     pub token_delay_ms: u64,
+    /// When a token endpoint that is unavailable wants to be asked again, in seconds.
+    pub retry_after: u64,
     /// For how long a used refresh token may be used again without harm, in milliseconds.
     pub grace_ms: u64,
     /// How long a device's code is good, in seconds.
@@ -204,6 +206,7 @@ impl Default for Settings {
             refresh_ms: 30 * 24 * 3_600_000,
             code_ms: 60_000,
             token_delay_ms: 0,
+            retry_after: 2,
             grace_ms: 0,
             device_seconds: 600,
             device_interval: 5,

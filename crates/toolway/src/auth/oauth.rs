@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
 use toolway_auth::helper::KeepBack;
+use toolway_auth::refresh::{BREATH, LONGEST_WAIT};
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
 use toolway_transport::credentials::{
     Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
@@ -25,13 +26,6 @@ use tracing::{debug, warn};
 
 use super::pass::{Pass, PassError, Target, as_http};
 use super::{Auth, vouched};
-
-/// How long a renewal that failed is not tried again: requests that ran at the same time share one
-/// failure.
-const BREATH: Duration = Duration::from_millis(500);
-
-/// The longest wait that an authorization server is granted.
-const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
@@ -52,7 +46,9 @@ struct Known {
     hindered: Option<Hindrance>,
 }
 
-/// A renewal that may work later. The login is kept.
+/// A renewal that may work later, as this connection has heard. The login is kept. Whoever keeps
+/// logins leaves the authorization server alone by themselves; this spares asking them, and knows
+/// which token not to show.
 struct Hindrance {
     /// The token that the server refused, if it was that.
     refused: Option<Secret>,
@@ -64,7 +60,7 @@ struct Hindrance {
 impl Hindrance {
     /// What may pass; nothing when only a person can mend it.
     fn of(error: &PassError, refused: Option<&Secret>) -> Option<Self> {
-        let wait = match error {
+        let wait: Duration = match error {
             PassError::Over(_) => return None,
             PassError::Unavailable(_) => BREATH,
             PassError::Later { after, .. } => (*after).clamp(BREATH, LONGEST_WAIT),

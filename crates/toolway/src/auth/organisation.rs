@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
@@ -134,6 +135,13 @@ impl Organisation {
     pub(super) async fn knows_somebody(&self) -> bool {
         let whoever = self.whoever().await;
         matches!(whoever, Ok(Some(whoever)) if whoever.is_of_use)
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this.
+    pub async fn settle(&self, within: Duration) {
+        if let Some(provider) = self.0.provider.get() {
+            provider.settle(within).await;
+        }
     }
 
     pub(super) async fn provider(&self) -> Result<&IdentityProvider, OrganisationError> {

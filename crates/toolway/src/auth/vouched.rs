@@ -166,10 +166,10 @@ impl Auth {
         target: &Target,
         request: &LoginRequest<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
-        let Some(badge) = store.papers.platform(target) else {
+        let Some(platform) = store.papers.platform(target) else {
             return Ok(None);
         };
-        let entered = badge::enter(web, &store.logins, request, badge).await;
+        let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
         entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
     }
 

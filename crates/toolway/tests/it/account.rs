@@ -24,8 +24,9 @@ use toolway::{
 };
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Environment, Flags, Plan, Planner};
-use toolway_testkit::authority::{Account, Authority, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{Account, Authority, Party, Settings, Switch, holds_secret};
 use toolway_testkit::browser::browse;
+use toolway_testkit::eventually;
 use toolway_transport::client::Client;
 use toolway_types::{ConnectionState, ToolKey};
 
@@ -282,6 +283,60 @@ async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
         "{refused:?}"
     );
     assert_eq!(authority.report().token_requests("refresh_token"), 2);
+}
+
+/// Waits until a refresh is with the authority, which holds it.
+async fn is_sent(authority: &Authority) {
+    eventually(|| {
+        let seen = authority.seen_at(Party::Issuer, "/token");
+        let mut grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+        let is_there = grants.any(|grant| grant == "refresh_token");
+        is_there
+            .then_some(())
+            .ok_or_else(|| "nothing was sent".to_owned())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rel_15_the_accounts_renewal_outlives_whoever_waited_for_it() {
+    let authority = Authority::start(Settings::account_provider());
+    let stage = Stage::at(&authority);
+    stage.log_in().await;
+    let connectors = stage.connectors();
+    authority.expire_access_tokens();
+    let held = authority.hold("/token");
+    tokio::select! {
+        refreshed = refresh(&connectors) => panic!("{refreshed:?}"),
+        () = is_sent(&authority) => {}
+    }
+    drop(held);
+    assert_eq!(refresh(&connectors).await.state, fresh());
+    assert_eq!(authority.report().token_requests("refresh_token"), 1);
+    assert_eq!(authority.report().families_revoked, 0);
+}
+
+#[tokio::test]
+async fn rel_15_a_host_that_ends_keeps_the_accounts_renewal() {
+    let authority = Authority::start(Settings::account_provider());
+    let stage = Stage::at(&authority);
+    stage.log_in().await;
+    let host = stage.host();
+    connected(&host, "notes").await;
+    authority.expire_access_tokens();
+    let held = authority.hold("/token");
+    tokio::select! {
+        outcome = whoami(&host, "notes") => panic!("{:?}", outcome.map(|it| it.raw)),
+        () = is_sent(&authority) => {}
+    }
+    tokio::join!(host.shutdown(), async { drop(held) });
+    let next = stage.connectors().account;
+    let sent = next.present().await.expect("a token");
+    let sent = sent["authorization"].to_str().expect("text");
+    let token = sent.strip_prefix("Bearer ").expect("a bearer");
+    assert!(authority.is_valid(token));
+    assert_eq!(authority.report().token_requests("refresh_token"), 1);
+    assert_eq!(authority.report().families_revoked, 0);
 }
 
 #[tokio::test]

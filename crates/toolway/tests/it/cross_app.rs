@@ -17,6 +17,7 @@ use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
 };
 use toolway_testkit::browser::browse;
+use toolway_testkit::eventually;
 use toolway_types::{ConnectionState, Secret};
 
 use crate::support::*;
@@ -320,6 +321,37 @@ async fn a_token_that_expires_is_renewed_without_anybody() {
     host.shutdown().await;
     scene.assert_quiet();
     scene.assert_nothing_leaked();
+}
+
+#[tokio::test]
+async fn rel_15_a_host_that_ends_keeps_what_the_provider_is_about_to_say() {
+    let scene = Scene::new(&["shop"]).await;
+    let host = scene.host().await;
+    log_in(&host, "shop").await;
+    until_connected(&host, "shop").await;
+    scene.age_identity(true).await;
+    scene.server("shop").expire_access_tokens();
+    let held = scene.idp.hold("/token");
+    let is_sent = eventually(|| {
+        let seen = scene.idp.seen_at(Party::Issuer, "/token");
+        let mut grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+        let is_there = grants.any(|grant| grant == "refresh_token");
+        is_there
+            .then_some(())
+            .ok_or_else(|| "nothing was sent".to_owned())
+    });
+    tokio::select! {
+        who = who(&host) => panic!("{who}"),
+        () = is_sent => {}
+    }
+    tokio::join!(host.shutdown(), async { drop(held) });
+    let next = scene.host().await;
+    assert!(who(&next).await.contains("subject=person-1"));
+    let report = scene.idp.report();
+    assert_eq!(report.token_requests("refresh_token"), 1);
+    assert_eq!(report.families_revoked, 0);
+    assert_eq!(report.authorizations, 1);
+    next.shutdown().await;
 }
 
 #[tokio::test]

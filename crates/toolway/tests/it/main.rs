@@ -35,6 +35,7 @@ mod http;
 mod lifecycle;
 mod logins;
 mod midway;
+mod outliving;
 mod panics;
 mod papers;
 mod pins;

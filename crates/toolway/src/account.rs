@@ -26,7 +26,7 @@ use toolway_transport::credentials::{
 };
 use toolway_types::{Secret, TransportSpec};
 
-pub(crate) use self::current::{CurrentAccount, follow_current};
+pub(crate) use self::current::{AccountChange, CurrentAccount, follow_current};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
 pub(crate) use self::login::Door;
 use crate::connection::Source;
@@ -57,10 +57,10 @@ impl Connectors {
         let door = Arc::new(Door::new(Arc::clone(&kept)));
         let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
         Self {
-            door,
             account,
             provider,
             copy,
+            door,
         }
     }
 }

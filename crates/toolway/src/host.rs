@@ -328,21 +328,21 @@ impl Host {
         if let Some(auth) = &self.auth {
             auth.end();
         }
-        if let Some(connectors) = self.reload.account.connectors() {
+        let connectors = self.reload.account.connectors();
+        if let Some(connectors) = &connectors {
             connectors.door.end();
         }
+        let account = connectors.map(|connectors| connectors.account);
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
         drop(self.hooks);
         let within = settled_by.saturating_duration_since(Instant::now());
-        let connectors = self.reload.account.connectors();
-        let account = connectors.as_ref().map(|connectors| &connectors.account);
         // A server whose start was given up half-way has nobody else who waits for its end.
         tokio::join!(
             self.keeper.end(),
-            settle(self.auth.as_deref(), account, within)
+            settle(self.auth.as_deref(), account.as_ref(), within)
         );
         if let Some(journal) = &self.journal {
             journal.flush().await;

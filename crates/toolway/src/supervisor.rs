@@ -18,7 +18,7 @@ use toolway_types::{ConnectionState, ServerName};
 use tracing::info_span;
 
 pub(crate) use self::member::{Member, roster};
-use crate::account::Connectors;
+use crate::account::AccountChange;
 use crate::builtin::{Builtin, Desk, HostHandle};
 use crate::catalog::Catalog;
 use crate::connection::clock::{self, Clock};
@@ -64,8 +64,8 @@ pub(crate) enum Request {
 pub(crate) struct Anew {
     /// Whether another organisation vouches for the person.
     pub organisation: bool,
-    /// The account whose connectors are servers too, where it is another one, or none any more.
-    pub connectors: Option<Option<Connectors>>,
+    /// The account whose connectors are servers too.
+    pub account: AccountChange,
 }
 
 /// A connection's task, and the ways to speak to it.

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::authority::{Authority, Settings, holds_secret};
 use toolway_testkit::browser::browse;
@@ -245,4 +246,31 @@ fn without_an_account_it_is_said_how_to_name_one() {
         "{}",
         output.stderr
     );
+}
+
+#[test]
+fn a_connector_whose_login_ended_names_the_account_s_login() {
+    let authority = Authority::start(Settings::account_provider());
+    let home = home_at(&authority);
+    log_in(&home);
+    authority.revoke_everything();
+    assert_snapshot!(run(&home, &["tools", "notes"]), @"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    error: server `notes` wants a login first
+    hint: log in to your account with `toolway account login`
+    ");
+    assert_snapshot!(run(&home, &["list"]), @"
+    exit: 0
+    ----- stdout
+    NAME         SCOPE      TYPE       STATE         TOOLS  DETAIL
+    calendar     connector  connector  ⊘ disabled    -      shadowed duplicate of `my-calendar`: [HOME]/.config/toolway/settings.json:1 (user scope)
+    my-calendar  user       http       ! needs-auth  -      wants a login first
+    notes        connector  connector  ! needs-auth  -      wants a login first
+    ----- stderr
+    connectors: nobody is logged in at 127.0.0.1; run `toolway account login`
+    hint: log in to your account, for `notes`, with `toolway account login`
+    hint: log in to `my-calendar` with `toolway login my-calendar`
+    ");
 }

@@ -19,6 +19,16 @@ pub(crate) struct CurrentAccount {
     state: watch::Sender<DirectoryState>,
 }
 
+/// What a plan changes about the account.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum AccountChange {
+    /// Nothing.
+    #[default]
+    Same,
+    /// It is another one, or none any more.
+    To(Option<Connectors>),
+}
+
 impl CurrentAccount {
     /// The account of a plan. `of` says how its connectors are had.
     pub(crate) fn new(of: Option<ConnectorsOf>, plan: &Plan) -> Self {
@@ -45,9 +55,11 @@ impl CurrentAccount {
         connectors.is_some().then(|| self.state.subscribe())
     }
 
-    /// The account of a plan, where it is another than that of this moment, or none any more.
-    pub(crate) fn other(&self, plan: &Plan) -> Option<Option<Connectors>> {
-        let of = self.of.as_ref()?;
+    /// What a plan changes.
+    pub(crate) fn change(&self, plan: &Plan) -> AccountChange {
+        let Some(of) = &self.of else {
+            return AccountChange::Same;
+        };
         let new = of(plan);
         let current = self.connectors.borrow();
         let is_same = match (&*current, &new) {
@@ -57,7 +69,11 @@ impl CurrentAccount {
             (None, None) => true,
             _ => false,
         };
-        (!is_same).then_some(new)
+        if is_same {
+            AccountChange::Same
+        } else {
+            AccountChange::To(new)
+        }
     }
 
     /// Puts another in its place. Nothing is known of that one yet.
@@ -95,7 +111,7 @@ pub(crate) async fn follow_current(reload: Arc<Reload>) {
             if let Some(connectors) = connectors {
                 follow(connectors, &reload).await;
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             () = following => {}

@@ -12,7 +12,7 @@ use toolway_config::Plan;
 use toolway_types::ServerName;
 
 use super::{Reach, settings};
-use crate::account::CurrentAccount;
+use crate::account::{AccountChange, CurrentAccount};
 use crate::auth::Auth;
 use crate::connection::InProcessServer;
 use crate::event::{Changes, NoPlanSource, Replan};
@@ -47,10 +47,10 @@ impl Reload {
             let identity = plan.identity.clone();
             auth.set_identity(identity, self.references.as_ref())
         });
-        let connectors = self.account.other(&plan);
+        let account = self.account.change(&plan);
         let anew = Anew {
             organisation,
-            connectors: connectors.clone(),
+            account: account.clone(),
         };
         let settings = settings(plan);
         let asked = self.reach.ask(|done| Request::Apply {
@@ -61,7 +61,7 @@ impl Reload {
         });
         let changes = asked.await.unwrap_or_default();
         // Last, because it ends whoever follows the old account, and that may be who applies this.
-        if let Some(connectors) = connectors {
+        if let AccountChange::To(connectors) = account {
             self.account.replace(connectors);
         }
         changes

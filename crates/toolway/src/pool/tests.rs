@@ -55,6 +55,7 @@ fn catalog(
         pictures.subscribe(),
         requests.downgrade(),
         None,
+        None,
     ));
     let deferral = Deferral {
         search,

@@ -12,6 +12,7 @@ use tokio::sync::broadcast;
 use toolway_types::{ConnectionState, ServerName};
 
 use super::{Anew, Member, Start, Supervisor};
+use crate::account::AccountChange;
 use crate::connection::{Context, Source};
 use crate::event::{Changes, HostEvent};
 use crate::snapshot::Settings;
@@ -24,11 +25,12 @@ impl Supervisor {
         settings: Arc<Settings>,
         anew: Anew,
     ) -> Changes {
-        let (organisation, account) = (anew.organisation, anew.connectors.is_some());
+        let organisation = anew.organisation;
+        let account = matches!(anew.account, AccountChange::To(_));
         let rests_on_it = |source: &Source| {
             (organisation && source.is_vouched_for()) || (account && source.is_connector())
         };
-        if let Some(connectors) = anew.connectors {
+        if let AccountChange::To(connectors) = anew.account {
             let mut context = Context::clone(&self.context);
             self.desk.set_connectors(connectors.clone());
             context.connectors = connectors;

@@ -84,7 +84,7 @@ impl Stage {
         stage
     }
 
-    fn settings(&self, settings: &Value) {
+    pub(crate) fn settings(&self, settings: &Value) {
         let file = self.home.path().join("own/settings.json");
         std::fs::write(file, settings.to_string()).expect("settings");
     }
@@ -164,7 +164,7 @@ pub(crate) async fn settled(host: &Host) -> DirectoryState {
     known.await.expect("the host runs").clone()
 }
 
-async fn whoami(host: &Host, server: &str) -> Result<ToolOutcome, CallError> {
+pub(crate) async fn whoami(host: &Host, server: &str) -> Result<ToolOutcome, CallError> {
     let request = ToolRequest {
         target: ToolTarget::Key(ToolKey::new(name(server), "whoami")),
         arguments: serde_json::Map::new(),
@@ -172,7 +172,7 @@ async fn whoami(host: &Host, server: &str) -> Result<ToolOutcome, CallError> {
     host.call(request, CallOptions::new(Consent::Typed)).await
 }
 
-fn fresh() -> DirectoryState {
+pub(crate) fn fresh() -> DirectoryState {
     DirectoryState::Fresh {
         left_out: Vec::new(),
     }
@@ -588,67 +588,4 @@ async fn a_connector_the_account_lost_goes_with_the_next_answer() {
     connected(&host, "team_notes").await;
     assert!(host.snapshot().server("gone").is_none());
     host.shutdown().await;
-}
-
-#[tokio::test]
-async fn another_account_takes_over_in_a_host_that_runs_and_none_takes_its_connectors_away() {
-    let hosting = |connector: &str| {
-        Authority::start(Settings {
-            account: Some(Account {
-                connectors: vec![connector.to_owned()],
-                ..Account::default()
-            }),
-            ..Settings::account_provider()
-        })
-    };
-    let (one, other) = (hosting("notes"), hosting("mail"));
-    let of = |authority: &Authority| json!({ "account": { "url": authority.issuer() } });
-    let stage = Stage::at(&other);
-    stage.log_in().await;
-    stage.settings(&of(&one));
-    stage.log_in().await;
-    let host = stage.host();
-    connected(&host, "notes").await;
-    assert_eq!(settled(&host).await, fresh());
-
-    stage.settings(&of(&other));
-    host.reload().await.expect("a plan");
-    // Nothing that was learnt of the one is told of the other.
-    connected(&host, "mail").await;
-    assert_eq!(settled(&host).await, fresh());
-    assert!(host.snapshot().server("notes").is_none());
-    whoami(&host, "mail").await.expect("an answer");
-
-    // The same account, asked with one header more: its connectors are reached anew.
-    let requests = other.report().connector_requests;
-    let mut with_header = of(&other);
-    let headers = json!({ "X-Account-Client": "toolway", "X-More": "1" });
-    with_header["account"]["connectors"] = json!({ "headers": headers });
-    stage.settings(&with_header);
-    let changes = host.reload().await.expect("a plan");
-    assert_eq!(changes.replaced, [name("mail")]);
-    connected(&host, "mail").await;
-    assert!(other.report().connector_requests > requests);
-    assert_eq!(settled(&host).await, fresh());
-
-    stage.settings(&json!({}));
-    let changes = host.reload().await.expect("a plan");
-    assert_eq!(changes.stopped, [name("mail")]);
-    assert!(host.directory().is_none());
-    assert!(host.snapshot().servers.is_empty());
-
-    stage.settings(&of(&one));
-    host.reload().await.expect("a plan");
-    connected(&host, "notes").await;
-    assert_eq!(settled(&host).await, fresh());
-    host.shutdown().await;
-    // Neither ever got a token of the other's.
-    for authority in [&one, &other] {
-        assert_eq!(authority.report().attacker_requests, 0);
-        for seen in authority.seen() {
-            let shown = seen.header("authorization").unwrap_or_default();
-            let token = shown.trim_start_matches("Bearer ");
-            assert!(token.is_empty() || authority.is_valid(token), "{seen:?}");
-        }
-    }
 }

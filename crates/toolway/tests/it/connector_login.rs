@@ -1,13 +1,14 @@
-//! What a model can do about a connector that wants a login: it is the account's.
+//! Connectors whose account changes under them: a model that begins its login, and settings that
+//! name another one.
 
 use serde_json::{Value, json};
 use toolway::{CallOptions, Consent, Host, ToolRequest, ToolTarget};
-use toolway_testkit::authority::{Authority, Settings, holds_secret};
+use toolway_testkit::authority::{Account, Authority, Settings, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_types::ConnectionState;
 
-use crate::account::{Stage, connected, settled};
-use crate::support::{Home, shown};
+use crate::account::{Stage, connected, fresh, settled, whoami};
+use crate::support::{Home, name, shown};
 
 /// What the tool of a server answers.
 async fn authenticate(host: &Host, server: &str) -> (bool, String) {
@@ -103,4 +104,67 @@ async fn where_the_account_is_no_login_none_is_begun() {
     );
     host.shutdown().await;
     assert_eq!(authority.report().authorizations, 0);
+}
+
+#[tokio::test]
+async fn another_account_takes_over_in_a_host_that_runs_and_none_takes_its_connectors_away() {
+    let hosting = |connector: &str| {
+        Authority::start(Settings {
+            account: Some(Account {
+                connectors: vec![connector.to_owned()],
+                ..Account::default()
+            }),
+            ..Settings::account_provider()
+        })
+    };
+    let (one, other) = (hosting("notes"), hosting("mail"));
+    let of = |authority: &Authority| json!({ "account": { "url": authority.issuer() } });
+    let stage = Stage::at(&other);
+    stage.log_in().await;
+    stage.settings(&of(&one));
+    stage.log_in().await;
+    let host = stage.host();
+    connected(&host, "notes").await;
+    assert_eq!(settled(&host).await, fresh());
+
+    stage.settings(&of(&other));
+    host.reload().await.expect("a plan");
+    // Nothing that was learnt of the one is told of the other.
+    connected(&host, "mail").await;
+    assert_eq!(settled(&host).await, fresh());
+    assert!(host.snapshot().server("notes").is_none());
+    whoami(&host, "mail").await.expect("an answer");
+
+    // The same account, asked with one header more: its connectors are reached anew.
+    let requests = other.report().connector_requests;
+    let mut with_header = of(&other);
+    let headers = json!({ "X-Account-Client": "toolway", "X-More": "1" });
+    with_header["account"]["connectors"] = json!({ "headers": headers });
+    stage.settings(&with_header);
+    let changes = host.reload().await.expect("a plan");
+    assert_eq!(changes.replaced, [name("mail")]);
+    connected(&host, "mail").await;
+    assert!(other.report().connector_requests > requests);
+    assert_eq!(settled(&host).await, fresh());
+
+    stage.settings(&json!({}));
+    let changes = host.reload().await.expect("a plan");
+    assert_eq!(changes.stopped, [name("mail")]);
+    assert!(host.directory().is_none());
+    assert!(host.snapshot().servers.is_empty());
+
+    stage.settings(&of(&one));
+    host.reload().await.expect("a plan");
+    connected(&host, "notes").await;
+    assert_eq!(settled(&host).await, fresh());
+    host.shutdown().await;
+    // Neither ever got a token of the other's.
+    for authority in [&one, &other] {
+        assert_eq!(authority.report().attacker_requests, 0);
+        for seen in authority.seen() {
+            let shown = seen.header("authorization").unwrap_or_default();
+            let token = shown.trim_start_matches("Bearer ");
+            assert!(token.is_empty() || authority.is_valid(token), "{seen:?}");
+        }
+    }
 }

@@ -345,22 +345,11 @@ pub(crate) fn needs_approval(scope: Scope) -> bool {
     matches!(scope, Scope::Project | Scope::Local)
 }
 
-/// What an approval is bound to: the real file, the scope and the whole definition as written,
-/// but for the account: which of their own logins a person uses at a server that they approved is
-/// another question, and it is answered where they log in.
+/// What an approval is bound to: the real file, the scope and the whole definition as written. The
+/// account is part of it: whoever writes a repository's file must not choose, after the yes, as
+/// whom a person acts at a server.
 pub(crate) fn digest(file: &str, scope: Scope, definition: &Map<String, Value>) -> String {
-    let oauth = definition.get("oauth").and_then(Value::as_object);
-    if !oauth.is_some_and(|oauth| oauth.get("account").is_some_and(Value::is_string)) {
-        return digest_of(file, scope.as_str(), definition);
-    }
-    let mut definition = definition.clone();
-    if let Some(Value::Object(oauth)) = definition.get_mut("oauth") {
-        oauth.remove("account");
-        if oauth.is_empty() {
-            definition.remove("oauth");
-        }
-    }
-    digest_of(file, scope.as_str(), &definition)
+    digest_of(file, scope.as_str(), definition)
 }
 
 fn digest_of(path: &str, kind: &str, content: &Map<String, Value>) -> String {

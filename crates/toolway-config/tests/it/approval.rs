@@ -96,22 +96,18 @@ fn the_difference_is_a_readable_diff_without_hidden_characters() {
 }
 
 #[test]
-fn another_account_at_the_same_server_needs_no_new_approval() {
+fn sec_05_a_repository_does_not_switch_accounts_behind_an_approval() {
     let entry = |account: &str| {
         let entry = serde_json::json!({"type": "http", "url": "https://a.example",
-            "oauth": {"clientId": "c", "account": account}});
+            "oauth": {"account": account}});
         serde_json::json!({"mcpServers": {"x": entry}}).to_string()
     };
     let stage = Stage::new();
     stage.project(&entry("home"));
     stage.approve("x", &[]);
+    assert_eq!(stage.plan().admitted().count(), 1);
     stage.project(&entry("work"));
-    let plan = stage.plan();
-    let TransportSpec::Http(remote) = &spec(&plan, "x").transport else {
-        panic!("not http")
-    };
-    let oauth = remote.oauth.as_ref().unwrap();
-    assert_eq!(oauth.account.as_deref(), Some("work"));
+    assert_snapshot!(table(&stage, &stage.plan()), @"x [project] pending-approval: `x` has changed since it was approved");
 }
 
 #[test]

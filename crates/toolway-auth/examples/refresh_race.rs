@@ -63,13 +63,15 @@ fn drive(runtime: &tokio::runtime::Runtime, seconds: &str) -> ExitCode {
          families revoked: {}\n\
          processes logged out: {logged_out}\n\
          renewals by server: {:?}\n\
-         requests answered: {}, refused for an expired token and repeated: {}, failed: {}",
+         requests answered: {}, refused for an expired token and repeated: {}, failed: {}\n\
+         callers that did not wait for their token: {}",
         begun.elapsed().as_secs_f64(),
         outcome.families_revoked,
         outcome.renewals,
         sum(|said| said.answered),
         sum(|said| said.refused),
         sum(|said| said.failed),
+        sum(|said| said.hurried),
     );
     if outcome.families_revoked == 0 && logged_out == 0 {
         ExitCode::SUCCESS

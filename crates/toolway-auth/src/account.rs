@@ -11,6 +11,7 @@ pub mod kept;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -58,6 +59,11 @@ pub trait AccountTokens: Send + Sync + fmt::Debug {
 
     /// Moves on whenever somebody logged in or out, in any process.
     fn changes(&self) -> watch::Receiver<u64>;
+
+    /// Waits until what is being renewed is saved, and no longer than this.
+    fn settle(&self, _within: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 }
 
 /// Why the provider is not asked, or did not answer. No message holds a token.
@@ -144,6 +150,12 @@ impl Account {
     /// Moves on whenever somebody logged in or out, in any process.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.tokens.changes()
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this. For a program that is
+    /// about to end.
+    pub async fn settle(&self, within: Duration) {
+        self.tokens.settle(within).await;
     }
 
     /// What a request carries now.

@@ -243,6 +243,43 @@ async fn belongs(
     }
 }
 
+/// Who vouches when a login is renewed, where no person can be asked. Owned, because a renewal may
+/// outlive whoever wanted it.
+#[derive(Clone)]
+pub enum Voucher {
+    /// The person's organisation.
+    Organisation {
+        /// Its identity provider.
+        provider: IdentityProvider,
+        /// Whether another way to log in may follow.
+        rule: Rule,
+    },
+    /// The platform.
+    Platform {
+        /// Where its token comes from.
+        source: Arc<Source>,
+        /// Whom that is for, when it is not the authorization server itself.
+        audience: Option<String>,
+    },
+}
+
+impl Voucher {
+    /// What it shows.
+    pub fn badge(&self) -> Badge<'_> {
+        match self {
+            Voucher::Organisation { provider, rule } => Badge::Organisation {
+                provider,
+                way: idp::Way::Kept,
+                rule: *rule,
+            },
+            Voucher::Platform { source, audience } => Badge::Platform {
+                source,
+                audience: audience.as_deref(),
+            },
+        }
+    }
+}
+
 impl Badge<'_> {
     fn how(self) -> How {
         match self {
@@ -270,20 +307,21 @@ impl Badge<'_> {
 }
 
 /// Renews a login that is kept, by the way it came about.
-#[derive(Clone, Copy)]
-pub struct Renewal<'a> {
+#[derive(Clone)]
+pub struct Renewal {
     /// Who vouches.
-    pub badge: Badge<'a>,
+    pub voucher: Voucher,
     /// What asks.
-    pub web: &'a Web,
+    pub web: Web,
     /// The key of the client, if it has one.
-    pub client_key: Option<&'a Arc<ClientKey>>,
+    pub client_key: Option<Arc<ClientKey>>,
 }
 
-impl Again for Renewal<'_> {
+impl Again for Renewal {
     fn again<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>> {
         Box::pin(async move {
-            if login.how != self.badge.how() {
+            let badge = self.voucher.badge();
+            if login.how != badge.how() {
                 return Err(TokenError::NotAsked(format!(
                     "`{}` was logged in to in another way: log in again",
                     login.server
@@ -298,11 +336,11 @@ impl Again for Renewal<'_> {
             let target = Target {
                 server: &server,
                 resource: &login.resource,
-                client: &login.client.client(self.client_key),
+                client: &login.client.client(self.client_key.as_ref()),
                 scopes: &login.requested,
                 dpop: login.dpop.as_ref(),
             };
-            match self.badge.tokens(self.web, &target).await {
+            match badge.tokens(&self.web, &target).await {
                 Ok(Some(tokens)) => Ok(tokens),
                 Ok(None) => Err(TokenError::NotAsked(
                     "the authorization server no longer takes cross-app access".to_owned(),

@@ -17,10 +17,11 @@ pub mod store;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use toolway_types::Secret;
 use url::Url;
 
@@ -28,6 +29,7 @@ use crate::assertion::ClientKey;
 use crate::authorize::{Attempt, AttemptOptions, AuthorizeError, Code, pasted};
 use crate::callback::{Callback, Place};
 use crate::device::DeviceLogin;
+use crate::errands::Errands;
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
 use crate::random;
@@ -138,18 +140,26 @@ struct Desk {
     client: Client,
 }
 
-/// The provider, for every server that needs it.
+/// The provider, for every server that needs it. Cheap to clone; all clones are the same.
+#[derive(Clone)]
 pub struct IdentityProvider {
-    settings: IdpSettings,
+    settings: Arc<IdpSettings>,
     web: Web,
     store: Arc<dyn IdentityStore>,
-    checker: Checker,
+    checker: Arc<Checker>,
     /// How many logins have ended.
-    ended: AtomicU64,
+    ended: Arc<AtomicU64>,
     /// One login at a time; holds how the last one failed, and which it was.
-    turn: Mutex<Option<(u64, Arc<IdpError>)>>,
-    metadata: Mutex<Option<Arc<ServerMetadata>>>,
+    turn: Arc<Mutex<LastFailure>>,
+    metadata: Arc<Mutex<Option<Arc<ServerMetadata>>>>,
+    /// Finishes renewals that nobody waits for any more.
+    errands: Errands,
 }
+
+type LastFailure = Option<(u64, Arc<IdpError>)>;
+
+/// Held while the person may be asked: in this process, and in all others.
+type Turns = (OwnedMutexGuard<LastFailure>, store::Turn);
 
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -164,13 +174,14 @@ impl IdentityProvider {
     /// A provider. `web` must be one for addresses that the person or the administrator wrote.
     pub fn new(settings: IdpSettings, web: Web, store: Arc<dyn IdentityStore>) -> Self {
         Self {
-            settings,
+            settings: Arc::new(settings),
             web,
             store,
-            checker: Checker::default(),
-            ended: AtomicU64::new(0),
-            turn: Mutex::new(None),
-            metadata: Mutex::new(None),
+            checker: Arc::default(),
+            ended: Arc::default(),
+            turn: Arc::default(),
+            metadata: Arc::default(),
+            errands: Errands::default(),
         }
     }
 
@@ -188,20 +199,23 @@ impl IdentityProvider {
             return Ok(identity);
         }
         let begun = self.ended.load(Ordering::Acquire);
-        let mut turn = self.turn.lock().await;
+        let turn = Arc::clone(&self.turn).lock_owned().await;
         if let Some((which, error)) = turn.as_ref()
             && *which > begun
         {
             return Err(IdpError::Together(Arc::clone(error)));
         }
-        let _other_processes = self.store.turn(&self.settings).await?;
-        if let Some(identity) = self.kept().await? {
-            return Ok(identity);
-        }
-        match self.renew_or_ask(way).await {
+        let turns = (turn, self.store.turn(&self.settings).await?);
+        let (mut turns, renewed) = self.renewed_in_turn(turns).await?;
+        let known = match renewed {
+            Ok(None) => self.asked(way).await,
+            Ok(Some(identity)) => Ok(identity),
+            Err(error) => Err(error),
+        };
+        let turn = &mut turns.0;
+        match known {
             Ok(identity) => {
-                self.store.write(&self.settings, &identity).await?;
-                *turn = None;
+                **turn = None;
                 Ok(identity)
             }
             // Nobody was asked: the next one may have a way to.
@@ -209,7 +223,7 @@ impl IdentityProvider {
             Err(error) => {
                 let which = self.ended.fetch_add(1, Ordering::AcqRel) + 1;
                 let error = Arc::new(error);
-                *turn = Some((which, Arc::clone(&error)));
+                **turn = Some((which, Arc::clone(&error)));
                 Err(IdpError::Together(error))
             }
         }
@@ -263,18 +277,52 @@ impl IdentityProvider {
     /// What is kept is refused, or has expired for the provider: renewed without the person if
     /// that works, else forgotten.
     pub(crate) async fn refused(&self, identity: &Identity) -> Result<(), IdpError> {
-        let _turn = self.turn.lock().await;
-        let _other_processes = self.store.turn(&self.settings).await?;
-        let kept = self.store.read(&self.settings).await?;
-        // Somebody else was quicker.
-        if kept.as_ref().map(|kept| &kept.id_token) != Some(&identity.id_token) {
-            return Ok(());
-        }
-        match self.renewed(identity).await {
-            Ok(Some(renewed)) => Ok(self.store.write(&self.settings, &renewed).await?),
-            Ok(None) => Ok(self.store.remove(&self.settings).await?),
-            Err(error) => Err(error),
-        }
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let turns: Turns = (turn, self.store.turn(&self.settings).await?);
+        let (provider, identity) = (self.clone(), identity.clone());
+        let errand = self.errands.start(async move {
+            let _turns = turns;
+            let kept = provider.store.read(&provider.settings).await?;
+            // Somebody else was quicker.
+            if kept.as_ref().map(|kept| &kept.id_token) != Some(&identity.id_token) {
+                return Ok(());
+            }
+            match provider.renewed(&identity).await? {
+                Some(renewed) => Ok(provider.store.write(&provider.settings, &renewed).await?),
+                None => Ok(provider.store.remove(&provider.settings).await?),
+            }
+        });
+        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this.
+    pub async fn settle(&self, within: Duration) {
+        self.errands.settle(within).await;
+    }
+
+    /// What somebody else has renewed before it was our turn, or what is renewed now and saved:
+    /// that is not lost with whoever wanted it. Nothing when the provider wants to see the person;
+    /// whoever has the turns may ask them.
+    async fn renewed_in_turn(
+        &self,
+        turns: Turns,
+    ) -> Result<(Turns, Result<Option<Identity>, IdpError>), IdpError> {
+        let provider = self.clone();
+        let errand = self.errands.start(async move {
+            if let Some(identity) = provider.kept().await? {
+                return Ok((turns, Ok(Some(identity))));
+            }
+            let renewed = match provider.store.read(&provider.settings).await {
+                Ok(Some(kept)) => provider.renewed(&kept).await,
+                Ok(None) => Ok(None),
+                Err(error) => Err(error.into()),
+            };
+            if let Ok(Some(identity)) = &renewed {
+                provider.store.write(&provider.settings, identity).await?;
+            }
+            Ok((turns, renewed))
+        });
+        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
     }
 
     fn request<'a>(&'a self, desk: &'a Desk, scopes: &'a [String]) -> TokenRequest<'a> {
@@ -288,19 +336,19 @@ impl IdentityProvider {
         }
     }
 
-    async fn renew_or_ask(&self, way: Way<'_>) -> Result<Identity, IdpError> {
-        if let Some(kept) = self.store.read(&self.settings).await?
-            && let Some(renewed) = self.renewed(&kept).await?
-        {
-            return Ok(renewed);
-        }
-        match way {
-            Way::Browser(window) => self.by_browser(window).await,
-            Way::Device(window) => self.by_device(window).await,
-            Way::Kept => Err(IdpError::NeedsLogin {
-                issuer: self.name(),
-            }),
-        }
+    /// Asks the person, and keeps what comes of it.
+    async fn asked(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+        let identity = match way {
+            Way::Browser(window) => self.by_browser(window).await?,
+            Way::Device(window) => self.by_device(window).await?,
+            Way::Kept => {
+                return Err(IdpError::NeedsLogin {
+                    issuer: self.name(),
+                });
+            }
+        };
+        self.store.write(&self.settings, &identity).await?;
+        Ok(identity)
     }
 
     /// The successor of an identity, without the person; `None` when the provider wants to see

@@ -15,6 +15,7 @@ pub mod callback;
 pub mod challenge;
 pub mod device;
 pub mod discovery;
+mod errands;
 pub mod guard;
 pub mod helper;
 pub mod idp;

@@ -17,7 +17,9 @@ use tracing::warn;
 use url::Url;
 
 use crate::assertion::ClientKey;
+use crate::errands::Errands;
 use crate::jwt::SigningKey;
+use crate::refresh::{HoldOffs, UnderWay};
 use crate::registration::Registered;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{Key, Kind, Vault, VaultError};
@@ -155,6 +157,12 @@ pub(crate) struct Held {
     pub(crate) unsaved: Mutex<HashMap<Key, Login>>,
     /// The keys in use, with the nonces they have learned.
     keys: Mutex<Vec<DpopKey>>,
+    /// The renewals under way.
+    pub(crate) under_way: UnderWay,
+    /// The authorization servers that are left alone for a while.
+    pub(crate) hold_offs: HoldOffs,
+    /// Finishes renewals that nobody waits for any more.
+    pub(crate) errands: Errands,
 }
 
 impl fmt::Debug for Logins {

@@ -3,23 +3,27 @@
 //! Owns the order of things: take a turn, read again, use what somebody else renewed meanwhile,
 //! note what is about to be sent, send, save to the disk, let the next one in. And what a failure
 //! means: only a refusal of the grant itself ends a login, and only after looking once more
-//! whether it is still the one that was sent.
+//! whether it is still the one that was sent. Parts: `refresh/shared.rs` (one renewal for all
+//! callers of a process, which none of them takes along when it goes), `refresh/hold_off.rs`
+//! (leaving an authorization server alone after it failed), `refresh/intent.rs` (the note).
 //! Does not own: the request (`token/request.rs`) or the turns (`vault/lock.rs`).
 
+mod hold_off;
+mod intent;
+mod shared;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use sha2::{Digest as _, Sha256};
-use toolway_transport::private_file::open_directory;
-use toolway_transport::state_file;
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
+pub use self::hold_off::{BREATH, LONGEST_WAIT};
+use self::intent::Intent;
+pub(crate) use self::{hold_off::HoldOffs, shared::UnderWay};
 use crate::assertion::ClientKey;
 use crate::logins::{How, Login, Logins, LoginsError};
 use crate::registration::{AuthMethod, ClientSource};
@@ -27,16 +31,16 @@ use crate::token::{Client, Grant, Proof, TokenError, TokenRequest, Tokens, unix_
 use crate::vault::{Key, VaultError};
 use crate::web::{Web, WebError};
 
-/// What a renewal is done with.
-#[derive(Clone, Copy)]
-pub struct Means<'a> {
+/// What a renewal is done with. It may outlive whoever wanted it, so nothing is borrowed.
+#[derive(Clone)]
+pub struct Means {
     /// Where the request goes through.
-    pub web: &'a Web,
+    pub web: Web,
     /// The key of a client that signs.
-    pub client_key: Option<&'a Arc<ClientKey>>,
+    pub client_key: Option<Arc<ClientKey>>,
     /// Gets tokens without a person where there is no refresh token: the identity provider's
     /// assertion, a workload's token.
-    pub again: Option<&'a dyn Again>,
+    pub again: Option<Arc<dyn Again>>,
 }
 
 /// Getting tokens once more, without a person.
@@ -45,8 +49,8 @@ pub trait Again: Send + Sync {
     fn again<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
 }
 
-/// Why there is no token that can be used.
-#[derive(Debug, thiserror::Error)]
+/// Why there is no token that can be used. Everybody who waited for one renewal gets the same.
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum RefreshError {
     /// A person must log in.
     #[error("`{server}` needs a login: {why}; run `toolway login {server}`")]
@@ -62,11 +66,11 @@ pub enum RefreshError {
         /// The server.
         server: String,
         /// Why not.
-        source: TokenError,
+        source: Arc<TokenError>,
     },
     /// The login cannot be read.
     #[error(transparent)]
-    Logins(#[from] LoginsError),
+    Logins(Arc<LoginsError>),
 }
 
 /// What ended a login.
@@ -92,31 +96,60 @@ pub enum Ended {
     ClientGone,
 }
 
+impl From<LoginsError> for RefreshError {
+    fn from(error: LoginsError) -> Self {
+        Self::Logins(Arc::new(error))
+    }
+}
+
 impl From<VaultError> for RefreshError {
     fn from(error: VaultError) -> Self {
-        Self::Logins(error.into())
+        LoginsError::from(error).into()
     }
 }
 
 impl Logins {
     /// A login whose token can be used. `refused` is a token that the server did not take: that
     /// one is not given again. Whoever calls this in any process while a renewal is under way
-    /// gets its outcome.
+    /// gets its outcome. A caller that goes away meanwhile ends nothing: what the authorization
+    /// server answers is saved all the same.
     pub async fn fresh(
         &self,
         key: &Key,
         refused: Option<&Secret>,
-        means: &Means<'_>,
+        means: &Means,
     ) -> Result<Login, RefreshError> {
         let login = self.present(key).await?;
         if is_usable(&login, refused) {
             return Ok(login);
         }
+        if let Some(outcome) = self.held_off(&login, refused) {
+            return outcome;
+        }
+        self.shared(key, refused, means).await
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this. For a program that is
+    /// about to end: an answer that nobody saves is a login that is lost.
+    pub async fn settle(&self, within: Duration) {
+        self.held.errands.settle(within).await;
+    }
+
+    /// Takes a turn among all processes, and renews if that is still needed then.
+    async fn in_turn(
+        &self,
+        key: &Key,
+        refused: Option<&Secret>,
+        means: &Means,
+    ) -> Result<Login, RefreshError> {
         let _turn = self.vault.lock(key).await?;
         // Whoever held the lock before has most likely renewed it.
         let login = self.present(key).await?;
         if is_usable(&login, refused) {
             return Ok(login);
+        }
+        if let Some(outcome) = self.held_off(&login, refused) {
+            return outcome;
         }
         self.renew(login, refused, means).await
     }
@@ -132,18 +165,18 @@ impl Logins {
         &self,
         login: Login,
         refused: Option<&Secret>,
-        means: &Means<'_>,
+        means: &Means,
     ) -> Result<Login, RefreshError> {
         // It may be good for some more seconds, whatever comes of this.
         let still_good = still_good(&login, refused);
         let end = |why| needs_login(&login.server, why);
         let intent = Intent::of(self, &login);
-        let sent = match (&login.tokens.refresh, login.how, means.again) {
+        let sent = match (&login.tokens.refresh, login.how, &means.again) {
             (Some(token), _, _) => self.refresh(&login, token, &intent, means).await,
             (None, How::ClientCredentials, _) => {
                 let client = client(&login, means);
                 let request = request(&login, &client, &login.requested);
-                request.send(means.web, Grant::ClientCredentials).await
+                request.send(&means.web, Grant::ClientCredentials).await
             }
             (None, _, Some(again)) => again.again(&login).await,
             (None, _, None) if still_good => return Ok(login),
@@ -154,11 +187,11 @@ impl Logins {
         };
         let error = match sent {
             Ok(tokens) => return Ok(self.keep(login, tokens, &intent).await),
-            Err(error) => error,
+            Err(error) => Arc::new(error),
         };
         let key = login.key();
         let is_again = intent.is_repeated();
-        match &error {
+        match &*error {
             TokenError::Refused { code, .. } if code == "invalid_grant" => {
                 // Somebody may have logged in without waiting for us, or with another program.
                 let now = self.read(&key).await?;
@@ -184,15 +217,19 @@ impl Logins {
                 Err(end(Ended::ClientGone))
             }
             _ if still_good => {
+                self.hold_off(&login, &error);
                 debug!(server = login.server, %error, "not renewed, but still good for a while");
                 Ok(login)
             }
             // The token may be spent by now; the next attempt will show it.
             TokenError::Lost => Err(end(Ended::Lost)),
-            _ => Err(RefreshError::Unavailable {
-                server: login.server,
-                source: error,
-            }),
+            _ => {
+                self.hold_off(&login, &error);
+                Err(RefreshError::Unavailable {
+                    server: login.server,
+                    source: error,
+                })
+            }
         }
     }
 
@@ -203,7 +240,7 @@ impl Logins {
         login: &Login,
         token: &Secret,
         intent: &Intent,
-        means: &Means<'_>,
+        means: &Means,
     ) -> Result<Tokens, TokenError> {
         // When a process died over this very token, this is the second time already.
         let mut may_repeat = !intent.is_noted();
@@ -211,7 +248,7 @@ impl Logins {
         let client = client(login, means);
         let request = request(login, &client, &login.tokens.scopes);
         loop {
-            let sent = request.send(means.web, Grant::Refresh(token)).await;
+            let sent = request.send(&means.web, Grant::Refresh(token)).await;
             match sent {
                 Err(TokenError::Lost) if may_repeat => {
                     may_repeat = false;
@@ -275,9 +312,9 @@ fn is_about_client(code: &str) -> bool {
     matches!(code, "invalid_client" | "unauthorized_client")
 }
 
-fn client(login: &Login, means: &Means<'_>) -> Client {
+fn client(login: &Login, means: &Means) -> Client {
     let secret = login.client.client_secret.clone();
-    let key = means.client_key.cloned().or_else(|| login.signing_key());
+    let key = means.client_key.clone().or_else(|| login.signing_key());
     let proof = match (login.client.auth_method, secret, key) {
         (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(key),
         (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret),
@@ -298,69 +335,5 @@ fn request<'a>(login: &'a Login, client: &'a Client, scopes: &'a [String]) -> To
         resource: Some(&login.resource),
         scopes,
         dpop: login.dpop.as_ref(),
-    }
-}
-
-/// A note on the disk that a refresh token is about to be sent, so that a process that finds it
-/// later knows that the token may be spent. Holds a digest only. Best effort: without it a login
-/// works all the same, and its end is explained less well.
-struct Intent {
-    path: PathBuf,
-    digest: String,
-}
-
-/// A word behind the digest: it was sent a second time.
-const REPEATED: &str = " again";
-
-impl Intent {
-    fn of(logins: &Logins, login: &Login) -> Self {
-        let folder = logins.vault.folder().join("intents");
-        let token = login.tokens.refresh.as_ref().map_or("", Secret::expose);
-        let digest = Sha256::digest(["intent ", token].concat());
-        Self {
-            path: folder.join(login.key().id()),
-            digest: hex::encode(&digest[..16]),
-        }
-    }
-
-    fn read(&self) -> String {
-        state_file::read(&self.path, 256).unwrap_or_default()
-    }
-
-    fn is_noted(&self) -> bool {
-        self.read().starts_with(&self.digest)
-    }
-
-    fn is_repeated(&self) -> bool {
-        let text = self.read();
-        text.strip_prefix(&self.digest) == Some(REPEATED)
-    }
-
-    fn note(&self) {
-        let text = if self.is_noted() {
-            format!("{}{REPEATED}", self.digest)
-        } else {
-            self.digest.clone()
-        };
-        self.write(text);
-    }
-
-    fn repeat(&self) {
-        self.write(format!("{}{REPEATED}", self.digest));
-    }
-
-    fn write(&self, text: String) {
-        let folder = self.path.parent().map(open_directory);
-        let written = folder.transpose().and_then(|_| {
-            state_file::replace_within(&self.path, Duration::from_secs(2), || Ok(Some(text)))
-        });
-        if let Err(error) = written {
-            debug!(%error, "no note of the renewal was left");
-        }
-    }
-
-    fn clear(&self) {
-        // One that is not there is fine, and one that stays is about a token that is spent.
-        let _ = std::fs::remove_file(&self.path);
     }
 }

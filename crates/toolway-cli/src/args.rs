@@ -5,6 +5,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use toolway_config::Flags;
+use toolway_types::name::{AccountError, check_account};
 
 use crate::commands::{
     account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
@@ -156,4 +157,9 @@ impl Command {
             _ => false,
         }
     }
+}
+
+/// A person's word for an account.
+pub(crate) fn account_word(word: &str) -> Result<String, AccountError> {
+    check_account(word).map(|()| word.to_owned())
 }

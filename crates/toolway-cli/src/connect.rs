@@ -60,6 +60,16 @@ pub(crate) struct Person {
     pub(crate) respondent: Option<Arc<dyn Respondent>>,
 }
 
+impl Person {
+    /// The person at the terminal, for requests that nobody has to permit.
+    pub(crate) fn answering(context: &Context) -> Self {
+        Self {
+            prompter: None,
+            respondent: crate::elicit::person(context),
+        }
+    }
+}
+
 /// As [`with_host`], with a person to ask.
 pub(crate) fn with_person<T>(
     context: &Context,
@@ -116,7 +126,7 @@ fn run_host<T>(
         ..host_options(context)
     };
     if asks_provider || has_connectors {
-        options.connectors = account::connectors(context, &plan);
+        options.connectors = Some(account::connectors_of(context));
     }
     block_on(async {
         let mut signals = Signals::listen();

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
-use toolway_types::{Diagnosis, Origin, Severity};
+use toolway_types::{Diagnosis, Origin, Severity, TransportKind};
 
+use crate::commands::auth::{account_of, login_words};
 use crate::elicit::Desk;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -54,9 +55,21 @@ impl Context {
 
     /// A report with what is known about the login that it asks for.
     pub(crate) fn advised(&self, report: Report) -> Report {
-        let advice = self.advice.borrow();
-        match report.login_to.as_ref().and_then(|to| advice.get(to)) {
-            Some(advice) => report.hint(advice.clone()),
+        let Some(server) = report.login_to.clone() else {
+            return report;
+        };
+        if let Some(advice) = self.advice.borrow().get(&server) {
+            return report.hint(advice.clone());
+        }
+        let entry = self.plan().winner(&server);
+        if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
+            return report.hint("log in to your account with `toolway account login`");
+        }
+        match entry.and_then(account_of) {
+            Some(account) => {
+                let words = login_words(&server, Some(account));
+                report.hint(format!("log in with `toolway login {words}`"))
+            }
             None => report,
         }
     }

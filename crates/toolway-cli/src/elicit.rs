@@ -100,8 +100,13 @@ impl Respondent for Person {
                     Elicitation::Form { message, schema } => {
                         form::ask(&mut talk, message, schema).await
                     }
+                    Elicitation::Url {
+                        url,
+                        rights: Some(rights),
+                        ..
+                    } => page::log_in(&talk, rights, url, &self.pages).await,
                     Elicitation::Url { message, url, .. } => {
-                        page::ask(&mut talk, message, url, &self.pages).await
+                        page::ask(&talk, message, url, &self.pages).await
                     }
                 },
             };

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use toolway::auth::NotWidened;
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_auth::vault::VaultError;
 use toolway_auth::vault::export::ExportError;
@@ -336,9 +337,21 @@ impl From<CallError> for Report {
             CallError::Unavailable { server, state } => {
                 Report::unavailable(server.as_str(), &state)
             }
-            CallError::NeedsAuth { server, scopes } => {
-                Report::needs_login(server.as_str(), &scopes)
-            }
+            CallError::NeedsAuth {
+                server,
+                not_widened: Some(NotWidened::StillRefused),
+                ..
+            } => Report::new(Exit::NeedsLogin, message).hint(format!(
+                "the account may not have that right: ask whoever runs the server, or log in as \
+                 somebody else with `toolway login {}`",
+                as_word(server.as_str())
+            )),
+            CallError::NeedsAuth {
+                server,
+                scopes,
+                not_widened,
+            } => Report::needs_login(server.as_str(), &scopes)
+                .details(not_widened.map(|why| why.to_string())),
             CallError::TimedOut { .. } => Report::new(Exit::TimedOut, message)
                 .hint("give it longer with `--timeout <seconds>`"),
             CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => {

@@ -64,6 +64,16 @@ pub struct Fields {
 }
 
 impl Provider {
+    /// Whether it is the same, asked in the same way, wherever it stands.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let origin = self.origin.clone();
+        *self
+            == Self {
+                origin,
+                ..other.clone()
+            }
+    }
+
     /// The provider by its host, for people.
     pub fn host(&self) -> &str {
         self.directory_url.host_str().unwrap_or_default()

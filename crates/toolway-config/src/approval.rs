@@ -345,9 +345,22 @@ pub(crate) fn needs_approval(scope: Scope) -> bool {
     matches!(scope, Scope::Project | Scope::Local)
 }
 
-/// What an approval is bound to: the real file, the scope and the whole definition as written.
+/// What an approval is bound to: the real file, the scope and the whole definition as written,
+/// but for the account: which of their own logins a person uses at a server that they approved is
+/// another question, and it is answered where they log in.
 pub(crate) fn digest(file: &str, scope: Scope, definition: &Map<String, Value>) -> String {
-    digest_of(file, scope.as_str(), definition)
+    let oauth = definition.get("oauth").and_then(Value::as_object);
+    if !oauth.is_some_and(|oauth| oauth.get("account").is_some_and(Value::is_string)) {
+        return digest_of(file, scope.as_str(), definition);
+    }
+    let mut definition = definition.clone();
+    if let Some(Value::Object(oauth)) = definition.get_mut("oauth") {
+        oauth.remove("account");
+        if oauth.is_empty() {
+            definition.remove("oauth");
+        }
+    }
+    digest_of(file, scope.as_str(), &definition)
 }
 
 fn digest_of(path: &str, kind: &str, content: &Map<String, Value>) -> String {

@@ -60,6 +60,18 @@ pub struct IdentitySettings {
     pub callback_port: Option<u16>,
 }
 
+impl IdentitySettings {
+    /// Whether they say the same, wherever they stand.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let origin = self.origin.clone();
+        *self
+            == Self {
+                origin,
+                ..other.clone()
+            }
+    }
+}
+
 /// Reads `identityProvider`; nothing when it cannot be used, and then the findings say why.
 pub(crate) fn read(
     source: &Source,

@@ -251,6 +251,7 @@ fn about(key: &str) -> &'static str {
         "callbackPort" => "The fixed port of the login callback.",
         "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
         "scopes" => "The scopes to ask for.",
+        "account" => "Which of your logins it uses, by your word for the account.",
         "xaa" => "Log in by cross-app access; counts where `TOOLWAY_ENABLE_XAA=1` is set.",
         _ => "",
     }

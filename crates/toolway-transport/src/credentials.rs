@@ -52,6 +52,9 @@ pub trait Credentials: Send + Sync + fmt::Debug {
         refusal: Refusal<'a>,
     ) -> BoxFuture<'a, Verdict>;
 
+    /// The server took a request that was sent again with something else to present.
+    fn taken(&self) {}
+
     /// The headers of every other answer: a server may say there what its next request must
     /// carry.
     fn heard(&self, _request: Request<'_>, _headers: &HeaderMap) {}
@@ -226,6 +229,9 @@ impl Desk {
         };
         let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         if !is_refusal || tries.again {
+            if tries.again && status.is_success() {
+                credentials.taken();
+            }
             credentials.heard(request, headers);
             return false;
         }

@@ -1,4 +1,4 @@
-//! Names: of servers as people write them, and of tools as models see them.
+//! Names: of servers and accounts as people write them, and of tools as models see them.
 //!
 //! Owns normalisation and the flattened `mcp__<server>__<tool>` encoding. A tool's identity is
 //! always the pair in [`ToolKey`]; the flattened string is only a spelling of it.
@@ -41,6 +41,43 @@ pub enum NameError {
     /// The name under which the host's own tools stand.
     #[error("the server name `{BUILT_IN}` is the host's own")]
     Reserved,
+}
+
+/// The longest word for an account, in characters.
+pub const MAX_ACCOUNT_LEN: usize = 128;
+
+/// Why a word cannot name an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AccountError {
+    /// It is empty or white space.
+    #[error("must not be empty")]
+    Empty,
+    /// White space at an edge, which no eye sees.
+    #[error("has white space at its edge")]
+    HiddenSpace,
+    /// A control or invisible character.
+    #[error("has an invisible character (U+{0:04X})")]
+    Invisible(u32),
+    /// Nobody's word for anything.
+    #[error("is longer than {MAX_ACCOUNT_LEN} characters")]
+    Long,
+}
+
+/// Whether a person could see and type this word for an account again.
+pub fn check_account(word: &str) -> Result<(), AccountError> {
+    if word.trim().is_empty() {
+        return Err(AccountError::Empty);
+    }
+    if let Some(bad) = word.chars().find(|c| crate::text::is_hidden(*c)) {
+        return Err(AccountError::Invisible(bad as u32));
+    }
+    if word.trim() != word {
+        return Err(AccountError::HiddenSpace);
+    }
+    if word.chars().count() > MAX_ACCOUNT_LEN {
+        return Err(AccountError::Long);
+    }
+    Ok(())
 }
 
 impl ServerName {

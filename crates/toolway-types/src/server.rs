@@ -117,6 +117,8 @@ pub struct OauthSpec {
     pub scopes: Option<Vec<String>>,
     /// Whether to log in by cross-app access.
     pub xaa: CrossApp,
+    /// The person's word for the account whose login is used.
+    pub account: Option<String>,
 }
 
 /// Whether a server is logged in to by cross-app access: the person's organisation vouches, and

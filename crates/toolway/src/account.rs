@@ -1,11 +1,15 @@
 //! The account's connectors: who one is to them, and which there are.
 //!
 //! Owns the credentials of a connector, which are the account's and go to the provider's proxy
-//! alone, and keeping the list of connectors fresh while a host runs (`account/follow.rs`).
+//! alone, which account it is (`account/current.rs`), logging in to it from inside a
+//! host (`account/login.rs`), and keeping the list of connectors fresh while
+//! a host runs (`account/follow.rs`).
 //! Does not own: how tokens are kept and renewed (`toolway-auth`), what a directory may say and
 //! where its copy stands in the plan (`toolway-config`).
 
+mod current;
 mod follow;
+mod login;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,15 +19,16 @@ use futures_util::future::BoxFuture;
 use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
 use toolway_auth::logins::Logins;
 use toolway_auth::web::Web;
-use toolway_config::Provider;
+use toolway_config::{Plan, Provider};
 use toolway_transport::client::Client;
 use toolway_transport::credentials::{
     Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
 };
 use toolway_types::{Secret, TransportSpec};
 
-pub(crate) use self::follow::follow;
+pub(crate) use self::current::{CurrentAccount, follow_current};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
+pub(crate) use self::login::Door;
 use crate::connection::Source;
 use crate::journal::JournalWriter;
 
@@ -36,15 +41,23 @@ pub struct Connectors {
     pub provider: Arc<Provider>,
     /// Where the copy of the directory is kept.
     pub copy: PathBuf,
+    /// Where a person logs in to it.
+    pub(crate) door: Arc<Door>,
 }
+
+/// What a host needs to have the connectors of a plan's account; nothing where it has none.
+/// Asked again with every new plan.
+pub type ConnectorsOf = Arc<dyn Fn(&Plan) -> Option<Connectors> + Send + Sync>;
 
 impl Connectors {
     /// The connectors of the login that is kept for this provider. `client` is how servers are
     /// reached, and so the provider.
     pub fn kept(provider: Arc<Provider>, logins: Logins, client: Client, copy: PathBuf) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
+        let door = Arc::new(Door::new(Arc::clone(&kept)));
         let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
         Self {
+            door,
             account,
             provider,
             copy,

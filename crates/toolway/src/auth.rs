@@ -4,7 +4,8 @@
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
 //! `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and `vouched.rs`
-//! (cross-app access), `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
+//! (cross-app access), `step_up.rs` (a login that has to reach further in the middle of a request),
+//! `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
@@ -15,12 +16,13 @@ mod oauth;
 pub mod organisation;
 pub mod papers;
 pub mod pass;
+pub mod step_up;
 mod store;
 pub mod vouched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, mpsc};
 use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
@@ -36,13 +38,17 @@ use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
 
-pub use self::book::{Book, Kept, LoggedOut};
+pub use self::book::{Book, Kept, LoggedOut, used};
 use self::combined::Combined;
+pub(crate) use self::login::Relay;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
+use self::organisation::CurrentOrganisation;
 pub use self::organisation::{Organisation, OrganisationError, Whoever};
 pub use self::papers::{Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
+pub use self::step_up::NotWidened;
+use self::step_up::{Reached, StepUp};
 use self::store::Store;
 use self::vouched::Trouble;
 pub use self::vouched::{NotVouched, VouchFault};
@@ -87,6 +93,10 @@ pub(crate) struct Auth {
     shown: Mutex<BTreeMap<ServerName, Secret>>,
     /// What each server said last to a login that did not reach far enough.
     short: Mutex<BTreeMap<ServerName, String>>,
+    /// The logins that are being widened in the middle of a request.
+    step_ups: Mutex<BTreeMap<ServerName, Weak<StepUp>>>,
+    /// How far the last of them reached.
+    reached: Mutex<BTreeMap<ServerName, Reached>>,
     /// What kept servers from being logged in to by themselves.
     troubles: Mutex<BTreeMap<ServerName, Trouble>>,
 }
@@ -116,10 +126,10 @@ impl Auth {
         references: Option<&References>,
     ) -> Option<Arc<Self>> {
         let store = options.vault.map(|vault| Store {
-            organisation: identity.map(|settings| {
+            organisation: CurrentOrganisation::new(identity.map(|settings| {
                 let (vault, client) = (vault.clone(), client.clone());
                 Organisation::new(settings, vault, client, references.cloned())
-            }),
+            })),
             logins: Logins::new(vault),
             client: client.clone(),
             papers: Arc::new(options.papers),
@@ -139,6 +149,8 @@ impl Auth {
             more: Notify::new(),
             shown: Mutex::default(),
             short: Mutex::default(),
+            step_ups: Mutex::default(),
+            reached: Mutex::default(),
             troubles: Mutex::default(),
         }))
     }
@@ -178,8 +190,33 @@ impl Auth {
     }
 
     /// Who vouches for the person.
-    pub(crate) fn organisation(&self) -> Option<&Organisation> {
-        self.store.as_ref()?.organisation.as_ref()
+    pub(crate) fn organisation(&self) -> Option<Organisation> {
+        self.store.as_ref()?.organisation.get()
+    }
+
+    /// Has these settings say who vouches for the person from now on. Gives whether that is
+    /// another than before.
+    pub(crate) fn set_identity(
+        &self,
+        identity: Option<Arc<IdentitySettings>>,
+        references: Option<&References>,
+    ) -> bool {
+        let Some(store) = &self.store else {
+            return false;
+        };
+        let before = store.organisation.get();
+        let is_same = match (&before, &identity) {
+            (Some(before), Some(identity)) => before.settings().is_alike(identity),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            store.organisation.replace(identity.map(|settings| {
+                let (vault, client) = (store.logins.vault().clone(), store.client.clone());
+                Organisation::new(settings, vault, client, references.cloned())
+            }));
+        }
+        !is_same
     }
 
     /// Gives up the logins under way.
@@ -207,6 +244,13 @@ impl Auth {
         if let Some((target, _)) = target {
             self.forget(&target).await;
         }
+    }
+
+    /// The account that a server's entry names.
+    pub(crate) fn account_of(&self, server: &ServerName) -> Option<String> {
+        let known = lock(&self.known);
+        let (target, _) = known.get(server)?.login.as_ref()?;
+        target.account.clone()
     }
 
     /// A server is about to be connected to.
@@ -360,7 +404,10 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
         server: server.clone(),
         definition: definition(server, source),
         url: remote.url.clone(),
-        account: None,
+        account: remote
+            .oauth
+            .as_ref()
+            .and_then(|oauth| oauth.account.clone()),
         cross_app: remote
             .oauth
             .as_ref()

@@ -43,11 +43,13 @@ pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
 use crate::account::Connectors;
-use crate::auth::Auth;
+use crate::auth::step_up::Widener;
+use crate::auth::{self, Auth};
 use crate::dispatch::hooks::Runner;
 use crate::error::ConnectError;
+use crate::host::attention::Attention;
 use crate::journal::{Journal, JournalWriter};
-use crate::respondent::{Respondent, Root};
+use crate::respondent::{Counterpart, Respondent, Root};
 use crate::session::ClientIdentity;
 
 mod attempt;
@@ -93,6 +95,8 @@ pub(crate) struct Context {
     pub panics: Arc<AtomicU64>,
     /// Which resources somebody wants to hear of.
     pub interests: Arc<Interests>,
+    /// Whether a person is being asked anything.
+    pub attention: Attention,
     /// What is known of logins; nobody can log in without it.
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
@@ -100,6 +104,26 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// What is offered to a server.
+    pub(crate) fn counterpart(&self, server: &ServerName) -> Counterpart {
+        Counterpart {
+            server: server.clone(),
+            respondent: self.respondent.clone(),
+            hooks: Arc::clone(&self.hooks),
+            roots: self.roots.clone(),
+        }
+    }
+
+    /// Who widens the login of a server; nobody where there is no room for one.
+    pub(crate) fn widener(&self, server: &ServerName, source: &Source) -> Option<Widener> {
+        auth::target(server, source)?;
+        Some(Widener {
+            auth: Arc::clone(self.auth.as_ref()?),
+            counterpart: self.counterpart(server),
+            attention: self.attention.clone(),
+        })
+    }
+
     /// Takes over the numbers of a plan that concern connecting.
     pub(crate) fn set_limits(&mut self, limits: &Limits) {
         self.connect_timeout = limits.connect_timeout;

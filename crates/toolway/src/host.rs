@@ -14,9 +14,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolway_auth::account::Account;
 use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
@@ -33,7 +36,7 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use self::reload::Reload;
-use crate::account::{self, Connectors, DirectoryState};
+use crate::account::{self, CurrentAccount, DirectoryState};
 use crate::audit::{Audit, Entry};
 use crate::auth::Auth;
 use crate::call::{
@@ -53,7 +56,7 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor};
 use crate::tasks::{self, Task};
 
-mod attention;
+pub(crate) mod attention;
 mod background;
 mod batch;
 mod following;
@@ -62,15 +65,16 @@ mod offers;
 mod options;
 pub(crate) mod reload;
 
+/// How long authorization servers have to answer when a host ends.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
 /// A running host.
 pub struct Host {
     reach: Arc<Reach>,
     background: Background,
     events: broadcast::Sender<HostEvent>,
     reload: Arc<Reload>,
-    directory: Option<watch::Receiver<DirectoryState>>,
-    // Held for its drop.
-    _following: Option<Task<()>>,
+    following: Option<Task<()>>,
     journal: Option<Journal>,
     hooks: RunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
@@ -78,8 +82,7 @@ pub struct Host {
     keeper: Keeper,
     interests: Arc<Interests>,
     auth: Option<Arc<Auth>>,
-    // Held for its drop.
-    _attendant: Option<Task<()>>,
+    attendant: Option<Task<()>>,
     supervisor: Task<()>,
 }
 
@@ -114,6 +117,7 @@ impl Host {
         });
         let limits = plan.limits;
         let identity = plan.identity.clone();
+        let account = CurrentAccount::new(options.connectors, &plan);
         let settings = settings(plan);
         let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
         let mut hooks = RunnerOwner::new(
@@ -138,7 +142,7 @@ impl Host {
             hooks: Arc::clone(hooks.runner()),
             roots: current_roots,
             open,
-            references,
+            references: references.clone(),
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
@@ -149,8 +153,9 @@ impl Host {
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&interests),
+            attention: attention.clone(),
             auth: auth.clone(),
-            connectors: options.connectors.clone(),
+            connectors: account.connectors(),
         });
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
@@ -183,15 +188,20 @@ impl Host {
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
+            auth: auth.clone(),
+            references,
+            account,
+            turn: tokio::sync::Mutex::default(),
         });
-        let (following, directory) = follow_account(options.connectors, &reload);
+        let can_follow = reload.account.is_possible();
+        let following = can_follow
+            .then(|| tasks::spawn("connectors", account::follow_current(Arc::clone(&reload))));
         Host {
             reach,
             background: Background::default(),
             events,
             reload,
-            directory,
-            _following: following,
+            following,
             journal: options.journal,
             hooks,
             roots,
@@ -199,7 +209,7 @@ impl Host {
             keeper,
             interests,
             auth,
-            _attendant: attendant,
+            attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
         }
     }
@@ -269,7 +279,7 @@ impl Host {
     /// What is known of the account's connectors, and every change of it; nothing without an
     /// account.
     pub fn directory(&self) -> Option<watch::Receiver<DirectoryState>> {
-        self.directory.clone()
+        self.reload.account.directory()
     }
 
     /// Carries one call through the whole line. A server that is connecting, also one that was
@@ -308,19 +318,32 @@ impl Host {
         self.roots.send_replace(Arc::from(roots));
     }
 
-    /// Ends every connection. Every process is gone when this returns; calls in flight fail.
+    /// Ends every connection. Every process is gone when this returns; calls in flight fail. A
+    /// login that is being renewed is saved, if its authorization server answers within 5 s.
     pub async fn shutdown(self) {
+        let settled_by = Instant::now() + SETTLED_WITHIN;
+        // Both may begin renewals.
+        drop((self.following, self.attendant));
         self.background.end();
         if let Some(auth) = &self.auth {
             auth.end();
+        }
+        if let Some(connectors) = self.reload.account.connectors() {
+            connectors.door.end();
         }
         self.stop.cancel();
         if let Err(failure) = self.supervisor.join().await {
             tracing::warn!(%failure, "the supervisor did not end by itself");
         }
         drop(self.hooks);
+        let within = settled_by.saturating_duration_since(Instant::now());
+        let connectors = self.reload.account.connectors();
+        let account = connectors.as_ref().map(|connectors| &connectors.account);
         // A server whose start was given up half-way has nobody else who waits for its end.
-        self.keeper.end().await;
+        tokio::join!(
+            self.keeper.end(),
+            settle(self.auth.as_deref(), account, within)
+        );
         if let Some(journal) = &self.journal {
             journal.flush().await;
         }
@@ -434,17 +457,20 @@ impl Reach {
     }
 }
 
-/// Keeps the list of connectors fresh, where there is an account.
-fn follow_account(
-    connectors: Option<Connectors>,
-    reload: &Arc<Reload>,
-) -> (Option<Task<()>>, Option<watch::Receiver<DirectoryState>>) {
-    let Some(connectors) = connectors else {
-        return (None, None);
+/// Waits for renewals under way: a token that took the place of another and was not saved is a
+/// login that is lost.
+async fn settle(auth: Option<&Auth>, account: Option<&Account>, within: Duration) {
+    let logins = async {
+        if let Some(auth) = auth {
+            auth.settle(within).await;
+        }
     };
-    let (state, directory) = watch::channel(DirectoryState::Asking);
-    let work = account::follow(connectors, Arc::clone(reload), state);
-    (Some(tasks::spawn("connectors", work)), Some(directory))
+    let account = async {
+        if let Some(account) = account {
+            account.settle(within).await;
+        }
+    };
+    tokio::join!(logins, account);
 }
 
 fn settings(plan: Plan) -> Arc<Settings> {

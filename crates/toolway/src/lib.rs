@@ -79,7 +79,7 @@ pub use host::{
 pub use journal::{Journal, JournalWriter};
 pub use pins::Difference;
 pub use pool::{Loading, ToolPool};
-pub use respondent::{Elicitation, ElicitationAnswer, Offers, Respondent, Root};
+pub use respondent::{Elicitation, ElicitationAnswer, MoreRights, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
 pub use template::{TemplateError, UriTemplate};

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{Secret, ServerName, Untrusted};
 use toolway_wire::RpcError;
 use url::Url;
 
@@ -78,7 +78,22 @@ pub enum Elicitation {
         url: Url,
         /// The server's name for this question, in the legacy era.
         id: Option<String>,
+        /// What it is about when it is the host that asks, and not the server: the page is a login
+        /// that reaches further. The words of the message are the host's then too.
+        rights: Option<Box<MoreRights>>,
     },
+}
+
+/// What a login has, and what it would have to get for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoreRights {
+    /// The scopes it has, as far as is known.
+    pub has: Vec<String>,
+    /// The scopes it lacks, in the server's words.
+    pub wants: Vec<String>,
+    /// The code to type on the page, where the login is made on another device. It stands in the
+    /// message too.
+    pub code: Option<Secret>,
 }
 
 /// A person's answer.

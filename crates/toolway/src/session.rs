@@ -10,6 +10,7 @@
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
@@ -41,7 +42,7 @@ mod modern;
 pub(crate) mod patience;
 mod probe;
 mod progress;
-mod question;
+pub(crate) mod question;
 mod rounds;
 pub(crate) mod subscription;
 mod task;
@@ -164,6 +165,8 @@ pub(crate) struct RequestOptions<'a> {
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
     pub headers_for: Option<&'a Tool>,
+    /// Told when the request has become a task: then it must not be sent again.
+    pub is_task: Option<&'a AtomicBool>,
 }
 
 impl RequestOptions<'_> {
@@ -174,6 +177,7 @@ impl RequestOptions<'_> {
             idle: None,
             progress: None,
             headers_for: None,
+            is_task: None,
         }
     }
 }
@@ -187,10 +191,10 @@ impl Session {
     /// Sends a request and waits for its result, through as many rounds of input and as long a
     /// task as the server makes of it. Dropping the future tells the server that nobody waits
     /// any more.
-    pub(crate) async fn request(
+    pub(crate) async fn ask(
         &self,
         method: &str,
-        params: Box<RawValue>,
+        params: &RawValue,
         options: RequestOptions<'_>,
     ) -> Result<Box<RawValue>, RequestError> {
         let RequestOptions {
@@ -198,21 +202,33 @@ impl Session {
             idle,
             progress,
             headers_for: tool,
+            is_task,
         } = options;
         let deadline = Deadline::new(timeout, idle);
         match self.0.facts.era {
-            Era::Legacy => errand::drive(self, method, &params, deadline, progress).await,
+            Era::Legacy => errand::drive(self, method, params, deadline, progress).await,
             Era::Modern => {
                 let request = modern::Request {
                     method,
-                    params: &params,
+                    params,
                     deadline,
                     progress,
                     tool,
                 };
-                rounds::drive(self, request).await
+                rounds::drive(self, request, is_task).await
             }
         }
+    }
+
+    /// The same with parameters that nobody else needs.
+    #[cfg(test)]
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        options: RequestOptions<'_>,
+    ) -> Result<Box<RawValue>, RequestError> {
+        self.ask(method, &params, options).await
     }
 
     async fn legacy_request(

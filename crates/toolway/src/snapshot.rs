@@ -125,6 +125,7 @@ impl Lines for HostSnapshot {
             Some(ConnectionState::NeedsAuth { detail }) => Err(CallError::NeedsAuth {
                 server,
                 scopes: scopes_in(&detail),
+                not_widened: None,
             }),
             Some(state) => Err(CallError::Unavailable { server, state }),
             None => {

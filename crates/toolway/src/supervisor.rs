@@ -18,6 +18,7 @@ use toolway_types::{ConnectionState, ServerName};
 use tracing::info_span;
 
 pub(crate) use self::member::{Member, roster};
+use crate::account::Connectors;
 use crate::builtin::{Builtin, Desk, HostHandle};
 use crate::catalog::Catalog;
 use crate::connection::clock::{self, Clock};
@@ -53,8 +54,18 @@ pub(crate) enum Request {
     Apply {
         members: BTreeMap<ServerName, Member>,
         settings: Arc<Settings>,
+        anew: Anew,
         done: oneshot::Sender<Changes>,
     },
+}
+
+/// What connections rest on and a new plan changes, beside their definitions.
+#[derive(Debug, Default)]
+pub(crate) struct Anew {
+    /// Whether another organisation vouches for the person.
+    pub organisation: bool,
+    /// The account whose connectors are servers too, where it is another one, or none any more.
+    pub connectors: Option<Option<Connectors>>,
 }
 
 /// A connection's task, and the ways to speak to it.
@@ -110,6 +121,7 @@ impl Supervisor {
             published.subscribe(),
             requests_to.downgrade(),
             context.auth.clone(),
+            context.connectors.clone(),
         ));
         let mut supervisor = Self {
             desk,
@@ -229,9 +241,10 @@ impl Supervisor {
             Request::Apply {
                 members,
                 settings,
+                anew,
                 done,
             } => {
-                let changes = self.apply(members, settings);
+                let changes = self.apply(members, settings, anew);
                 let _ = done.send(changes);
             }
         }
@@ -347,7 +360,7 @@ impl Supervisor {
         let catalog = Catalog::after(&previous, offers.chain([own]));
         let revision = catalog.revision;
         let lines = standing()
-            .filter_map(|(name, member)| Some((name.clone(), member.line()?)))
+            .filter_map(|(name, member)| Some((name.clone(), member.line(name, &self.context)?)))
             .collect();
         let definitions = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.definition(name)?)))

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
@@ -303,7 +304,7 @@ impl KeptAccount {
             return Ok(tokens.access.clone());
         }
         let means = Means {
-            web: &self.web,
+            web: self.web.clone(),
             client_key: None,
             again: None,
         };
@@ -370,5 +371,9 @@ impl AccountTokens for KeptAccount {
 
     fn changes(&self) -> watch::Receiver<u64> {
         self.logins.vault().changes()
+    }
+
+    fn settle(&self, within: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.logins.settle(within))
     }
 }

@@ -6,6 +6,7 @@ use super::{ClaimError, StoreError};
 use crate::authorize::{AttemptError, AuthorizeError};
 use crate::callback::CallbackError;
 use crate::device::DeviceError;
+use crate::errands::GivenUp;
 use crate::metadata::MetadataError;
 use crate::random::NoRandom;
 use crate::token::TokenError;
@@ -101,4 +102,10 @@ pub enum IdpError {
     /// The login that was waited for, begun for another server, failed.
     #[error(transparent)]
     Together(Arc<IdpError>),
+}
+
+impl From<GivenUp> for IdpError {
+    fn from(given_up: GivenUp) -> Self {
+        Self::Token(TokenError::NotAsked(given_up.to_string()))
+    }
 }

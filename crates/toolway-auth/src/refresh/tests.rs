@@ -1,5 +1,8 @@
 //! Renewing against an authorization server that uses every refresh token once.
 
+mod callers;
+mod hold_off;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,13 +26,12 @@ async fn fresh(
     key: &Key,
     refused: Option<&Secret>,
 ) -> Result<Login, RefreshError> {
-    let web = web();
-    logins.fresh(key, refused, &means(&web)).await
+    logins.fresh(key, refused, &means()).await
 }
 
-fn means(web: &Web) -> Means<'_> {
+fn means() -> Means {
     Means {
-        web,
+        web: web(),
         client_key: None,
         again: None,
     }
@@ -117,8 +119,7 @@ async fn rel_14_a_refused_grant_is_looked_at_again_before_it_ends_anything() {
     // Another program has spent the token and saves its successor without taking a turn, just
     // when this one is about to be refused.
     let winner = fresh(&logins, &key, None).await.unwrap();
-    let web = web();
-    let late = logins.renew(stale, None, &means(&web)).await;
+    let late = logins.renew(stale, None, &means()).await;
     assert_eq!(late.unwrap().tokens, winner.tokens);
     assert_eq!(logins.read(&key).await.unwrap(), Some(winner));
 }
@@ -212,7 +213,7 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
     // What a killed process leaves: its note, and a token that the server has rotated.
     super::Intent::of(&logins, &login).note();
     let web = web();
-    let client = super::client(&login, &means(&web));
+    let client = super::client(&login, &means());
     let spent = super::request(&login, &client, &[]);
     let token = login.tokens.refresh.as_ref().unwrap();
     spent

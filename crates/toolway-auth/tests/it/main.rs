@@ -8,6 +8,7 @@
     reason = "the parts tests share fail like tests"
 )]
 
+mod account;
 mod case;
 mod discovery;
 mod grants;

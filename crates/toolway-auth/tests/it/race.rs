@@ -29,6 +29,13 @@ const LIFE: u64 = 2000;
 /// How often a process uses each server.
 const PACE: Duration = Duration::from_millis(900);
 
+/// How long a process that is in a hurry waits for a token: often not long enough to have it
+/// renewed.
+const HURRY: Duration = Duration::from_millis(3);
+
+/// How long a process that ends waits until what it renews is saved.
+const SETTLED_WITHIN: Duration = Duration::from_secs(30);
+
 /// What came of a race.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
@@ -47,6 +54,8 @@ pub(crate) struct Said {
     pub(crate) answered: u64,
     /// Requests that it refused because their token had just expired.
     pub(crate) refused: u64,
+    /// Times that it did not wait for a token, whatever became of the renewal.
+    pub(crate) hurried: u64,
     /// Times that a person would have had to log in.
     pub(crate) logged_out: u64,
     /// Anything else that went wrong.
@@ -118,10 +127,11 @@ impl Said {
         let Self {
             answered,
             refused,
+            hurried,
             logged_out,
             failed,
         } = self;
-        format!("RACED {answered} {refused} {logged_out} {failed}")
+        format!("RACED {answered} {refused} {hurried} {logged_out} {failed}")
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -130,6 +140,7 @@ impl Said {
         Some(Self {
             answered: numbers.next()?,
             refused: numbers.next()?,
+            hurried: numbers.next()?,
             logged_out: numbers.next()?,
             failed: numbers.next()?,
         })
@@ -152,24 +163,38 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
     for said in tasks.join_all().await {
         sum.answered += said.answered;
         sum.refused += said.refused;
+        sum.hurried += said.hurried;
         sum.logged_out += said.logged_out;
         sum.failed += said.failed;
     }
+    logins.settle(SETTLED_WITHIN).await;
     sum
 }
 
 async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
     let web = Web::trusted(toolway_transport::client::Client::default());
     let means = Means {
-        web: &web,
+        web: web.clone(),
         client_key: None,
         again: None,
     };
     let server = Url::parse(&key.resource).expect("a resource has an address");
     let mut said = Said::default();
     let mut refused: Option<Secret> = None;
+    let mut tries = 0_u64;
     while Instant::now() < end {
-        let login = match logins.fresh(key, refused.as_ref(), &means).await {
+        tries += 1;
+        let fresh = logins.fresh(key, refused.as_ref(), &means);
+        let patience = if tries.is_multiple_of(3) {
+            HURRY
+        } else {
+            Duration::MAX
+        };
+        let Ok(fresh) = tokio::time::timeout(patience, fresh).await else {
+            said.hurried += 1;
+            continue;
+        };
+        let login = match fresh {
             Ok(login) => login,
             Err(RefreshError::NeedsLogin { .. }) => {
                 said.logged_out += 1;

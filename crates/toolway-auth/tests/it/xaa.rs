@@ -1,6 +1,7 @@
 //! Cross-app access against an identity provider and authorization servers that enforce their
 //! rules, and break them on command (SEC-45).
 
+mod callers;
 mod renewal;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,7 +63,11 @@ fn web() -> Web {
 }
 
 fn idp_with(switches: &[Switch]) -> Authority {
-    Authority::start(Settings {
+    Authority::start(idp_settings(switches))
+}
+
+fn idp_settings(switches: &[Switch]) -> Settings {
+    Settings {
         switches: switches.to_vec(),
         clients: vec![KnownClient {
             id: "at-the-provider".to_owned(),
@@ -72,7 +77,7 @@ fn idp_with(switches: &[Switch]) -> Authority {
         assertion_client: Some("at-the-server".to_owned()),
         device_interval: 1,
         ..Settings::identity_provider()
-    })
+    }
 }
 
 fn settings(idp: &Authority) -> IdpSettings {

@@ -3,11 +3,12 @@
 //! Owns what a person does about the account (log in, log out, look), and what a listing says of
 //! its connectors. The steps of a login, and where it is kept, are the library's.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use toolway::account::{self, Connectors, DirectoryState, refresh};
+use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
 use toolway::journal::timestamp;
 use toolway::{ClientOptions, Host};
 use toolway_auth::account::kept::AccountLoginError;
@@ -142,8 +143,10 @@ async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Out
         context.output.say(&off);
         return Ok(Exit::Success);
     }
-    if let Some(connectors) = connectors(context, plan) {
+    if let Some(connectors) = connectors_of(context)(plan) {
         let refreshed = refresh(&connectors).await;
+        // The program ends soon, and the time for the directory may be over before a renewal is.
+        connectors.account.settle(account::PATIENCE).await;
         if matches!(refreshed.state, DirectoryState::Fresh { .. }) {
             say(context, &refreshed.state);
             let names = kept_list(context, provider).connectors;
@@ -247,13 +250,18 @@ fn told(status: &Status) -> String {
     )
 }
 
-/// What a host needs to have the account's connectors; nothing where there are none.
-pub(crate) fn connectors(context: &Context, plan: &Plan) -> Option<Connectors> {
-    let is_off = plan.connectors_off.is_some() || plan.blocked.is_some() || context.flags.strict;
-    let provider = plan.account.clone().filter(|_| !is_off)?;
-    let logins = Logins::new(connect::vault(context));
+/// How a host has the connectors of a plan's account; nothing where there are none.
+pub(crate) fn connectors_of(context: &Context) -> ConnectorsOf {
+    let strict = context.flags.strict;
+    let (vault, client) = (connect::vault(context), client(context));
     let copy = copy_file(&context.environment);
-    Some(Connectors::kept(provider, logins, client(context), copy))
+    Arc::new(move |plan| {
+        let is_off = plan.connectors_off.is_some() || plan.blocked.is_some() || strict;
+        let provider = plan.account.clone().filter(|_| !is_off)?;
+        let logins = Logins::new(vault.clone());
+        let (client, copy) = (client.clone(), copy.clone());
+        Some(Connectors::kept(provider, logins, client, copy))
+    })
 }
 
 /// Waits for the provider's word on the connectors, and has the host follow it; the plan it then

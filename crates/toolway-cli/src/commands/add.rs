@@ -9,6 +9,7 @@ use toolway_config::cross_app_enabled;
 use toolway_config::edit::{EditError, Edited};
 use toolway_types::{Scope, ServerName, Severity};
 
+use crate::args::account_word;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
@@ -21,6 +22,7 @@ use crate::report::{Outcome, Report, render_diagnosis};
 #[command(after_help = "Examples:
   toolway add docs https://mcp.example.com/mcp
   toolway add files -s user -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  toolway add github-work https://mcp.example.com/mcp --account work
   toolway add tracker https://mcp.example.com/mcp -H 'Authorization: Bearer ${TRACKER_TOKEN}'")]
 pub(crate) struct AddArgs {
     /// What to call it
@@ -64,6 +66,10 @@ pub(crate) struct AddArgs {
     /// The fixed port of the login's callback
     #[arg(long, value_name = "PORT")]
     callback_port: Option<u16>,
+
+    /// Which of your logins it uses, by your word for the account
+    #[arg(long, value_name = "NAME", value_parser = account_word)]
+    account: Option<String>,
 
     /// Log in by cross-app access
     #[arg(long)]
@@ -206,6 +212,7 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
             (!args.header.is_empty(), "--header"),
             (args.client_id.is_some(), "--client-id"),
             (args.callback_port.is_some(), "--callback-port"),
+            (args.account.is_some(), "--account"),
             (args.xaa, "--xaa"),
         ] {
             if given {
@@ -255,6 +262,9 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
         }
         if let Some(port) = args.callback_port {
             oauth.insert("callbackPort".to_owned(), json!(port));
+        }
+        if let Some(account) = &args.account {
+            oauth.insert("account".to_owned(), json!(account));
         }
         if args.xaa {
             oauth.insert("xaa".to_owned(), json!(true));

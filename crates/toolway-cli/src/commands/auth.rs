@@ -5,9 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
-use toolway::auth::{Book, Kept};
+use toolway::auth::{Book, Kept, used};
 use toolway::journal::timestamp;
 use toolway_auth::logins::LoginsError;
+use toolway_config::{PlannedServer, Verdict};
+use toolway_types::TransportSpec;
+use toolway_types::name::{as_word, shell_word};
 
 use crate::connect;
 use crate::context::Context;
@@ -47,12 +50,14 @@ pub(crate) struct Shown {
     renews: bool,
     how: &'static str,
     kept_in: &'static str,
+    /// Whether the server of that name uses it.
+    in_use: bool,
     #[serde(skip)]
     is_over: bool,
 }
 
 impl Shown {
-    fn of(login: Kept, now: SystemTime) -> Self {
+    fn of(login: Kept, in_use: bool, now: SystemTime) -> Self {
         let end = login.expires_at.map(instant);
         Self {
             is_over: !login.renews && end.is_some_and(|end| end <= now),
@@ -64,6 +69,7 @@ impl Shown {
             renews: login.renews,
             how: login.how.as_str(),
             kept_in: login.backend.as_str(),
+            in_use,
         }
     }
 
@@ -71,9 +77,15 @@ impl Shown {
         &self.server
     }
 
+    /// Whether the server of that name uses it.
+    pub(crate) fn in_use(&self) -> bool {
+        self.in_use
+    }
+
     /// Whose it is and how long it lasts, in a few words.
     pub(crate) fn words(&self) -> String {
-        format!("`{}` {}", self.account, self.lasting())
+        let idle = if self.in_use { "" } else { " (not used)" };
+        format!("`{}` {}{idle}", self.account, self.lasting())
     }
 
     fn lasting(&self) -> String {
@@ -100,10 +112,39 @@ pub(crate) fn logins(context: &Context) -> Result<Vec<Shown>, Report> {
         book.logins().await.map_err(|error| not_read(&error))
     })?;
     let now = SystemTime::now();
+    let specs = context.plan().admitted().map(|(_, spec)| spec);
+    let used: Vec<Kept> = specs
+        .filter_map(|spec| used(&kept, spec).cloned())
+        .collect();
     Ok(kept
         .into_iter()
-        .map(|login| Shown::of(login, now))
+        .map(|login| {
+            let in_use = used.contains(&login);
+            Shown::of(login, in_use, now)
+        })
         .collect())
+}
+
+/// The account that an entry names.
+pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
+    let Verdict::Admitted(spec) = &server.verdict else {
+        return None;
+    };
+    let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
+        &spec.transport
+    else {
+        return None;
+    };
+    remote.oauth.as_ref()?.account.as_deref()
+}
+
+/// The words behind `toolway login` that log in to what an entry uses.
+pub(crate) fn login_words(server: &str, account: Option<&str>) -> String {
+    let word = as_word(server);
+    match account {
+        Some(account) => format!("{word} --account {}", shell_word(account)),
+        None => word.into_owned(),
+    }
 }
 
 /// The vault cannot be read.
@@ -144,10 +185,11 @@ pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
                 login.issuer.clone(),
                 login.lasting(),
                 login.kept_in.to_owned(),
+                if login.in_use { "yes" } else { "no" }.to_owned(),
             ]
         })
         .collect();
-    let header = ["SERVER", "ACCOUNT", "ISSUER", "LASTS", "KEPT IN"];
+    let header = ["SERVER", "ACCOUNT", "ISSUER", "LASTS", "KEPT IN", "USED"];
     context.output.table(&header, &rows)?;
     Ok(Exit::Success)
 }

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway_config::PlannedServer;
+use toolway_config::{PlannedServer, Verdict};
+use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
+use super::auth::{self, Shown, account_of, login_words};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, render_diagnosis};
@@ -31,10 +33,16 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
             return Err(report);
         }
     };
+    let login = login(context, server);
     if args.json {
-        context.output.json(&as_json(server))?;
+        context.output.json(&as_json(server, login.as_ref()))?;
     } else {
-        context.output.result(&as_text(server))?;
+        context.output.result(&as_text(server, login.as_ref()))?;
+        if let (None, Some(account)) = (&login, account_of(server)) {
+            let words = login_words(server.name.as_str(), Some(account));
+            let hint = format!("hint: log in with `toolway login {words}`");
+            context.output.say(&hint);
+        }
         for diagnosis in &server.diagnoses {
             context.output.say(&render_diagnosis(diagnosis));
         }
@@ -42,19 +50,46 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
-fn as_json(server: &PlannedServer) -> Value {
-    json!({
+/// The login that the server uses. A vault that cannot be read is told and hides nothing else.
+fn login(context: &Context, server: &PlannedServer) -> Option<Shown> {
+    let is_remote = matches!(
+        server.transport,
+        Some(TransportKind::Http | TransportKind::Sse | TransportKind::Ws)
+    );
+    if !is_remote || !matches!(server.verdict, Verdict::Admitted(_)) {
+        return None;
+    }
+    match auth::logins(context) {
+        Ok(logins) => logins
+            .into_iter()
+            .find(|login| login.in_use() && login.server() == server.name.as_str()),
+        Err(report) => {
+            context.output.say(&format!("warning: {}", report.message));
+            None
+        }
+    }
+}
+
+fn as_json(server: &PlannedServer, login: Option<&Shown>) -> Value {
+    let mut shown = json!({
         "name": server.name,
         "scope": server.scope,
         "source": { "path": server.origin.path(), "line": server.origin.line() },
-        "transport": server.transport.map(toolway_types::TransportKind::as_str),
+        "transport": server.transport.map(TransportKind::as_str),
         "verdict": server.verdict.word(),
         "reason": server.verdict.reason(),
         "definition": redacted(&server.definition),
-    })
+    });
+    if let Some(account) = account_of(server) {
+        shown["account"] = json!(account);
+    }
+    if let Some(login) = login {
+        shown["login"] = json!(login);
+    }
+    shown
 }
 
-fn as_text(server: &PlannedServer) -> String {
+fn as_text(server: &PlannedServer, login: Option<&Shown>) -> String {
     let mut text = format!("{}\n", server.name);
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "  {label:<10} {value}");
@@ -64,6 +99,11 @@ fn as_text(server: &PlannedServer) -> String {
     match server.verdict.reason() {
         Some(reason) => line("verdict", &format!("{}: {reason}", server.verdict.word())),
         None => line("verdict", server.verdict.word()),
+    }
+    match (login, account_of(server)) {
+        (Some(login), _) => line("login", &login.words()),
+        (None, Some(account)) => line("login", &format!("`{account}`: nobody is logged in")),
+        (None, None) => {}
     }
     for (key, value) in redacted(&server.definition) {
         match &value {

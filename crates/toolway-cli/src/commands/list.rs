@@ -60,6 +60,9 @@ struct Row {
     tools: Option<usize>,
     resources: Option<usize>,
     prompts: Option<usize>,
+    /// The account that its entry names; absent where it names none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
     /// Who is logged in there; absent where nobody is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     logins: Vec<Shown>,
@@ -147,11 +150,19 @@ fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
         })
         .map(|(row, _)| row)
         .collect();
-    if let Some(one) = failed.iter().find(|row| row.state == "needs-auth") {
+    let wanting = |row: &&&Row| row.state == "needs-auth";
+    let is_connector = |row: &&&Row| row.transport == Some(TransportKind::Connector.as_str());
+    if let Some(one) = failed.iter().filter(wanting).find(is_connector) {
+        context.output.say(&format!(
+            "hint: log in to your account, for `{}`, with `toolway account login`",
+            one.name
+        ));
+    }
+    if let Some(one) = failed.iter().filter(wanting).find(|row| !is_connector(row)) {
         context.output.say(&format!(
             "hint: log in to `{}` with `toolway login {}`",
             one.name,
-            as_word(&one.name)
+            auth::login_words(&one.name, one.account.as_deref())
         ));
     }
     match failed.iter().find(|row| row.state == "failed") {
@@ -229,6 +240,7 @@ fn planned(server: &PlannedServer) -> Row {
         tools: None,
         resources: None,
         prompts: None,
+        account: auth::account_of(server).map(str::to_owned),
         logins: Vec::new(),
     }
 }
@@ -247,6 +259,9 @@ fn add_logins(context: &Context, rows: &mut [Row]) {
         if let Some(row) = rows.iter_mut().find(|row| row.name == login.server()) {
             row.logins.push(login);
         }
+    }
+    for row in rows {
+        row.logins.sort_by_key(|login| !login.in_use());
     }
 }
 
@@ -275,7 +290,12 @@ fn fill_row(row: &mut Row, server: &ServerSnapshot) {
             row.server_info = Some(facts.server_info.clone());
         }
         ConnectionState::Failed(failure) => row.error = Some(failure.message.clone()),
-        ConnectionState::NeedsAuth { .. } => row.error = Some("wants a login first".to_owned()),
+        ConnectionState::NeedsAuth { .. } => {
+            row.error = Some(match &row.account {
+                Some(account) => format!("wants a login as `{account}` first"),
+                None => "wants a login first".to_owned(),
+            });
+        }
         ConnectionState::Disabled { reason } => row.reason = Some(reason.clone()),
         ConnectionState::Pending { .. } => {}
     }

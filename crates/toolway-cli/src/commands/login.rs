@@ -24,8 +24,8 @@ use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
-use super::auth::instant;
-use crate::args::StorageArgs;
+use super::auth::{self, instant};
+use crate::args::{StorageArgs, account_word};
 use crate::commands::call::require_admitted;
 use crate::connect::{self, Wanted};
 use crate::context::{Context, require_flags_only};
@@ -56,8 +56,8 @@ pub(crate) struct LoginArgs {
     /// Its name; may be left out when one server wants a login
     server: Option<String>,
 
-    /// Your word for the account, where you have several
-    #[arg(long, value_name = "NAME")]
+    /// Your word for the account, where you have several; that of the entry when left out
+    #[arg(long, value_name = "NAME", value_parser = account_word)]
     account: Option<String>,
 
     /// Print the page's address, and paste back where the browser ended
@@ -109,6 +109,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         None => only_one(context, &plan)?,
     };
     let entry = plan.winner(server.as_str());
+    let of_entry = entry.and_then(auth::account_of).map(str::to_owned);
     if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
         let message = format!("`{server}` is a connector: its login is that of your account");
         return Err(Report::new(Exit::Usage, message).hint("run `toolway account login`"));
@@ -151,6 +152,15 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         (false, None) => {}
     }
     context.output.result(&format!("{text}\n"))?;
+    if let Some(of_entry) = of_entry.filter(|account| *account != logged_in.account) {
+        // The login is there, and this server does not use it, whatever its state.
+        context.output.say(&format!(
+            "`{server}` goes on as `{of_entry}`, which its entry names\n\
+             hint: to use this login, set `oauth.account` to `{}`",
+            logged_in.account
+        ));
+        return Ok(Exit::Success);
+    }
     match state {
         ConnectionState::Connected(_) => Ok(Exit::Success),
         state => Err(Report::unavailable(server.as_str(), &state)),

@@ -15,7 +15,8 @@ use crate::report::{Outcome, Report};
 
 /// Log out of a server
 ///
-/// Forgets its logins and asks the authorization server to end them as well.
+/// Forgets its logins, of every account unless one is named, and asks the authorization server to
+/// end them as well.
 #[derive(Debug, Args)]
 pub(crate) struct LogoutArgs {
     /// Its name; also of a server that is not configured any more

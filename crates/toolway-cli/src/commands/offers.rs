@@ -73,7 +73,8 @@ impl Servers {
         context: &Context,
         host: &Host,
     ) -> Result<Arc<HostSnapshot>, Report> {
-        connect::settle(context, host).await;
+        // A server may ask something as soon as it is there.
+        context.desk.beside(|| connect::settle(context, host)).await;
         let snapshot = host.snapshot();
         say_warnings(context, &snapshot);
         match &self.only {

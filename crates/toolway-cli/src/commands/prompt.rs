@@ -8,14 +8,14 @@ use clap::Args;
 use serde_json::{Map, Value};
 use toolway::catalog::CatalogPrompt;
 use toolway::view::{Content, PromptMessage, ResourceBody};
-use toolway::{Catalog, PromptOutcome};
+use toolway::{CallError, Catalog, PromptOutcome};
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted};
 
 use super::call::find_by_exposed;
 use super::offers::{Servers, nearest, pairs};
 use crate::commands::add::is_url;
-use crate::connect;
+use crate::connect::{self, Person};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -96,10 +96,11 @@ pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
             .map(ToString::to_string)
             .unwrap_or_default(),
     };
-    connect::with_host(
+    connect::with_person(
         context,
         servers.plan.clone(),
         servers.wanted(),
+        Person::answering(context),
         async |host| {
             let snapshot = servers.settle(context, host).await?;
             let prompt = find(&snapshot.catalog, servers.only.as_ref(), target.prompt)?;
@@ -107,8 +108,11 @@ pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
             let rendered = host
                 .get_prompt(&prompt.key.server, &prompt.key.tool, arguments)
                 .await
-                .map_err(|error| {
-                    Report::from(error).hint(format!("it is called as `{}`", usage(prompt, &place)))
+                .map_err(|error| match error {
+                    // How it is called is not what is wrong then.
+                    CallError::NeedsAuth { .. } => Report::from(error),
+                    error => Report::from(error)
+                        .hint(format!("it is called as `{}`", usage(prompt, &place))),
                 })?;
             print(context, &rendered, args.json)?;
             Ok(Exit::Success)

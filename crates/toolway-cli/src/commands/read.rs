@@ -18,7 +18,7 @@ use toolway_types::{ServerName, Untrusted};
 
 use self::target::Target;
 use super::offers::Servers;
-use crate::connect;
+use crate::connect::{self, Person};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -90,7 +90,7 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
         // To be told to end is how following succeeds.
         connect::with_host_until(context, plan, wanted, work, || Ok(Exit::Success))
     } else {
-        connect::with_host(context, plan, wanted, work)
+        connect::with_person(context, plan, wanted, Person::answering(context), work)
     }
 }
 

@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use toolway::ElicitationAnswer;
+use toolway::{ElicitationAnswer, MoreRights};
 use toolway_config::Environment;
 use toolway_transport::browser::Browser;
-use toolway_types::text::spelled_out;
+use toolway_types::text::{cut, spelled_out};
 use toolway_types::{Secret, Untrusted};
 use url::{Host, Url};
 
-use super::{End, Talk};
+use super::{End, MESSAGE, Talk};
 
 /// What a browser needs to find the person's screen, session and profile.
 const VARIABLES: &[&str] = &[
@@ -64,17 +64,59 @@ impl Pages {
 
 /// Shows where the page is, and opens it after a yes.
 pub(super) async fn ask(
-    talk: &mut Talk<'_>,
+    talk: &Talk<'_>,
     message: &Untrusted,
     page: &Url,
     pages: &Pages,
 ) -> Result<ElicitationAnswer, End> {
     talk.introduce("asks you to visit a page:", message);
+    visit(talk, page, pages, "Open it in your browser?").await
+}
+
+/// Shows what a login has and would get, and opens its page after a yes. No server can have this
+/// asked about a page of its choice, so the first line is one that none can have shown.
+pub(super) async fn log_in(
+    talk: &Talk<'_>,
+    rights: &MoreRights,
+    page: &Url,
+    pages: &Pages,
+) -> Result<ElicitationAnswer, End> {
+    talk.say(&format!(
+        "your login to server `{}` does not reach far enough for this:",
+        talk.server
+    ));
+    let listed = |scopes: &[String]| match scopes {
+        [] => "(nothing that is known)".to_owned(),
+        scopes => {
+            let scopes = Untrusted::new(scopes.join(" "));
+            cut(&scopes.line(), MESSAGE).into_owned()
+        }
+    };
+    talk.say(&format!("  has: {}", listed(&rights.has)));
+    talk.say(&format!("  wants: {}", listed(&rights.wants)));
+    if let Some(code) = &rights.code {
+        talk.say(&format!(
+            "  code to type there: {}",
+            spelled_out(code.expose())
+        ));
+    }
+    let question = "Open the login page in your browser?";
+    let answer = visit(talk, page, pages, question).await?;
+    talk.say("waiting until you are done there");
+    Ok(answer)
+}
+
+async fn visit(
+    talk: &Talk<'_>,
+    page: &Url,
+    pages: &Pages,
+    question: &str,
+) -> Result<ElicitationAnswer, End> {
     talk.say(&format!("  host: {}", host(page)));
     // Nothing of it is cut: the end decides as much as the beginning.
     talk.say(&format!("  page: {}", spelled_out(page.as_str())));
     talk.say("(what you enter there goes to that host; `/cancel` or Ctrl-C puts this away)");
-    if !talk.confirm("Open it in your browser?").await? {
+    if !talk.confirm(question).await? {
         return Err(End::Declined);
     }
     if let Err(error) = pages.browser.show(page).await {

@@ -7,20 +7,23 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use toolway_testkit::authority::{Authority, KnownClient, Settings, SigningKey, holds_secret};
+use toolway_testkit::authority::{
+    Authority, KnownClient, Party, Settings, SigningKey, holds_secret,
+};
 use toolway_testkit::browser::browse;
-use toolway_testkit::{CommandOutput, TempHome, marked};
+use toolway_testkit::{CommandOutput, TempHome, eventually_blocking, marked};
 
 use crate::support::{command, servers, toolway};
 
-struct Scene {
-    home: TempHome,
-    authority: Authority,
+pub(crate) struct Scene {
+    pub(crate) home: TempHome,
+    pub(crate) authority: Authority,
 }
 
 impl Scene {
-    fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: Settings) -> Self {
         let home = TempHome::new();
         let authority = Authority::start(settings);
         home.write_settings(servers(&[("shop", authority.entry())]));
@@ -33,7 +36,7 @@ impl Scene {
         Self { home, authority }
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = command(&self.home, words);
         command
             .env("TOOLWAY_VAULT", "file")
@@ -41,12 +44,12 @@ impl Scene {
         command
     }
 
-    fn run(&self, words: &[&str]) -> CommandOutput {
+    pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
         self.home.run(&mut self.command(words))
     }
 
     /// Runs a command that opens a page, and does what a person would.
-    fn log_in(&self, words: &[&str]) -> CommandOutput {
+    pub(crate) fn log_in(&self, words: &[&str]) -> CommandOutput {
         let page = self.home.home().join("page");
         let _ = fs::remove_file(&page);
         let waiting = page.clone();
@@ -64,7 +67,7 @@ impl Scene {
         output
     }
 
-    fn shown(&self, output: &CommandOutput) -> String {
+    pub(crate) fn shown(&self, output: &CommandOutput) -> String {
         let text = output.to_string();
         assert!(!holds_secret(&text), "{text}");
         let text = text.replace(self.authority.issuer(), "[ISSUER]");
@@ -72,7 +75,7 @@ impl Scene {
     }
 
     /// No secret in any file, those of the vault included: they are sealed.
-    fn assert_nothing_leaked(&self) {
+    pub(crate) fn assert_nothing_leaked(&self) {
         let mut places = vec![self.home.home().to_path_buf()];
         while let Some(place) = places.pop() {
             for entry in fs::read_dir(place).into_iter().flatten().flatten() {
@@ -260,6 +263,38 @@ fn what_cannot_be_logged_in_to_says_so() {
         bare.stderr.contains("--all") || bare.stderr.contains("SERVER"),
         "{bare}"
     );
+}
+
+#[test]
+fn rel_15_ctrl_c_during_a_call_does_not_lose_the_login_that_is_being_renewed() {
+    let scene = Scene::new(Settings::default());
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    scene.authority.expire_access_tokens();
+    let refreshes = || {
+        let seen = scene.authority.seen_at(Party::Issuer, "/token");
+        let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+        grants.filter(|grant| *grant == "refresh_token").count()
+    };
+    let held = scene.authority.hold("/token");
+    let call = scene
+        .command(&["call", "shop", "echo", "text=hi"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually_blocking(|| match refreshes() {
+        0 => Err("nothing was sent".to_owned()),
+        _ => Ok(()),
+    });
+    kill_process(Pid::from_child(&call), Signal::INT).unwrap();
+    drop(held);
+    let output = call.wait_with_output().unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    // The next run has what the authorization server gave.
+    scene.run(&["tools", "shop"]).expect_code(0);
+    assert_eq!(refreshes(), 1);
+    assert_eq!(scene.authority.report().families_revoked, 0);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 )]
 
 mod account;
+mod accounts;
 mod asking;
 mod audit;
 mod bad_input;
@@ -39,6 +40,7 @@ mod scale;
 mod security;
 mod shells;
 mod shield;
+mod step_up;
 mod storage;
 mod support;
 mod terminal;

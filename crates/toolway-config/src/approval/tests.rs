@@ -36,3 +36,23 @@ fn path_scope_and_every_value_count_and_order_does_not() {
     assert_ne!(of(&base), digest("/q", Scope::Project, &base));
     assert_ne!(of(&base), digest("/p", Scope::Local, &base));
 }
+
+#[test]
+fn which_login_is_used_is_no_part_of_what_was_approved_and_all_else_of_oauth_is() {
+    let of = |oauth: &str| {
+        let definition = format!(r#"{{"type": "http", "url": "https://a.example"{oauth}}}"#);
+        digest("/p", Scope::Project, &object(&definition))
+    };
+    let none = of("");
+    assert_eq!(none, of(r#", "oauth": {"account": "work"}"#));
+    let with_client = of(r#", "oauth": {"clientId": "x"}"#);
+    assert_eq!(
+        with_client,
+        of(r#", "oauth": {"account": "work", "clientId": "x"}"#)
+    );
+    assert_ne!(none, with_client);
+    assert_ne!(with_client, of(r#", "oauth": {"clientId": "y"}"#));
+    // Only the key of that place, and only a word.
+    assert_ne!(none, of(r#", "account": "work""#));
+    assert_ne!(none, of(r#", "oauth": {"account": {"clientId": "x"}}"#));
+}

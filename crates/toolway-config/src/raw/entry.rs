@@ -5,6 +5,7 @@
 //! (`spec`).
 
 use serde_json::{Map, Value};
+use toolway_types::name::check_account;
 use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind};
 
 use super::json::{Spot, kind_of};
@@ -239,14 +240,7 @@ impl Checker<'_> {
             let place = format!("oauth.{key}");
             match keys::OAUTH.iter().find(|(known, _)| known == key) {
                 Some((_, shape)) => self.value(&place, *shape, value),
-                None => {
-                    if let Some(meant) =
-                        keys::meant(key, keys::OAUTH.iter().map(|(known, _)| *known))
-                    {
-                        let message = format!("`{place}` is not a key Toolway reads");
-                        self.warning(&place, message, format!("did you mean `oauth.{meant}`?"));
-                    }
-                }
+                None => self.unknown_oauth_key(key, &place),
             }
         }
         if let Some(Value::String(text)) = map.get("authServerMetadataUrl")
@@ -255,6 +249,27 @@ impl Checker<'_> {
         {
             let key = "oauth.authServerMetadataUrl";
             self.error(key, format!("`{key}` {why}"), None);
+        }
+        if let Some(Value::String(text)) = map.get("account")
+            // That it is empty is said of every text.
+            && !text.trim().is_empty()
+            && !env::mentions_variable(text)
+            && let Err(why) = check_account(text)
+        {
+            let key = "oauth.account";
+            let hint = "write your word for the account, e.g. `\"account\": \"work\"`";
+            self.error(key, format!("`{key}` {why}"), Some(hint.to_owned()));
+        }
+    }
+
+    fn unknown_oauth_key(&mut self, key: &str, place: &str) {
+        if let Some(seen) = keys::visible(key) {
+            let shown = keys::spelled_out(place);
+            let message = format!("the key `{shown}` has hidden characters");
+            self.error(place, message, Some(format!("write it as `{seen}`")));
+        } else if let Some(meant) = keys::meant(key, keys::OAUTH.iter().map(|(known, _)| *known)) {
+            let message = format!("`{place}` is not a key Toolway reads");
+            self.warning(place, message, format!("did you mean `oauth.{meant}`?"));
         }
     }
 

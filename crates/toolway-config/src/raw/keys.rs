@@ -76,12 +76,13 @@ pub(crate) const ENTRY: [(&str, Shape); 22] = [
 pub(crate) const TOOL: [(&str, Shape); 1] = [("description", Shape::Text)];
 
 /// The keys of `oauth`.
-pub(crate) const OAUTH: [(&str, Shape); 5] = [
+pub(crate) const OAUTH: [(&str, Shape); 6] = [
     ("clientId", Shape::Text),
     ("callbackPort", Shape::Port),
     ("authServerMetadataUrl", Shape::Text),
     ("scopes", Shape::Scopes),
     ("xaa", Shape::Switch),
+    ("account", Shape::Text),
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.

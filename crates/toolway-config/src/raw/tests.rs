@@ -195,6 +195,60 @@ fn every_fault_of_an_entry_is_named_once() {
 }
 
 #[test]
+fn slips_inside_oauth_are_named_like_those_of_an_entry() {
+    let text = "{\n  \"mcpServers\": {\n    \"a\": {\"type\": \"http\", \"url\": \"https://a.example\", \"oauth\": {\n      \"clientID\": \"x\",\n      \"client_id\": \"x\",\n      \"acount\": \"x\",\n      \"scopes\u{200B}\": \"x\",\n      \"xaa \": true,\n      \"x-mine\": 1\n    }}\n  }\n}";
+    assert_snapshot!(shown(text, FileKind::User), @r#"
+    a (http) at f.json:3
+      warning f.json:4 `oauth.clientID` is not a key Toolway reads | hint: did you mean `oauth.clientId`?
+      warning f.json:5 `oauth.client_id` is not a key Toolway reads | hint: did you mean `oauth.clientId`?
+      warning f.json:6 `oauth.acount` is not a key Toolway reads | hint: did you mean `oauth.account`?
+      error f.json:7 the key `oauth.scopes\u{200B}` has hidden characters | hint: write it as `scopes`
+      error f.json:8 the key `oauth.xaa ` has hidden characters | hint: write it as `xaa`
+    "#);
+}
+
+#[test]
+fn an_account_is_a_word_that_a_person_can_see_and_type() {
+    let long = "x".repeat(129);
+    let text = format!(
+        "{{\n  \"mcpServers\": {{\n{}  }}\n}}",
+        [
+            ("number", "7"),
+            ("empty", "\"\""),
+            ("blank", "\" \""),
+            ("edge", "\"work \""),
+            ("hidden", "\"wo\\u200brk\""),
+            ("newline", "\"a\\nb\""),
+            ("long", &format!("\"{long}\"")),
+            ("fine", "\"me@work.example\""),
+            ("variable", "\"${WHO}\""),
+        ]
+        .map(|(name, account)| format!(
+            "    \"{name}\": {{\"type\": \"http\", \"url\": \"https://a.example\",\n      \"oauth\": {{\"account\": {account}}}}},\n"
+        ))
+        .concat()
+    );
+    assert_snapshot!(shown(&text, FileKind::User), @r#"
+    number (http) at f.json:3
+      error f.json:4 `oauth.account` must be a string, not a number | hint: mend `oauth` in the entry, or leave it out
+    empty (http) at f.json:5
+      error f.json:6 `oauth.account` must not be empty | hint: mend `oauth` in the entry, or leave it out
+    blank (http) at f.json:7
+      error f.json:8 `oauth.account` must not be empty | hint: mend `oauth` in the entry, or leave it out
+    edge (http) at f.json:9
+      error f.json:10 `oauth.account` has white space at its edge | hint: write your word for the account, e.g. `"account": "work"`
+    hidden (http) at f.json:11
+      error f.json:12 `oauth.account` has an invisible character (U+200B) | hint: write your word for the account, e.g. `"account": "work"`
+    newline (http) at f.json:13
+      error f.json:14 `oauth.account` has an invisible character (U+000A) | hint: write your word for the account, e.g. `"account": "work"`
+    long (http) at f.json:15
+      error f.json:16 `oauth.account` is longer than 128 characters | hint: write your word for the account, e.g. `"account": "work"`
+    fine (http) at f.json:17
+    variable (http) at f.json:19
+    "#);
+}
+
+#[test]
 fn hidden_characters_and_doubled_keys_are_found() {
     let text = "{\n  \"mcpServers\": {\n    \" a\": {\"command\": \"x\"},\n    \"b\u{200B}\": {\"command\": \"x\"},\n    \"c\": {\"command \": \"x\"},\n    \"d\": {\"command\": \"x\", \"command\": \"y\"},\n    \"e\": {\"command\": \"x\", \"env\": {\"K\": \"1\",\n      \"K\": \"2\"}},\n    \"f\": {\"command\": \"x\"},\n    \"f\": {\"command\": \"y\"},\n    \"\": {\"command\": \"x\"}\n  },\n  \"mcpServers \": {},\n  \"permissions\": {},\n  \"permissions\": {}\n}";
     assert_snapshot!(shown(text, FileKind::User), @"

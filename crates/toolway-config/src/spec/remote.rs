@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolway_types::name::check_account;
 use toolway_types::{
     CrossApp, HeadersHelper, OauthSpec, RemoteSpec, Secret, StdioSpec, TransportKind,
 };
@@ -219,6 +220,10 @@ impl Work<'_> {
                 .map_err(|why| self.fault("oauth", format!("`oauth.authServerMetadataUrl` {why}")))
                 .ok()
         });
+        let account = text("account").map(|account| self.expand("oauth", account));
+        if let Some(Err(why)) = account.as_deref().map(check_account) {
+            self.fault("oauth", format!("`oauth.account` {why}"));
+        }
         let scopes = oauth.get("scopes").map(|scopes| match scopes {
             Value::String(list) => self
                 .expand("oauth", list)
@@ -246,6 +251,7 @@ impl Work<'_> {
             auth_server_metadata_url,
             scopes,
             xaa,
+            account,
         })
     }
 }

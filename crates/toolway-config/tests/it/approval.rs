@@ -96,6 +96,25 @@ fn the_difference_is_a_readable_diff_without_hidden_characters() {
 }
 
 #[test]
+fn another_account_at_the_same_server_needs_no_new_approval() {
+    let entry = |account: &str| {
+        let entry = serde_json::json!({"type": "http", "url": "https://a.example",
+            "oauth": {"clientId": "c", "account": account}});
+        serde_json::json!({"mcpServers": {"x": entry}}).to_string()
+    };
+    let stage = Stage::new();
+    stage.project(&entry("home"));
+    stage.approve("x", &[]);
+    stage.project(&entry("work"));
+    let plan = stage.plan();
+    let TransportSpec::Http(remote) = &spec(&plan, "x").transport else {
+        panic!("not http")
+    };
+    let oauth = remote.oauth.as_ref().unwrap();
+    assert_eq!(oauth.account.as_deref(), Some("work"));
+}
+
+#[test]
 fn rejected_beats_approved_and_names_alone_admit_only_the_unknown() {
     let stage = Stage::new();
     stage.project(r#"{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}, "d": {"command": "d"}}}"#);

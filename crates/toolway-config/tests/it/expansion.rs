@@ -67,6 +67,32 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
 }
 
 #[test]
+fn an_account_may_come_from_a_variable_and_is_checked_once_it_is_known() {
+    let mut stage = Stage::new();
+    stage.set("WHO", "work");
+    stage.set("BREAK", "a\nb");
+    stage.user(
+        r#"{"mcpServers": {
+    "named": {"type": "http", "url": "https://a.example", "oauth": {"account": "${WHO}"}},
+    "broken": {"type": "http", "url": "https://a.example",
+      "oauth": {"account": "${BREAK}"}},
+    "none": {"type": "http", "url": "https://a.example", "oauth": {"clientId": "x"}}
+}}"#,
+    );
+    let plan = stage.plan();
+    assert_snapshot!(findings(&stage, &plan), @"home/.config/toolway/settings.json:4 `oauth.account` has an invisible character (U+000A)");
+    let account = |name: &str| {
+        let TransportSpec::Http(remote) = &spec(&plan, name).transport else {
+            panic!("not http")
+        };
+        remote.oauth.clone().unwrap().account
+    };
+    assert_eq!(account("named").as_deref(), Some("work"));
+    assert_eq!(account("none"), None);
+    assert_eq!(word(&plan, "broken"), "invalid");
+}
+
+#[test]
 fn sec_40_a_project_reads_only_variables_it_was_given() {
     let stage = Stage::new();
     stage.project(

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::http::Reply;
 use super::record::{Party, Seen};
 use super::state::{Grant, State};
-use super::{Switch, dpop, metadata};
+use super::{Settings, Switch, dpop, metadata};
 
 const MODERN: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -33,14 +33,29 @@ pub(super) fn answer(state: &State, seen: &Seen) -> Reply {
     }
     let message: Value = serde_json::from_str(&seen.body).unwrap_or_default();
     let held: Vec<&str> = grant.scope.split(' ').collect();
-    let calls = message["method"] == "tools/call";
     let lacks = |scope: &String| !held.contains(&scope.as_str());
-    let missing = calls && state.settings.call_scopes.iter().any(lacks);
+    let taken = taken(&state.settings, &message);
+    let missing = taken.iter().any(lacks);
     if state.on(Switch::ScopeGrowing) || state.on(Switch::ScopeNever) || missing {
-        return insufficient(state);
+        return insufficient(state, taken);
     }
     state.memory().report.mcp_allowed += 1;
-    mcp(seen, &message, &grant)
+    mcp(state, seen, &message, &grant)
+}
+
+/// The scopes that a request takes.
+fn taken<'a>(settings: &'a Settings, message: &Value) -> &'a [String] {
+    match message["method"].as_str() {
+        Some("tools/call") => {
+            let tool = message["params"]["name"].as_str().unwrap_or_default();
+            settings
+                .tool_scopes
+                .get(tool)
+                .unwrap_or(&settings.call_scopes)
+        }
+        Some("resources/read" | "prompts/get") => &settings.offer_scopes,
+        _ => &[],
+    }
 }
 
 /// The grant behind the token of a request, or the challenge.
@@ -99,8 +114,8 @@ fn challenge(state: &State, error: Option<&str>) -> Reply {
     reply.with("www-authenticate", value)
 }
 
-fn insufficient(state: &State) -> Reply {
-    let mut scopes = state.settings.call_scopes.clone();
+fn insufficient(state: &State, taken: &[String]) -> Reply {
+    let mut scopes = taken.to_vec();
     {
         let mut memory = state.memory();
         memory.report.forbidden += 1;
@@ -175,11 +190,11 @@ pub(super) fn account(state: &State, seen: &Seen, path: &str) -> Option<Reply> {
         return Some(Reply::json(400, &json!({ "error": why })));
     }
     let message = serde_json::from_str(&seen.body).unwrap_or_default();
-    Some(mcp(seen, &message, &grant))
+    Some(mcp(state, seen, &message, &grant))
 }
 
 /// Enough of MCP to see who is let in.
-fn mcp(seen: &Seen, message: &Value, grant: &Grant) -> Reply {
+fn mcp(state: &State, seen: &Seen, message: &Value, grant: &Grant) -> Reply {
     if seen.method != "POST" {
         return Reply::empty(405);
     }
@@ -203,7 +218,16 @@ fn mcp(seen: &Seen, message: &Value, grant: &Grant) -> Reply {
     }
     let modern = version.is_some();
     let info = json!({ "name": "whoami", "version": "1.0.0" });
-    let capabilities = json!({ "tools": {} });
+    let mut capabilities = json!({ "tools": {} });
+    let settings = &state.settings;
+    if !settings.offer_scopes.is_empty() {
+        capabilities["resources"] = json!({});
+        capabilities["prompts"] = json!({});
+    }
+    let who = format!(
+        "subject={} client={} scope={}",
+        grant.subject, grant.client, grant.scope
+    );
     let mut result = match method {
         "initialize" => json!({ "protocolVersion": spoken(params), "capabilities": capabilities,
             "serverInfo": info }),
@@ -211,16 +235,24 @@ fn mcp(seen: &Seen, message: &Value, grant: &Grant) -> Reply {
             "capabilities": capabilities,
             "_meta": { "io.modelcontextprotocol/serverInfo": info } }),
         "ping" if !modern => json!({}),
-        "tools/list" => json!({ "tools": [{ "name": "whoami", "description": "Who asks",
-            "inputSchema": { "type": "object", "properties": {} },
-            "annotations": { "readOnlyHint": true } }] }),
-        "tools/call" if params["name"] == "whoami" => {
-            let who = format!(
-                "subject={} client={} scope={}",
-                grant.subject, grant.client, grant.scope
-            );
+        "tools/list" => {
+            let names = settings.tool_scopes.keys().map(String::as_str);
+            let tools = std::iter::once("whoami").chain(names).map(|name| {
+                json!({ "name": name, "description": "Who asks",
+                    "inputSchema": { "type": "object", "properties": {} },
+                    "annotations": { "readOnlyHint": true } })
+            });
+            json!({ "tools": tools.collect::<Vec<_>>() })
+        }
+        "tools/call" if is_tool(settings, &params["name"]) => {
             json!({ "content": [{ "type": "text", "text": who }], "isError": false })
         }
+        "resources/list" => json!({ "resources": [{ "uri": "who://ami", "name": "who" }] }),
+        "resources/templates/list" => json!({ "resourceTemplates": [] }),
+        "resources/read" => json!({ "contents": [{ "uri": "who://ami", "text": who }] }),
+        "prompts/list" => json!({ "prompts": [{ "name": "who" }] }),
+        "prompts/get" => json!({ "messages": [{ "role": "user",
+            "content": { "type": "text", "text": who } }] }),
         "tools/call" => return fault(200, -32602, "unknown tool"),
         _ => return fault(if modern { 404 } else { 200 }, -32601, "method not found"),
     };
@@ -235,6 +267,11 @@ fn mcp(seen: &Seen, message: &Value, grant: &Grant) -> Reply {
         200,
         &json!({ "jsonrpc": "2.0", "id": id, "result": result }),
     )
+}
+
+fn is_tool(settings: &Settings, name: &Value) -> bool {
+    let name = name.as_str().unwrap_or_default();
+    name == "whoami" || settings.tool_scopes.contains_key(name)
 }
 
 fn spoken(params: &Value) -> &str {

@@ -121,6 +121,12 @@ pub struct Settings {
     pub challenge_scopes: Vec<String>,
     /// The scopes without which `tools/call` is answered 403.
     pub call_scopes: Vec<String>,
+    /// Tools beside `whoami` that answer the same, each with the scopes it takes in place of
+    /// `call_scopes`.
+    pub tool_scopes: BTreeMap<String, Vec<String>>,
+    /// The scopes that the resource `who://ami` and the prompt `who` take; neither is there when
+    /// empty.
+    pub offer_scopes: Vec<String>,
     /// Whether clients can register.
     pub registration: bool,
     /// Whether an address of a metadata document is taken for a client.
@@ -148,6 +154,8 @@ pub struct Settings {
     pub code_ms: u64,
     /// How long the token endpoint thinks before it looks at a request, in milliseconds.
     pub token_delay_ms: u64,
+    /// When a token endpoint that is unavailable wants to be asked again, in seconds.
+    pub retry_after: u64,
     /// For how long a used refresh token may be used again without harm, in milliseconds.
     pub grace_ms: u64,
     /// How long a device's code is good, in seconds.
@@ -191,6 +199,8 @@ impl Default for Settings {
             scopes: scopes.map(str::to_owned).to_vec(),
             challenge_scopes: Vec::new(),
             call_scopes: Vec::new(),
+            tool_scopes: BTreeMap::new(),
+            offer_scopes: Vec::new(),
             registration: true,
             documents: true,
             known_documents: BTreeMap::new(),
@@ -204,6 +214,7 @@ impl Default for Settings {
             refresh_ms: 30 * 24 * 3_600_000,
             code_ms: 60_000,
             token_delay_ms: 0,
+            retry_after: 2,
             grace_ms: 0,
             device_seconds: 600,
             device_interval: 5,

@@ -60,7 +60,8 @@ fn disturbed(state: &State, seen: &Seen) -> Option<Reply> {
     }
     if state.on(Switch::TokenUnavailable) {
         let reply = refuse(state, 503, "temporarily_unavailable", "not now");
-        return Some(reply.with("retry-after", "2".to_owned()));
+        let after = state.settings.retry_after.to_string();
+        return Some(reply.with("retry-after", after));
     }
     if state.on(Switch::TokenRedirect) {
         let to = format!("{}/token", state.places.attacker);

@@ -7,10 +7,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::timeout;
 use toolway_config::Directory;
 use toolway_transport::state_file;
@@ -148,15 +146,12 @@ async fn keep(connectors: Connectors, directory: Directory) -> io::Result<bool> 
 }
 
 /// Asks at the start and whenever somebody logs in or out, and has the host follow.
-pub(crate) async fn follow(
-    connectors: Connectors,
-    reload: Arc<Reload>,
-    state: watch::Sender<DirectoryState>,
-) {
+pub(super) async fn follow(connectors: Connectors, reload: &Reload) {
+    let account = &reload.account;
     let mut changes = connectors.account.changes();
     loop {
         changes.mark_unchanged();
-        let before = state.borrow().clone();
+        let before = account.state();
         let now = refresh(&connectors).await.state;
         say(&now);
         // Also where the copy said the same: another process may have written it, or removed it
@@ -177,7 +172,7 @@ pub(crate) async fn follow(
         if matches!(before, DirectoryState::LoggedOut { .. }) && !is_out {
             reload.reconnect(waits_for_account).await;
         }
-        state.send_replace(now);
+        account.learn(&connectors, now);
         loop {
             if changes.changed().await.is_err() {
                 return;

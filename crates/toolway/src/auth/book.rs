@@ -1,18 +1,22 @@
 //! The logins that are kept, with or without a host that uses them.
 //!
-//! Owns listing them without their secrets, and giving them up: here first, then at the
+//! Owns listing them without their secrets, which of them a server uses, and giving them up: here first, then at the
 //! authorization server.
 
 use std::sync::Arc;
 
-use toolway_auth::logins::{How, Login, Logins, LoginsError};
+use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, Logins, LoginsError};
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::vault::{Backend, Kind, Vault};
 use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::{Client, ClientOptions};
+use toolway_types::ServerSpec;
 use url::Url;
 
+use super::organisation::CurrentOrganisation;
 use super::store::Store;
+use super::target;
+use crate::connection::Source;
 
 /// The logins in a vault.
 #[derive(Debug)]
@@ -39,6 +43,25 @@ pub struct Kept {
     pub how: How,
     /// Where it lies.
     pub backend: Backend,
+    /// The digest of the server's definition.
+    definition: String,
+    /// When the person logged in, in seconds since 1970.
+    logged_in_at: u64,
+}
+
+/// The login that a server of this definition uses, of all that are kept.
+pub fn used<'a>(logins: &'a [Kept], spec: &ServerSpec) -> Option<&'a Kept> {
+    let target = target(&spec.name, &Source::Spec(Box::new(spec.clone())))?;
+    let account = target.account.as_deref();
+    let fits = |login: &&Kept| {
+        login.server == spec.name.as_str()
+            && login.definition == target.definition
+            && account.is_none_or(|account| login.account == account)
+    };
+    let rank = |login: &&Kept| (login.account == DEFAULT_ACCOUNT, login.logged_in_at);
+    let best = logins.iter().filter(fits).max_by_key(rank)?;
+    // One that policy does not allow any more is as good as none.
+    target.allows(best.how).then_some(best)
 }
 
 /// A login that was given up.
@@ -62,7 +85,7 @@ impl Book {
         Self(Store {
             logins: Logins::new(vault),
             client: Client::new(http),
-            organisation: None,
+            organisation: CurrentOrganisation::default(),
             papers: Arc::default(),
         })
     }
@@ -162,6 +185,8 @@ impl Store {
 fn shown(login: Login, backend: Backend) -> Kept {
     Kept {
         renews: login.renews(),
+        definition: login.definition,
+        logged_in_at: login.logged_in_at,
         server: login.server,
         account: login.account,
         issuer: login.issuer,

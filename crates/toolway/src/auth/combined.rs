@@ -61,6 +61,10 @@ impl Credentials for Combined {
         .boxed()
     }
 
+    fn taken(&self) {
+        self.login.taken();
+    }
+
     fn heard(&self, request: Request<'_>, headers: &HeaderMap) {
         self.login.heard(request, headers);
     }

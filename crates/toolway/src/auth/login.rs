@@ -2,7 +2,7 @@
 //!
 //! Owns what a login is begun with (the server's address, settings and challenge), what the person
 //! is invited to do, and keeping the outcome. One login for each server at a time: who asks while
-//! one is under way gets the same invitation.
+//! one to the same account is under way gets the same invitation.
 //! Does not own: the steps of a login (`toolway-auth`, `login.rs`). What a person is invited to is
 //! `login/invitation.rs`, why there is no login `login/problem.rs`.
 
@@ -25,7 +25,8 @@ use toolway_auth::web::Web;
 use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
-use self::invitation::Relay;
+use self::invitation::Nobody;
+pub(crate) use self::invitation::Relay;
 use super::organisation::Door;
 use super::pass::Target;
 use super::store::Store;
@@ -42,7 +43,7 @@ pub use self::problem::LoginProblem;
 pub struct LoginOptions {
     /// How.
     pub way: Way,
-    /// The person's word for the account; `default` without one.
+    /// The person's word for the account; that of the server's entry without one, else `default`.
     pub account: Option<String>,
     /// What the login has to reach, beside what an earlier one reached.
     pub scopes: Vec<String>,
@@ -100,11 +101,14 @@ pub struct LoggedIn {
     pub renews: bool,
 }
 
+/// How a login ended.
+pub(super) type Outcome = Result<LoggedIn, LoginProblem>;
+
 /// A login under way. Dropping it does not end the login; the host's end does.
 #[derive(Debug)]
 pub struct LoginHandle {
     invited: watch::Receiver<Option<Invitation>>,
-    outcome: Option<oneshot::Receiver<Result<LoggedIn, LoginProblem>>>,
+    outcome: Option<oneshot::Receiver<Outcome>>,
 }
 
 impl LoginHandle {
@@ -113,6 +117,11 @@ impl LoginHandle {
     pub async fn invitation(&mut self) -> Option<Invitation> {
         let invited = self.invited.wait_for(Option::is_some).await;
         invited.ok().and_then(|invited| invited.clone())
+    }
+
+    /// Where its end is told; none where somebody else began it.
+    pub(super) fn take_outcome(&mut self) -> Option<oneshot::Receiver<Outcome>> {
+        self.outcome.take()
     }
 
     /// How it ended. A login that somebody else began tells them alone.
@@ -125,6 +134,7 @@ impl LoginHandle {
 /// A login under way, as the host holds it.
 #[derive(Debug)]
 pub(super) struct Running {
+    account: Option<String>,
     invited: watch::Receiver<Option<Invitation>>,
     task: Task<()>,
 }
@@ -151,8 +161,11 @@ impl Auth {
             });
         };
         let mut running = lock(&self.running);
+        let account = options.account.clone().or_else(|| target.account.clone());
+        // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
             && !running.task.is_finished()
+            && running.account == account
         {
             return Ok(LoginHandle {
                 invited: running.invited.clone(),
@@ -178,6 +191,7 @@ impl Auth {
         };
         let task = tasks::spawn("login", work);
         let began = Running {
+            account,
             invited: invited.clone(),
             task,
         };
@@ -186,6 +200,15 @@ impl Auth {
             invited,
             outcome: Some(outcome),
         })
+    }
+
+    /// Gives a login up that nobody wants any more.
+    pub(super) fn give_up(&self, server: &ServerName, login: &LoginHandle) {
+        let mut running = lock(&self.running);
+        let is_this = |running: &Running| running.invited.same_channel(&login.invited);
+        if running.get(server).is_some_and(is_this) {
+            running.remove(server);
+        }
     }
 
     /// Whether a login to a server is under way.
@@ -228,7 +251,7 @@ impl Auth {
         person: Option<&dyn Person>,
     ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
-        let account = options.account.clone();
+        let account = options.account.clone().or_else(|| target.account.clone());
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
         let before = store
@@ -286,8 +309,10 @@ impl Auth {
                 return Ok(Some(login));
             }
         }
-        let Some(person) = person else {
-            return Ok(None);
+        let person = match person {
+            Some(person) => person,
+            None if options.way == Way::ClientCredentials => &Nobody,
+            None => return Ok(None),
         };
         let desk = Desk {
             web: &web,
@@ -313,7 +338,7 @@ impl Auth {
     ) -> Result<Option<Entered>, LoginProblem> {
         let way = request.way;
         match person {
-            Some(_) if way == Way::ClientCredentials => match target.rule() {
+            _ if way == Way::ClientCredentials => match target.rule() {
                 Rule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
                 Rule::Preferred => Ok(None),
             },

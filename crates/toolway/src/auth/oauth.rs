@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt as _;
@@ -16,6 +17,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
 use toolway_auth::helper::KeepBack;
+use toolway_auth::refresh::{BREATH, LONGEST_WAIT};
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
 use toolway_transport::credentials::{
     Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
@@ -26,19 +28,14 @@ use tracing::{debug, warn};
 use super::pass::{Pass, PassError, Target, as_http};
 use super::{Auth, vouched};
 
-/// How long a renewal that failed is not tried again: requests that ran at the same time share one
-/// failure.
-const BREATH: Duration = Duration::from_millis(500);
-
-/// The longest wait that an authorization server is granted.
-const LONGEST_WAIT: Duration = Duration::from_mins(15);
-
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
     target: Target,
     auth: Arc<Auth>,
     keep_back: KeepBack,
     known: Mutex<Known>,
+    /// Whether it was widened, and the server has not taken it yet.
+    is_wider: AtomicBool,
 }
 
 /// What was asked for last.
@@ -52,7 +49,9 @@ struct Known {
     hindered: Option<Hindrance>,
 }
 
-/// A renewal that may work later. The login is kept.
+/// A renewal that may work later, as this connection has heard. The login is kept. Whoever keeps
+/// logins leaves the authorization server alone by themselves; this spares asking them, and knows
+/// which token not to show.
 struct Hindrance {
     /// The token that the server refused, if it was that.
     refused: Option<Secret>,
@@ -64,7 +63,7 @@ struct Hindrance {
 impl Hindrance {
     /// What may pass; nothing when only a person can mend it.
     fn of(error: &PassError, refused: Option<&Secret>) -> Option<Self> {
-        let wait = match error {
+        let wait: Duration = match error {
             PassError::Over(_) => return None,
             PassError::Unavailable(_) => BREATH,
             PassError::Later { after, .. } => (*after).clamp(BREATH, LONGEST_WAIT),
@@ -93,6 +92,7 @@ impl LoginCredentials {
                 changes: None,
                 hindered: None,
             }),
+            is_wider: AtomicBool::new(false),
         }
     }
 
@@ -235,11 +235,15 @@ impl Credentials for LoginCredentials {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
             if refusal.status != 401 {
-                // An organisation can be asked for more than the first time; a person is not here.
+                // An organisation, or the client itself, can ask for more than the first time; a
+                // person is not here.
                 let challenge = refusal.challenges();
                 let is_short = vouched::is_short(challenge.as_deref());
-                let may_enter = self.target.is_vouched_for() && is_short;
+                let may_enter = is_short && self.auth.widens_itself(&self.target).await;
                 let verdict = self.entered(may_enter, presented, challenge.clone()).await;
+                if verdict == Verdict::Again {
+                    self.is_wider.store(true, Ordering::Relaxed);
+                }
                 if verdict == Verdict::GiveUp
                     && is_short
                     && let Some(challenge) = challenge
@@ -268,6 +272,12 @@ impl Credentials for LoginCredentials {
                 .await
         }
         .boxed()
+    }
+
+    fn taken(&self) {
+        if self.is_wider.swap(false, Ordering::Relaxed) {
+            self.auth.helped(&self.target.server);
+        }
     }
 
     fn heard(&self, request: Request<'_>, headers: &HeaderMap) {

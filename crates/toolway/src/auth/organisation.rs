@@ -1,12 +1,13 @@
 //! The organisation's identity provider, as a host and its front-ends use it.
 //!
-//! Owns making it of the settings, looking up its client's secret when it is first needed, and
-//! who the person in front of it is. There is one for all servers, so that they share one login.
+//! Owns making it of the settings, which one it is at the moment, looking up its client's secret
+//! when it is first needed, and who the person in front of it is. There is one for all servers, so that they share one login.
 //! Does not own: the login there (`toolway-auth`, `idp.rs`), or what servers get of it
 //! (`vouched.rs`).
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
@@ -39,6 +40,26 @@ impl fmt::Debug for Organisation {
             .debug_tuple("Organisation")
             .field(&self.0.settings.issuer)
             .finish()
+    }
+}
+
+/// The organisation of this moment: settings may name another one while a host runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CurrentOrganisation(Arc<RwLock<Option<Organisation>>>);
+
+impl CurrentOrganisation {
+    pub(crate) fn new(organisation: Option<Organisation>) -> Self {
+        Self(Arc::new(RwLock::new(organisation)))
+    }
+
+    /// Whoever it is now. What has begun with one is finished with it.
+    pub(crate) fn get(&self) -> Option<Organisation> {
+        let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+
+    pub(crate) fn replace(&self, organisation: Option<Organisation>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = organisation;
     }
 }
 
@@ -114,6 +135,13 @@ impl Organisation {
     pub(super) async fn knows_somebody(&self) -> bool {
         let whoever = self.whoever().await;
         matches!(whoever, Ok(Some(whoever)) if whoever.is_of_use)
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this.
+    pub async fn settle(&self, within: Duration) {
+        if let Some(provider) = self.0.provider.get() {
+            provider.settle(within).await;
+        }
     }
 
     pub(super) async fn provider(&self) -> Result<&IdentityProvider, OrganisationError> {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::badge::Badge;
+use toolway_auth::badge::Voucher;
 use toolway_auth::logins::How;
 use toolway_auth::workload::Source;
 use toolway_types::Secret;
@@ -49,11 +49,11 @@ impl Papers {
 
     /// The platform's word, where it is the login: there is one, and policy has no other way in
     /// mind.
-    pub(super) fn platform(&self, target: &Target) -> Option<Badge<'_>> {
+    pub(super) fn platform(&self, target: &Target) -> Option<Voucher> {
         let workload = self.workloads.get(target.server.as_str())?;
-        target.allows(How::Workload).then_some(Badge::Platform {
-            source: &workload.source,
-            audience: workload.audience.as_deref(),
+        target.allows(How::Workload).then(|| Voucher::Platform {
+            source: Arc::clone(&workload.source),
+            audience: workload.audience.clone(),
         })
     }
 }

@@ -23,7 +23,7 @@ pub struct Target {
     pub definition: String,
     /// Its address.
     pub url: Url,
-    /// Which account; the one that was used first when absent.
+    /// The account that its entry names. Without one it is `default`, else the newest.
     pub account: Option<String>,
     /// Whether its entry names the authorization server's metadata, so that it may be anywhere.
     pub names_issuer: bool,

@@ -9,8 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::badge::{Badge, Renewal};
-use toolway_auth::idp;
+use toolway_auth::badge::{Renewal, Voucher};
 use toolway_auth::logins::{How, Login, Logins, LoginsError};
 use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::token::{SKEW, TokenError};
@@ -19,7 +18,8 @@ use toolway_auth::web::{Reach, Web};
 use toolway_transport::client::Client;
 use toolway_types::Secret;
 
-use super::organisation::Organisation;
+use super::Auth;
+use super::organisation::CurrentOrganisation;
 use super::papers::Papers;
 use super::pass::{Pass, PassError, Passes, Target};
 
@@ -29,9 +29,18 @@ pub(crate) struct Store {
     pub(crate) logins: Logins,
     pub(crate) client: Client,
     /// Who vouches for the person.
-    pub(crate) organisation: Option<Organisation>,
+    pub(crate) organisation: CurrentOrganisation,
     /// What logins can show that no person types.
     pub(super) papers: Arc<Papers>,
+}
+
+impl Auth {
+    /// Waits until what is being renewed is saved, and no longer than this.
+    pub(crate) async fn settle(&self, within: Duration) {
+        if let Some(store) = &self.store {
+            store.settle(within).await;
+        }
+    }
 }
 
 impl Store {
@@ -58,34 +67,44 @@ impl Store {
             return Ok(None);
         };
         let web = self.web(target).await;
-        let provider = match &self.organisation {
+        let organisation = self.organisation.get();
+        let provider = match &organisation {
             Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
             _ => None,
         };
-        let organisation = provider.map(|provider| Badge::Organisation {
-            provider,
-            way: idp::Way::Kept,
+        let organisation = provider.map(|provider| Voucher::Organisation {
+            provider: provider.clone(),
             rule: target.rule(),
         });
-        let badge = match login.how {
+        let voucher = match login.how {
             How::Workload => self.papers.platform(target),
             _ => organisation,
         };
-        let client_key = self.papers.key(target.server.as_str());
-        let renewal = badge.map(|badge| Renewal {
-            badge,
-            web: &web,
-            client_key,
+        let client_key = self.papers.key(target.server.as_str()).cloned();
+        let renewal = voucher.map(|voucher| Renewal {
+            voucher,
+            web: web.clone(),
+            client_key: client_key.clone(),
         });
         let means = Means {
-            web: &web,
+            web,
             client_key,
-            again: renewal.as_ref().map(|renewal| renewal as &dyn Again),
+            again: renewal.map(|renewal| Arc::new(renewal) as Arc<dyn Again>),
         };
         self.logins
             .fresh(&login.key(), refused, &means)
             .await
             .map(Some)
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this.
+    async fn settle(&self, within: Duration) {
+        let organisation = async {
+            if let Some(organisation) = self.organisation.get() {
+                organisation.settle(within).await;
+            }
+        };
+        tokio::join!(self.logins.settle(within), organisation);
     }
 
     /// Whether the way of the first login is to be gone once more, from the beginning: then it is
@@ -94,7 +113,7 @@ impl Store {
         if !target.is_vouched_for() {
             return false;
         }
-        match (error, &self.organisation) {
+        match (error, self.organisation.get()) {
             (RefreshError::NeedsLogin { .. }, _) => true,
             (RefreshError::Unavailable { .. }, Some(organisation)) => {
                 !organisation.knows_somebody().await
@@ -162,10 +181,10 @@ impl Passes for Store {
 /// How long the authorization server wants to be left alone.
 fn later(error: &RefreshError) -> Option<Duration> {
     match error {
-        RefreshError::Unavailable {
-            source: TokenError::Busy { retry_after },
-            ..
-        } => *retry_after,
+        RefreshError::Unavailable { source, .. } => match **source {
+            TokenError::Busy { retry_after } => retry_after,
+            _ => None,
+        },
         _ => None,
     }
 }

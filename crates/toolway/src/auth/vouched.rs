@@ -11,7 +11,7 @@ use std::sync::Arc;
 use toolway_auth::badge::{self, Badge, BadgeFault, Entered};
 use toolway_auth::challenge;
 use toolway_auth::idp::{self, IdpError};
-use toolway_auth::login::LoginRequest;
+use toolway_auth::login::{LoginRequest, Way};
 use toolway_auth::logins::{How, Login};
 use toolway_auth::web::Web;
 use toolway_auth::xaa::{Rule, XaaError};
@@ -139,7 +139,7 @@ impl Auth {
         way: idp::Way<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
         let refused = |fault| target.not_vouched(fault);
-        let organisation = store.organisation.as_ref();
+        let organisation = store.organisation.get();
         let organisation = organisation.ok_or_else(|| refused(VouchFault::NoProvider))?;
         let provider = organisation.provider().await;
         let badge = Badge::Organisation {
@@ -166,10 +166,10 @@ impl Auth {
         target: &Target,
         request: &LoginRequest<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
-        let Some(badge) = store.papers.platform(target) else {
+        let Some(platform) = store.papers.platform(target) else {
             return Ok(None);
         };
-        let entered = badge::enter(web, &store.logins, request, badge).await;
+        let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
         entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
     }
 
@@ -181,10 +181,7 @@ impl Auth {
     ) -> Option<Login> {
         let known = lock(&self.known).get(&target.server).cloned();
         let (_, spec) = known.and_then(|known| known.login)?;
-        let options = LoginOptions {
-            account: target.account.clone(),
-            ..LoginOptions::default()
-        };
+        let options = self.again(target).await;
         // It is large, and lies in every request.
         let entered = Box::pin(self.obtained(target, spec, challenge, &options, None)).await;
         match entered {
@@ -204,6 +201,35 @@ impl Auth {
                 None
             }
         }
+    }
+
+    /// How a login is made once more without anybody: a client that logged in for itself does so
+    /// with what it showed then.
+    async fn again(&self, target: &Target) -> LoginOptions {
+        match self.kept_login(target).await {
+            Some(login) if login.how == How::ClientCredentials => LoginOptions {
+                way: Way::ClientCredentials,
+                account: Some(login.account),
+                client_id: Some(login.client.client_id),
+                client_secret: login.client.client_secret,
+                client_key: login.client_key,
+                ..LoginOptions::default()
+            },
+            _ => LoginOptions {
+                account: target.account.clone(),
+                ..LoginOptions::default()
+            },
+        }
+    }
+
+    /// Whether a login can be widened with nobody there: by somebody else's word, or because the
+    /// client logged in for itself.
+    pub(super) async fn widens_itself(&self, target: &Target) -> bool {
+        if self.is_vouched_for(target) {
+            return true;
+        }
+        let login = self.kept_login(target).await;
+        login.is_some_and(|login| login.how == How::ClientCredentials)
     }
 
     fn trouble(&self, target: &Target, problem: &LoginProblem) {
@@ -231,7 +257,7 @@ impl Auth {
             return false;
         }
         let store = self.store.as_ref();
-        match store.and_then(|store| store.organisation.as_ref()) {
+        match store.and_then(|store| store.organisation.get()) {
             Some(organisation) if organisation.knows_somebody().await => true,
             Some(organisation) => {
                 let issuer = organisation.settings().issuer.clone();
@@ -248,7 +274,7 @@ impl Auth {
 }
 
 /// Whether a challenge asks for a login that reaches further.
-pub(super) fn is_short(challenge: Option<&str>) -> bool {
+pub(crate) fn is_short(challenge: Option<&str>) -> bool {
     let bearer = challenge.and_then(challenge::bearer);
     bearer.is_some_and(|bearer| bearer.error == Some(challenge::BearerError::InsufficientScope))
 }

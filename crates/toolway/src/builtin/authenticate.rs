@@ -7,7 +7,8 @@
 
 use serde_json::json;
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey, TransportKind, Untrusted};
+use url::Url;
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::auth::{Invitation, LoginOptions, LoginProblem};
@@ -50,6 +51,7 @@ pub(super) fn tool(server: &ServerSnapshot, url: Option<String>) -> Builtin {
     let key = ToolKey::new(server.name.clone(), NAME);
     let name = server.name.clone();
     let entry = server.origin.to_string();
+    let is_connector = server.transport == Some(TransportKind::Connector);
     let description = format!(
         "The server `{name}` is configured and wants a login before its tools can be used. This \
          begins the login and gives the page that a person has to open."
@@ -61,6 +63,9 @@ pub(super) fn tool(server: &ServerSnapshot, url: Option<String>) -> Builtin {
             let told = state(&call, name.as_str(), url.as_deref(), &entry);
             match told {
                 Told::Answer(answer) => answer,
+                Told::Wanted { by_hand, .. } if is_connector => {
+                    begin_account(&call, &name, url.as_deref(), by_hand).await
+                }
                 Told::Wanted { challenge, by_hand } => {
                     begin(&call, &name, &challenge, by_hand).await
                 }
@@ -105,7 +110,10 @@ async fn begin(
         }
         Err(problem) => return BuiltinAnswer::error(problem.to_string()),
     };
-    let word = as_word(server.as_str());
+    let mut word = as_word(server.as_str()).into_owned();
+    if let Some(account) = auth.account_of(server) {
+        word = format!("{word} --account {}", shell_word(&account));
+    }
     match login.invitation().await {
         Some(Invitation::Page { host, url }) => BuiltinAnswer::text(format!(
             "A person has to log in to `{server}`: give them this page of {host} to open in a \
@@ -126,6 +134,49 @@ async fn begin(
             Some(Ok(_)) => BuiltinAnswer::text(format!("the login to `{server}` is done")),
             None => BuiltinAnswer::error(format!(
                 "another login to `{server}` has just ended: call this again"
+            )),
+        },
+    }
+}
+
+/// Begins the login to the account, which is the login of all its connectors, or joins the one
+/// under way.
+async fn begin_account(
+    call: &BuiltinCall,
+    server: &ServerName,
+    url: Option<&str>,
+    by_hand: BuiltinAnswer,
+) -> BuiltinAnswer {
+    let Some(connectors) = call.host.connectors() else {
+        return BuiltinAnswer::error(format!(
+            "`{server}` is a connector: its login is that of the account. A person logs in in a \
+             terminal: `toolway account login`"
+        ));
+    };
+    let url: Option<Url> = url.and_then(|url| url.parse().ok());
+    let provider = &connectors.provider;
+    if !url.is_some_and(|url| provider.proxy.leads_to(&url)) {
+        // An entry that calls itself a connector and leads elsewhere: the account is no login there.
+        return by_hand;
+    }
+    let mut login = connectors.door.begin();
+    let account = provider.host();
+    match login.invitation().await {
+        Some(Invitation::Page { host, url }) => BuiltinAnswer::text(format!(
+            "`{server}` is a connector: a person has to log in to their account at {account}. \
+             Give them this page of {host} to open in a browser on this machine, within five \
+             minutes.\n\n  {url}\n\nOn another machine: `toolway account login --no-browser`, or \
+             `--device`. When they are done, the tools of `{server}` take the place of this one, \
+             and so do those of the account's other connectors. Do not ask for a code or a token \
+             in a conversation."
+        )),
+        Some(Invitation::Code { .. }) | None => match login.outcome().await {
+            Some(Err(problem)) => BuiltinAnswer::error(format!(
+                "{problem}\nA person can try in a terminal: `toolway account login`"
+            )),
+            Some(Ok(())) => BuiltinAnswer::text(format!("the login at {account} is done")),
+            None => BuiltinAnswer::error(format!(
+                "the login at {account} was given up: call this again"
             )),
         },
     }

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 
+use crate::account::Connectors;
 use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, Consent};
 use crate::dispatch::send::{self, Lines};
@@ -25,6 +26,7 @@ pub struct HostHandle {
     /// Held weakly: the supervisor holds this, and ends when nobody can ask it for anything.
     requests: mpsc::WeakSender<Request>,
     auth: Option<Arc<Auth>>,
+    connectors: Option<Connectors>,
 }
 
 impl HostHandle {
@@ -32,17 +34,28 @@ impl HostHandle {
         pictures: watch::Receiver<Arc<HostSnapshot>>,
         requests: mpsc::WeakSender<Request>,
         auth: Option<Arc<Auth>>,
+        connectors: Option<Connectors>,
     ) -> Self {
         Self {
             pictures,
             requests,
             auth,
+            connectors,
         }
     }
 
     /// What is known of logins.
     pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
         self.auth.as_ref()
+    }
+
+    pub(super) fn set_connectors(&mut self, connectors: Option<Connectors>) {
+        self.connectors = connectors;
+    }
+
+    /// The account whose connectors are servers too.
+    pub(super) fn connectors(&self) -> Option<&Connectors> {
+        self.connectors.as_ref()
     }
 
     /// The picture of this moment.

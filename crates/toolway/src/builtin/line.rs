@@ -16,6 +16,7 @@ use toolway_types::{ConnectionState, ServerName, ToolKey};
 use toolway_wire::view;
 
 use super::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
+use crate::account::Connectors;
 use crate::catalog::ServerOffer;
 use crate::dispatch::send::{Line, SendError, SendOptions};
 use crate::pool::settle::{Deferral, HostPart};
@@ -71,6 +72,11 @@ impl Desk {
             host,
             tools: super::standard().into(),
         }
+    }
+
+    /// Another account's connectors are servers too from now on.
+    pub(crate) fn set_connectors(&mut self, connectors: Option<Connectors>) {
+        self.host.set_connectors(connectors);
     }
 
     /// Adds tools of the embedding program. Of two with one name the first counts.

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use toolway_types::{ConnectionState, Origin, ServerName, ToolKey, Untrusted, text};
 
 use super::ToolTarget;
+use crate::auth::NotWidened;
 use crate::pins::Difference;
 
 /// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
@@ -70,12 +71,14 @@ pub enum CallError {
         state: ConnectionState,
     },
     /// The server wants a login first.
-    #[error("server `{server}` needs a login{}", WithScopes(.scopes))]
+    #[error("server `{server}` needs a login{}{}", WithScopes(.scopes), After(.not_widened.as_ref()))]
     NeedsAuth {
         /// The server.
         server: ServerName,
         /// What the login has to reach, where the server says so: a wider one than there is.
         scopes: Vec<String>,
+        /// Why there is no such login although one was tried for in the middle of the call.
+        not_widened: Option<NotWidened>,
     },
     /// No answer in time; the server was told to stop.
     #[error("`{}` of server `{server}` {}", brief(.tool), Waited(.limit, .after))]
@@ -384,6 +387,17 @@ impl fmt::Display for WithScopes<'_> {
             " that reaches `{}`",
             text::cut(&scopes, MAX_BRIEF)
         )
+    }
+}
+
+struct After<'a>(Option<&'a NotWidened>);
+
+impl fmt::Display for After<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(why) => write!(formatter, ": {why}"),
+            None => Ok(()),
+        }
     }
 }
 

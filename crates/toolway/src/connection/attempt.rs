@@ -25,7 +25,6 @@ use super::source::{Group, Source};
 use super::{Connected, Connection, Lists};
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, secrets_of};
-use crate::respondent::Counterpart;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
 use crate::{account, auth};
@@ -170,7 +169,8 @@ impl Connection {
         let era = session.facts().era;
         self.context.eras.learn(key.as_ref(), Ok(era)).await;
         *step = Step::Listing;
-        let lists = Lists::fetch(&session, self.context.connect_timeout).await?;
+        // Boxed: it is large, and over long before the connection is.
+        let lists = Box::pin(Lists::fetch(&session, self.context.connect_timeout)).await?;
         let standing = Standing::new(session, self.source.delivery());
         Ok(Connected { standing, lists })
     }
@@ -228,12 +228,7 @@ impl Connection {
         *step = Step::Opening;
         let opened = self.filled(open).await?.open(open).await?;
         let log = opened.channel.log.clone();
-        let counterpart = Counterpart {
-            server: self.server.clone(),
-            respondent: self.context.respondent.clone(),
-            hooks: Arc::clone(&self.context.hooks),
-            roots: self.context.roots.clone(),
-        };
+        let counterpart = self.context.counterpart(&self.server);
         let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());
         // Nothing is read before the pump runs, so nothing is missed.
         let scribe = match (&log, &self.journal) {

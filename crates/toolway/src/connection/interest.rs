@@ -188,7 +188,7 @@ impl Connection {
         let params = to_raw_value(&json!({ "uri": uri }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
         let options = RequestOptions::within(self.context.connect_timeout);
-        session.request(method, params, options).await.map(drop)
+        session.ask(method, &params, options).await.map(drop)
     }
 
     /// The modern way: one stream for all, opened anew when they change.

@@ -3,11 +3,12 @@
 //! Owns the door through which calls come to whichever session stands, and the judgement of what
 //! their outcomes say about it: three broken requests in a row, or one that nobody listened to,
 //! put the connection in doubt, and so does a login that is refused; a session that the server forgot is asked for anew, and the call
-//! that found out is sent once more. Nothing else is ever sent twice.
+//! that found out is sent once more. So is one that the server refused for want of scopes, after
+//! somebody has agreed to a login that reaches further. Nothing else is ever sent twice.
 //! Does not own the session's end or its successor (`connection.rs`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -21,6 +22,9 @@ use toolway_transport::{CloseReason, CredentialsError, SendFailure};
 use toolway_types::{ConnectionState, Era, Untrusted};
 
 use super::source::{Group, Source};
+use crate::auth::NotWidened;
+use crate::auth::step_up::{Widened, Widener};
+use crate::auth::vouched::is_short;
 use crate::dispatch::send::{Line, SendError, SendOptions};
 use crate::error::{RequestError, about_certificate};
 use crate::session::{Delivery, RequestOptions, Session};
@@ -230,9 +234,10 @@ impl Door {
         self.way.send_replace(Way::Shut(state.clone()));
     }
 
-    /// A line through this door to a server of this source.
-    pub(crate) fn line(&self, source: &Source) -> Arc<dyn Line> {
+    /// A line through this door to a server of this source, whose login may be widened.
+    pub(crate) fn line(&self, source: &Source, widener: Option<Widener>) -> Arc<dyn Line> {
         Arc::new(ServerLine {
+            widener,
             way: self.way.subscribe(),
             timeout: source.timeout(),
             idle: usual_idle(source.group()),
@@ -242,6 +247,7 @@ impl Door {
 }
 
 struct ServerLine {
+    widener: Option<Widener>,
     way: watch::Receiver<Way>,
     timeout: Option<Duration>,
     idle: Duration,
@@ -290,45 +296,133 @@ impl ServerLine {
         params: Box<RawValue>,
         options: SendOptions<'_>,
     ) -> Result<Box<RawValue>, SendError> {
-        let now = Instant::now();
-        let deadline = now.checked_add(options.timeout).unwrap_or(now + FOR_EVER);
-        let enter = |spent| tokio::time::timeout_at(deadline, self.enter(spent));
+        let began = Instant::now();
+        let is_task = AtomicBool::new(false);
+        let passage = Passage {
+            method,
+            params: &params,
+            options: &options,
+            deadline: began
+                .checked_add(options.timeout)
+                .unwrap_or(began + FOR_EVER),
+            is_task: &is_task,
+        };
+        let outcome = self.pass(&passage).await;
+        match (outcome, &self.widener) {
+            (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
+                // Boxed: a call that is not refused must not carry the room for it along.
+                Box::pin(self.pass_wider(passage, widener, error, began)).await
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Sends a request, and again when the server had forgotten the session.
+    async fn pass(&self, passage: &Passage<'_>) -> Result<Box<RawValue>, SendError> {
+        let enter = |spent| tokio::time::timeout_at(passage.deadline, self.enter(spent));
         let Ok(entered) = enter(None).await else {
             return Err(SendError::TimedOut);
         };
         let Entered { standing, counted } = entered?;
-        let spare = standing.expires.then(|| (params.clone(), options.clone()));
-        let outcome = attempt(&standing, method, params, options, deadline).await;
+        let outcome = passage.attempt(&standing).await;
         let expired = standing.judge(&outcome);
-        let (true, Some((params, options))) = (expired, spare) else {
+        if !(expired && standing.expires) {
             return outcome.map_err(|error| standing.explain(error));
-        };
+        }
         drop(counted);
         let Ok(entered) = enter(Some(&standing)).await else {
             return Err(SendError::TimedOut);
         };
         let Entered { standing, counted } = entered?;
-        let outcome = attempt(&standing, method, params, options, deadline).await;
+        let outcome = passage.attempt(&standing).await;
         standing.judge(&outcome);
         drop(counted);
         outcome.map_err(|error| standing.explain(error))
     }
+
+    /// Has the login widened that a request fell short of, and sends the request once more. The
+    /// time that a person takes for it is not the request's.
+    async fn pass_wider(
+        &self,
+        mut passage: Passage<'_>,
+        widener: &Widener,
+        error: SendError,
+        began: Instant,
+    ) -> Result<Box<RawValue>, SendError> {
+        // What became a task has begun, and would begin a second time.
+        if passage.is_task.load(Ordering::Relaxed) {
+            return Err(error);
+        }
+        let Some(challenge) = challenge_of(&error) else {
+            return Err(error);
+        };
+        let asked = Instant::now();
+        let why = match widener.widen(challenge, began).await {
+            Widened::Unasked => return Err(error),
+            Widened::No(why) => why,
+            Widened::Yes => {
+                let deadline = passage.deadline.checked_add(asked.elapsed());
+                passage.deadline = deadline.unwrap_or(passage.deadline);
+                match self.pass(&passage).await {
+                    Err(again) if challenge_of(&again).is_some() => {
+                        return Err(not_widened(&again, NotWidened::StillRefused));
+                    }
+                    outcome => {
+                        if matches!(outcome, Ok(_) | Err(SendError::Rpc(_))) {
+                            widener.helped();
+                        }
+                        return outcome;
+                    }
+                }
+            }
+        };
+        Err(not_widened(&error, why))
+    }
 }
 
-async fn attempt(
-    standing: &Standing,
-    method: &str,
-    params: Box<RawValue>,
-    options: SendOptions<'_>,
+/// A request on its way through the door.
+struct Passage<'a> {
+    method: &'a str,
+    params: &'a RawValue,
+    options: &'a SendOptions<'a>,
     deadline: Instant,
-) -> Result<Box<RawValue>, RequestError> {
-    let options = RequestOptions {
-        timeout: deadline.saturating_duration_since(Instant::now()),
-        idle: options.idle,
-        progress: options.progress,
-        headers_for: options.tool,
+    /// Whether it has become a task.
+    is_task: &'a AtomicBool,
+}
+
+impl Passage<'_> {
+    async fn attempt(&self, standing: &Standing) -> Result<Box<RawValue>, RequestError> {
+        let options = RequestOptions {
+            timeout: self.deadline.saturating_duration_since(Instant::now()),
+            idle: self.options.idle,
+            progress: self.options.progress.clone(),
+            headers_for: self.options.tool,
+            is_task: Some(self.is_task),
+        };
+        let session = &standing.session;
+        session.ask(self.method, self.params, options).await
+    }
+}
+
+/// What a server wants of the login that a request fell short of.
+fn challenge_of(error: &SendError) -> Option<&str> {
+    let SendError::Send(SendFailure::Status {
+        status: 403,
+        www_authenticate,
+        ..
+    }) = error
+    else {
+        return None;
     };
-    standing.session.request(method, params, options).await
+    www_authenticate.as_deref().filter(|it| is_short(Some(it)))
+}
+
+fn not_widened(error: &SendError, why: NotWidened) -> SendError {
+    let challenge = challenge_of(error).unwrap_or_default();
+    SendError::NotWidened {
+        challenge: Untrusted::new(challenge),
+        why,
+    }
 }
 
 /// How long a server of this kind may be silent. A process or an object of ours that works for

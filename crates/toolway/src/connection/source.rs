@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use toolway_transport::in_process::{self, ServerEnd};
 use toolway_transport::{Channel, OpenOptions};
-use toolway_types::{ProtocolMode, Secret, ServerSpec, TransportSpec};
+use toolway_types::{CrossApp, ProtocolMode, Secret, ServerSpec, TransportSpec};
 
 use crate::error::ConnectError;
 use crate::journal::secrets_of;
@@ -159,6 +159,28 @@ impl Source {
         match self {
             Source::Spec(spec) => Delivery::of(&spec.transport),
             Source::Object { .. } => Delivery::Stream,
+        }
+    }
+
+    /// Whether the organisation's word may count there.
+    pub(crate) fn is_vouched_for(&self) -> bool {
+        let Source::Spec(spec) = self else {
+            return false;
+        };
+        let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
+            &spec.transport
+        else {
+            return false;
+        };
+        let oauth = remote.oauth.as_ref();
+        oauth.is_some_and(|oauth| oauth.xaa != CrossApp::Off)
+    }
+
+    /// Whether it is reached by the account's token.
+    pub(crate) fn is_connector(&self) -> bool {
+        match self {
+            Source::Spec(spec) => matches!(spec.transport, TransportSpec::Connector(_)),
+            Source::Object { .. } => false,
         }
     }
 

@@ -16,6 +16,7 @@ use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
+use crate::auth::NotWidened;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{about_certificate, closed_for_login, scopes_in, wants_login};
@@ -109,6 +110,13 @@ pub enum SendError {
     },
     /// The call became a task that was cancelled at the server.
     TaskCancelled,
+    /// The login does not reach far enough, and was not made to.
+    NotWidened {
+        /// What the server wants.
+        challenge: Untrusted,
+        /// Why not.
+        why: NotWidened,
+    },
 }
 
 /// The limits of the whole host, where neither a call nor a server's entry says otherwise.
@@ -291,6 +299,12 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         SendError::Unavailable(ConnectionState::NeedsAuth { detail }) => CallError::NeedsAuth {
             server,
             scopes: scopes_in(&detail),
+            not_widened: None,
+        },
+        SendError::NotWidened { challenge, why } => CallError::NeedsAuth {
+            server,
+            scopes: scopes_in(&challenge),
+            not_widened: Some(why),
         },
         SendError::Unavailable(state) => CallError::Unavailable { server, state },
         SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
@@ -309,6 +323,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
                 } => scopes_in(&Untrusted::new(challenge)),
                 _ => Vec::new(),
             },
+            not_widened: None,
         },
         SendError::Closed(
             CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
@@ -351,6 +366,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
                 } => scopes_in(&Untrusted::new(challenge)),
                 _ => Vec::new(),
             },
+            not_widened: None,
         },
         SendError::Closed(CloseReason::Refused { status, .. })
         | SendError::Send(SendFailure::Status { status, .. }) => {

@@ -19,7 +19,7 @@ use crate::respondent::{Elicitation, ElicitationAnswer, Offers, Respondent};
 
 /// How many questions to a person are open.
 #[derive(Clone)]
-pub(super) struct Attention(Arc<watch::Sender<usize>>);
+pub(crate) struct Attention(Arc<watch::Sender<usize>>);
 
 impl Default for Attention {
     fn default() -> Self {
@@ -63,14 +63,15 @@ impl Attention {
         }
     }
 
-    fn open(&self) -> Open<'_> {
+    /// A question is open until what is given is dropped.
+    pub(crate) fn open(&self) -> Open<'_> {
         self.0.send_modify(|open| *open += 1);
         Open(&self.0)
     }
 }
 
 /// A question is open until this is dropped.
-struct Open<'a>(&'a watch::Sender<usize>);
+pub(crate) struct Open<'a>(&'a watch::Sender<usize>);
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {

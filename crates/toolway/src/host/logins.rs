@@ -56,8 +56,8 @@ impl Host {
         Ok(out)
     }
 
-    /// The organisation that vouches for the person, where the plan names one.
-    pub fn organisation(&self) -> Option<&Organisation> {
+    /// The organisation that vouches for the person, where the plan of this moment names one.
+    pub fn organisation(&self) -> Option<Organisation> {
         self.auth.as_ref()?.organisation()
     }
 

@@ -11,7 +11,7 @@ use toolway_transport::client::ClientOptions;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::ServerName;
 
-use crate::account::Connectors;
+use crate::account::ConnectorsOf;
 use crate::audit::Audit;
 use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
@@ -69,9 +69,9 @@ pub struct HostOptions {
     pub era_memory: Option<PathBuf>,
     /// What logins need.
     pub auth: AuthOptions,
-    /// The account whose connectors are servers too; they come with plans, and stay fresh where
-    /// `replan` makes them.
-    pub connectors: Option<Connectors>,
+    /// How to have the account whose connectors are servers too; they come with plans, and stay
+    /// fresh where `replan` makes them.
+    pub connectors: Option<ConnectorsOf>,
     /// Where it is written down what servers log and what is said to them; nowhere without one.
     pub journal: Option<Journal>,
     /// Where every call is written down; nowhere without one.

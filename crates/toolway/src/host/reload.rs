@@ -1,18 +1,23 @@
 //! A fresh plan for a host that runs.
 //!
-//! Owns what that takes, so that a task of the host can ask for it as well as its owner. What a
-//! plan changes is `supervisor/apply.rs`.
+//! Owns what that takes, so that a task of the host can ask for it as well as its owner, and what
+//! a plan changes beside servers: who vouches for the person, and whose connectors there are.
+//! What it changes about servers is `supervisor/apply.rs`.
 
 use std::sync::Arc;
 
+use tokio::sync::Mutex;
+use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
 use super::{Reach, settings};
+use crate::account::CurrentAccount;
+use crate::auth::Auth;
 use crate::connection::InProcessServer;
 use crate::event::{Changes, NoPlanSource, Replan};
 use crate::snapshot::ServerSnapshot;
-use crate::supervisor::{self, Request};
+use crate::supervisor::{self, Anew, Request};
 use crate::tasks;
 
 /// Where plans come from, and who takes them.
@@ -21,29 +26,53 @@ pub(crate) struct Reload {
     pub(super) in_process: Vec<(ServerName, InProcessServer)>,
     pub(super) only: Option<Vec<ServerName>>,
     pub(super) replan: Option<Replan>,
+    pub(super) auth: Option<Arc<Auth>>,
+    pub(super) references: Option<References>,
+    pub(crate) account: CurrentAccount,
+    /// Held while a plan takes over, so that the newest one has the last word.
+    pub(super) turn: Mutex<()>,
 }
 
 impl Reload {
     /// Puts a new plan in the place of the old one.
     pub(crate) async fn apply(&self, plan: Plan) -> Changes {
+        let _turn = self.turn.lock().await;
+        self.take_over(plan).await
+    }
+
+    async fn take_over(&self, plan: Plan) -> Changes {
         let members = supervisor::roster(&plan, &self.in_process, self.only.as_deref());
+        let auth = self.auth.as_ref();
+        let organisation = auth.is_some_and(|auth| {
+            let identity = plan.identity.clone();
+            auth.set_identity(identity, self.references.as_ref())
+        });
+        let connectors = self.account.other(&plan);
+        let anew = Anew {
+            organisation,
+            connectors: connectors.clone(),
+        };
         let settings = settings(plan);
-        let reach = &self.reach;
-        reach
-            .ask(|done| Request::Apply {
-                members,
-                settings,
-                done,
-            })
-            .await
-            .unwrap_or_default()
+        let asked = self.reach.ask(|done| Request::Apply {
+            members,
+            settings,
+            anew,
+            done,
+        });
+        let changes = asked.await.unwrap_or_default();
+        // Last, because it ends whoever follows the old account, and that may be who applies this.
+        if let Some(connectors) = connectors {
+            self.account.replace(connectors);
+        }
+        changes
     }
 
     /// Makes a fresh plan and applies it.
     pub(crate) async fn reload(&self) -> Result<Changes, NoPlanSource> {
         let replan = self.replan.clone().ok_or(NoPlanSource)?;
+        let _turn = self.turn.lock().await;
         match tasks::blocking("replan", move || replan()).await {
-            Ok(plan) => Ok(self.apply(plan).await),
+            Ok(plan) => Ok(self.take_over(plan).await),
             Err(failure) => {
                 tracing::error!(%failure, "no fresh plan: the old one stays");
                 Ok(Changes::default())

@@ -54,7 +54,7 @@ pub(crate) async fn fetch<T>(
     let mut ttl_ms: Option<u64> = None;
     for _ in 0..MAX_PAGES {
         let result = session
-            .request(method, params, RequestOptions::within(timeout))
+            .ask(method, &params, RequestOptions::within(timeout))
             .await?;
         let page = read(&result).map_err(|error| RequestError::Malformed(error.to_string()))?;
         listing.items.extend(page.items);

@@ -174,6 +174,20 @@ async fn elicit(
     }
 }
 
+/// Puts a question of the host's own, in the same way as a server's.
+pub(crate) async fn put_to_person(
+    request: Elicitation,
+    counterpart: &Counterpart,
+) -> ElicitationAnswer {
+    let person = counterpart.respondent.as_ref();
+    let asked = if person.is_some_and(|person| person.offers().url) {
+        Asked::Person
+    } else {
+        Asked::HooksAlone
+    };
+    elicit(request, asked, counterpart).await
+}
+
 /// The method, with the kind of question where there is more than one.
 fn describe(name: &str, params: &RawValue) -> String {
     match elicit_request(params) {
@@ -192,7 +206,15 @@ fn elicitation(request: ElicitRequest, asked: Asked) -> Question {
         ElicitRequest::Url { message, url, id } => match Url::parse(&url) {
             Ok(url) if may_be_visited(&url) => {
                 let message = Untrusted::new(message);
-                Question::Elicit(Elicitation::Url { message, url, id }, asked)
+                Question::Elicit(
+                    Elicitation::Url {
+                        message,
+                        url,
+                        id,
+                        rights: None,
+                    },
+                    asked,
+                )
             }
             _ => {
                 let url = Untrusted::new(url);
@@ -205,7 +227,7 @@ fn elicitation(request: ElicitRequest, asked: Asked) -> Question {
 
 /// `https`, or `http` to this machine; without a name or password, whose only use is to make one
 /// host look like another.
-fn may_be_visited(url: &Url) -> bool {
+pub(crate) fn may_be_visited(url: &Url) -> bool {
     let plain = url.username().is_empty() && url.password().is_none();
     let safe = match url.scheme() {
         "https" => url.host().is_some(),

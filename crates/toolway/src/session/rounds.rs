@@ -9,6 +9,7 @@
 //! that is asked can be answered; all rounds share one deadline, and none outlives the channel.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
@@ -38,7 +39,11 @@ const RELIST_LIMIT: Duration = Duration::from_mins(1);
 type Answer = Result<Box<RawValue>, RequestError>;
 
 /// Sends a request and does what its results ask for, until there is an answer.
-pub(super) async fn drive(session: &Session, request: Request<'_>) -> Answer {
+pub(super) async fn drive(
+    session: &Session,
+    request: Request<'_>,
+    is_task: Option<&AtomicBool>,
+) -> Answer {
     let freshness = session.reception().freshness();
     if let Some(answer) = freshness.get(request.method, request.params) {
         return Ok(answer);
@@ -81,6 +86,9 @@ pub(super) async fn drive(session: &Session, request: Request<'_>) -> Answer {
                 params = Some(input.added_to(request.params)?);
             }
             ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
+                if let Some(is_task) = is_task {
+                    is_task.store(true, Ordering::Relaxed);
+                }
                 return task::follow(session, &result, request.deadline, request.progress).await;
             }
             ResultType::InputRequired => return Err(unexpected("input_required")),

@@ -1,7 +1,8 @@
 //! A new plan takes over from the old one.
 //!
 //! Owns the comparison: servers are compared by definition, wherever they stand, and only what
-//! changed starts, stops or is replaced. Rules, hooks and limits change with the picture, so a
+//! changed starts, stops or is replaced; so is what rests on an organisation or an account that
+//! another one took over from. Rules, hooks and limits change with the picture, so a
 //! call sees either the old ones or the new ones, never a mixture.
 
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use toolway_types::{ConnectionState, ServerName};
 
-use super::{Member, Start, Supervisor};
-use crate::connection::Context;
+use super::{Anew, Member, Start, Supervisor};
+use crate::connection::{Context, Source};
 use crate::event::{Changes, HostEvent};
 use crate::snapshot::Settings;
 
@@ -21,7 +22,18 @@ impl Supervisor {
         &mut self,
         mut fresh: BTreeMap<ServerName, Member>,
         settings: Arc<Settings>,
+        anew: Anew,
     ) -> Changes {
+        let (organisation, account) = (anew.organisation, anew.connectors.is_some());
+        let rests_on_it = |source: &Source| {
+            (organisation && source.is_vouched_for()) || (account && source.is_connector())
+        };
+        if let Some(connectors) = anew.connectors {
+            let mut context = Context::clone(&self.context);
+            self.desk.set_connectors(connectors.clone());
+            context.connectors = connectors;
+            self.context = Arc::new(context);
+        }
         if settings.limits != self.settings.limits {
             // Connections that stay keep the numbers they were made with.
             let mut context = Context::clone(&self.context);
@@ -41,7 +53,7 @@ impl Supervisor {
                 continue;
             };
             match (old.source.is_some(), new.source.is_some()) {
-                _ if old.source == new.source => {
+                _ if old.source == new.source && !old.source.as_ref().is_some_and(rests_on_it) => {
                     if old.source.is_some() {
                         changes.kept.push(name.clone());
                     }

@@ -18,7 +18,7 @@ use super::Running;
 use crate::builtin::address;
 use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
 use crate::connection::line::{Door, Standing};
-use crate::connection::{self, InProcessServer, Lists, Source};
+use crate::connection::{self, Context, InProcessServer, Lists, Source};
 use crate::dispatch::send::Line;
 use crate::pool::Loading;
 use crate::snapshot::{Counts, ServerSnapshot};
@@ -202,8 +202,9 @@ impl Member {
 
 impl Member {
     /// The way to it.
-    pub(super) fn line(&self) -> Option<Arc<dyn Line>> {
-        Some(self.door.line(self.source.as_ref()?))
+    pub(super) fn line(&self, server: &ServerName, context: &Context) -> Option<Arc<dyn Line>> {
+        let source = self.source.as_ref()?;
+        Some(self.door.line(source, context.widener(server, source)))
     }
 
     /// What it offers.

@@ -40,6 +40,7 @@ fn settings(plan: Plan) -> Arc<Settings> {
 /// A supervisor that only does what the test has it do.
 fn standing_still(plan: Plan) -> (Supervisor, Handle) {
     let context = Arc::new(Context {
+        attention: crate::host::attention::Attention::default(),
         client: Arc::new(ClientIdentity::new("tests", "0")),
         respondent: None,
         hooks: Arc::default(),
@@ -87,7 +88,7 @@ async fn a_report_of_a_server_that_was_removed_does_not_count_for_its_successor(
     for servers in [&["b"][..], &["a", "b"]] {
         let plan = plan(home, servers);
         let members = roster(&plan, &[], None);
-        supervisor.apply(members, settings(plan));
+        supervisor.apply(members, settings(plan), Anew::default());
     }
     supervisor.take(late, &mut Vec::new());
     let state = &supervisor.members[&name("a")].shown.state;

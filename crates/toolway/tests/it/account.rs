@@ -14,7 +14,7 @@ use axum::routing::get;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 use serde_json::{Value, json};
-use toolway::account::{self, Connectors, DirectoryState, refresh};
+use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
 use toolway::toolway_auth::account::{AccountError, KeptAccount};
 use toolway::toolway_auth::login::{Device, Page, Person, Progress, Way};
 use toolway::toolway_auth::logins::Logins;
@@ -24,8 +24,9 @@ use toolway::{
 };
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Environment, Flags, Plan, Planner};
-use toolway_testkit::authority::{Account, Authority, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{Account, Authority, Party, Settings, Switch, holds_secret};
 use toolway_testkit::browser::browse;
+use toolway_testkit::eventually;
 use toolway_transport::client::Client;
 use toolway_types::{ConnectionState, ToolKey};
 
@@ -61,13 +62,13 @@ impl Person for Walker {
 }
 
 /// A home whose settings name an account.
-struct Stage {
-    home: Home,
+pub(crate) struct Stage {
+    pub(crate) home: Home,
     environment: Environment,
 }
 
 impl Stage {
-    fn new(account: &Value, servers: &Value) -> Self {
+    pub(crate) fn new(account: &Value, servers: &Value) -> Self {
         let home = Home::new();
         let work = home.path().join("work");
         std::fs::create_dir_all(&work).expect("a working directory");
@@ -78,16 +79,21 @@ impl Stage {
             ("TOOLWAY_HOME".to_owned(), own.display().to_string()),
         ]);
         let environment = Environment::new(vars, work).with_system_dir(home.path().join("system"));
-        let settings = json!({ "account": account, "mcpServers": servers });
-        std::fs::write(own.join("settings.json"), settings.to_string()).expect("settings");
-        Self { home, environment }
+        let stage = Self { home, environment };
+        stage.settings(&json!({ "account": account, "mcpServers": servers }));
+        stage
     }
 
-    fn at(authority: &Authority) -> Self {
+    fn settings(&self, settings: &Value) {
+        let file = self.home.path().join("own/settings.json");
+        std::fs::write(file, settings.to_string()).expect("settings");
+    }
+
+    pub(crate) fn at(authority: &Authority) -> Self {
         Self::new(&json!({ "url": authority.issuer() }), &json!({}))
     }
 
-    fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> Plan {
         toolway_config::plan(&self.environment, &Flags::default())
     }
 
@@ -108,7 +114,7 @@ impl Stage {
         account::kept(&provider, self.logins(), Client::default())
     }
 
-    async fn log_in(&self) {
+    pub(crate) async fn log_in(&self) {
         let person = Walker::default();
         let logged_in = self.kept().log_in(Way::Browser, &person).await;
         logged_in.unwrap_or_else(|error| panic!("{error}: {:?}", person.said));
@@ -119,13 +125,22 @@ impl Stage {
         Connectors::kept(provider, self.logins(), Client::default(), self.copy())
     }
 
-    fn host(&self) -> Host {
+    fn connectors_of(&self) -> ConnectorsOf {
+        let (logins, copy) = (self.logins(), self.copy());
+        Arc::new(move |plan| {
+            let provider = plan.account.clone()?;
+            let (logins, copy) = (logins.clone(), copy.clone());
+            Some(Connectors::kept(provider, logins, Client::default(), copy))
+        })
+    }
+
+    pub(crate) fn host(&self) -> Host {
         let planner = Planner::new(self.environment.clone(), Flags::default());
         let plan = planner.plan();
         Host::start(
             plan,
             HostOptions {
-                connectors: Some(self.connectors()),
+                connectors: Some(self.connectors_of()),
                 replan: Some(Arc::new(move || planner.plan())),
                 ..self.home.options()
             },
@@ -133,7 +148,7 @@ impl Stage {
     }
 }
 
-async fn connected(host: &Host, server: &str) {
+pub(crate) async fn connected(host: &Host, server: &str) {
     let mut pictures = host.watch();
     let is_there = |picture: &Arc<toolway::HostSnapshot>| {
         let server = picture.server(server);
@@ -143,7 +158,7 @@ async fn connected(host: &Host, server: &str) {
     assert!(there.is_ok(), "{:?}", host.snapshot().servers);
 }
 
-async fn settled(host: &Host) -> DirectoryState {
+pub(crate) async fn settled(host: &Host) -> DirectoryState {
     let mut directory = host.directory().expect("an account");
     let known = directory.wait_for(|state| *state != DirectoryState::Asking);
     known.await.expect("the host runs").clone()
@@ -268,6 +283,60 @@ async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
         "{refused:?}"
     );
     assert_eq!(authority.report().token_requests("refresh_token"), 2);
+}
+
+/// Waits until a refresh is with the authority, which holds it.
+async fn is_sent(authority: &Authority) {
+    eventually(|| {
+        let seen = authority.seen_at(Party::Issuer, "/token");
+        let mut grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+        let is_there = grants.any(|grant| grant == "refresh_token");
+        is_there
+            .then_some(())
+            .ok_or_else(|| "nothing was sent".to_owned())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rel_15_the_accounts_renewal_outlives_whoever_waited_for_it() {
+    let authority = Authority::start(Settings::account_provider());
+    let stage = Stage::at(&authority);
+    stage.log_in().await;
+    let connectors = stage.connectors();
+    authority.expire_access_tokens();
+    let held = authority.hold("/token");
+    tokio::select! {
+        refreshed = refresh(&connectors) => panic!("{refreshed:?}"),
+        () = is_sent(&authority) => {}
+    }
+    drop(held);
+    assert_eq!(refresh(&connectors).await.state, fresh());
+    assert_eq!(authority.report().token_requests("refresh_token"), 1);
+    assert_eq!(authority.report().families_revoked, 0);
+}
+
+#[tokio::test]
+async fn rel_15_a_host_that_ends_keeps_the_accounts_renewal() {
+    let authority = Authority::start(Settings::account_provider());
+    let stage = Stage::at(&authority);
+    stage.log_in().await;
+    let host = stage.host();
+    connected(&host, "notes").await;
+    authority.expire_access_tokens();
+    let held = authority.hold("/token");
+    tokio::select! {
+        outcome = whoami(&host, "notes") => panic!("{:?}", outcome.map(|it| it.raw)),
+        () = is_sent(&authority) => {}
+    }
+    tokio::join!(host.shutdown(), async { drop(held) });
+    let next = stage.connectors().account;
+    let sent = next.present().await.expect("a token");
+    let sent = sent["authorization"].to_str().expect("text");
+    let token = sent.strip_prefix("Bearer ").expect("a bearer");
+    assert!(authority.is_valid(token));
+    assert_eq!(authority.report().token_requests("refresh_token"), 1);
+    assert_eq!(authority.report().families_revoked, 0);
 }
 
 #[tokio::test]
@@ -518,4 +587,67 @@ async fn a_connector_the_account_lost_goes_with_the_next_answer() {
     connected(&host, "team_notes").await;
     assert!(host.snapshot().server("gone").is_none());
     host.shutdown().await;
+}
+
+#[tokio::test]
+async fn another_account_takes_over_in_a_host_that_runs_and_none_takes_its_connectors_away() {
+    let hosting = |connector: &str| {
+        Authority::start(Settings {
+            account: Some(Account {
+                connectors: vec![connector.to_owned()],
+                ..Account::default()
+            }),
+            ..Settings::account_provider()
+        })
+    };
+    let (one, other) = (hosting("notes"), hosting("mail"));
+    let of = |authority: &Authority| json!({ "account": { "url": authority.issuer() } });
+    let stage = Stage::at(&other);
+    stage.log_in().await;
+    stage.settings(&of(&one));
+    stage.log_in().await;
+    let host = stage.host();
+    connected(&host, "notes").await;
+    assert_eq!(settled(&host).await, fresh());
+
+    stage.settings(&of(&other));
+    host.reload().await.expect("a plan");
+    // Nothing that was learnt of the one is told of the other.
+    connected(&host, "mail").await;
+    assert_eq!(settled(&host).await, fresh());
+    assert!(host.snapshot().server("notes").is_none());
+    whoami(&host, "mail").await.expect("an answer");
+
+    // The same account, asked with one header more: its connectors are reached anew.
+    let requests = other.report().connector_requests;
+    let mut with_header = of(&other);
+    let headers = json!({ "X-Account-Client": "toolway", "X-More": "1" });
+    with_header["account"]["connectors"] = json!({ "headers": headers });
+    stage.settings(&with_header);
+    let changes = host.reload().await.expect("a plan");
+    assert_eq!(changes.replaced, [name("mail")]);
+    connected(&host, "mail").await;
+    assert!(other.report().connector_requests > requests);
+    assert_eq!(settled(&host).await, fresh());
+
+    stage.settings(&json!({}));
+    let changes = host.reload().await.expect("a plan");
+    assert_eq!(changes.stopped, [name("mail")]);
+    assert!(host.directory().is_none());
+    assert!(host.snapshot().servers.is_empty());
+
+    stage.settings(&of(&one));
+    host.reload().await.expect("a plan");
+    connected(&host, "notes").await;
+    assert_eq!(settled(&host).await, fresh());
+    host.shutdown().await;
+    // Neither ever got a token of the other's.
+    for authority in [&one, &other] {
+        assert_eq!(authority.report().attacker_requests, 0);
+        for seen in authority.seen() {
+            let shown = seen.header("authorization").unwrap_or_default();
+            let token = shown.trim_start_matches("Bearer ");
+            assert!(token.is_empty() || authority.is_valid(token), "{seen:?}");
+        }
+    }
 }

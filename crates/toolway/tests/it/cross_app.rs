@@ -4,9 +4,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolway::auth::{AuthOptions, Invitation, LoginHandle, LoginOptions, LoginProblem, VouchFault};
+use toolway::auth::{
+    AuthOptions, Book, Invitation, LoginHandle, LoginOptions, LoginProblem, VouchFault,
+};
 use toolway::journal::Journal;
-use toolway::{CallOptions, Consent, Host, HostOptions};
+use toolway::{CallOptions, ClientOptions, Consent, Host, HostOptions};
 use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultStore};
 use toolway_auth::login::Way;
 use toolway_auth::logins::How;
@@ -15,6 +17,7 @@ use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
 };
 use toolway_testkit::browser::browse;
+use toolway_testkit::eventually;
 use toolway_types::{ConnectionState, Secret};
 
 use crate::support::*;
@@ -321,6 +324,37 @@ async fn a_token_that_expires_is_renewed_without_anybody() {
 }
 
 #[tokio::test]
+async fn rel_15_a_host_that_ends_keeps_what_the_provider_is_about_to_say() {
+    let scene = Scene::new(&["shop"]).await;
+    let host = scene.host().await;
+    log_in(&host, "shop").await;
+    until_connected(&host, "shop").await;
+    scene.age_identity(true).await;
+    scene.server("shop").expire_access_tokens();
+    let held = scene.idp.hold("/token");
+    let is_sent = eventually(|| {
+        let seen = scene.idp.seen_at(Party::Issuer, "/token");
+        let mut grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+        let is_there = grants.any(|grant| grant == "refresh_token");
+        is_there
+            .then_some(())
+            .ok_or_else(|| "nothing was sent".to_owned())
+    });
+    tokio::select! {
+        who = who(&host) => panic!("{who}"),
+        () = is_sent => {}
+    }
+    tokio::join!(host.shutdown(), async { drop(held) });
+    let next = scene.host().await;
+    assert!(who(&next).await.contains("subject=person-1"));
+    let report = scene.idp.report();
+    assert_eq!(report.token_requests("refresh_token"), 1);
+    assert_eq!(report.families_revoked, 0);
+    assert_eq!(report.authorizations, 1);
+    next.shutdown().await;
+}
+
+#[tokio::test]
 async fn without_the_person_the_server_waits_and_says_what_for() {
     let scene = Scene::new(&["shop"]).await;
     let host = scene.host().await;
@@ -512,4 +546,60 @@ async fn sec_45_an_assertion_for_somebody_else_is_not_sent() {
         scene.assert_quiet();
         scene.assert_nothing_leaked();
     }
+}
+
+#[tokio::test]
+async fn another_identity_provider_takes_over_in_a_host_that_runs() {
+    let scene = Scene::new(&["shop"]).await;
+    let first = scene.host().await;
+    log_in(&first, "shop").await;
+    until_connected(&first, "shop").await;
+    first.shutdown().await;
+    // Somebody is logged in at the provider, and nobody at the server.
+    let book = Book::new(scene.vault(), ClientOptions::default());
+    assert_eq!(
+        book.log_out(Some("shop"), None).await.expect("out").len(),
+        1
+    );
+    let plan = |settings: &Value| {
+        scene.settings(settings);
+        let entries = scene.entries();
+        scene
+            .home
+            .plan_with(&entries, &[("TOOLWAY_ENABLE_XAA", "1")])
+    };
+    let other = Authority::start(Settings::identity_provider());
+    let elsewhere = json!({ "identityProvider": { "issuer": other.issuer(), "clientId": "x" } });
+    scene.settings(&elsewhere);
+    let host = scene.host().await;
+    assert!(needs_auth(&host, "shop"));
+    assert!(advice(&host, "shop").contains(other.issuer()));
+
+    let changes = host.apply(plan(&scene.provider())).await;
+    assert_eq!(changes.replaced, [name("shop")]);
+    until_connected(&host, "shop").await;
+    assert_eq!(host.login_advice("shop"), None);
+    let organisation = host.organisation().expect("configured");
+    assert_eq!(organisation.settings().issuer, scene.idp.issuer());
+    who(&host).await;
+
+    // The same provider, written elsewhere in the file, is no other one.
+    let mut same = json!({ "connectors": false });
+    same["identityProvider"] = scene.provider()["identityProvider"].clone();
+    let changes = host.apply(plan(&same)).await;
+    assert!(changes.is_empty(), "{changes:?}");
+
+    // Without one, what was granted is used up, and nobody gives more.
+    let changes = host.apply(plan(&json!({}))).await;
+    assert_eq!(changes.replaced, [name("shop")]);
+    assert!(host.organisation().is_none());
+    until_connected(&host, "shop").await;
+    scene.server("shop").revoke_everything();
+    host.reconnect("shop").await.expect("known");
+    assert!(needs_auth(&host, "shop"));
+    assert!(advice(&host, "shop").contains("no identity provider is configured"));
+    host.shutdown().await;
+    assert_eq!(other.report().authorizations, 0);
+    scene.assert_quiet();
+    scene.assert_nothing_leaked();
 }

@@ -8,6 +8,7 @@
 )]
 
 mod account;
+mod accounts;
 mod asking;
 mod audit;
 mod background;
@@ -15,6 +16,7 @@ mod batch;
 mod between;
 mod builtin;
 mod certificates;
+mod connector_login;
 mod contained;
 mod cross_app;
 mod curated;
@@ -34,6 +36,7 @@ mod inbound;
 mod lifecycle;
 mod logins;
 mod midway;
+mod outliving;
 mod overheard;
 mod panics;
 mod papers;
@@ -48,5 +51,6 @@ mod signing_in;
 mod skills;
 mod sleep;
 mod stdio;
+mod step_up;
 mod support;
 mod watching;

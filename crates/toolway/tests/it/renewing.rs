@@ -146,6 +146,37 @@ async fn rel_27_an_issuer_that_is_busy_fails_the_call_and_keeps_the_login() {
 }
 
 #[tokio::test]
+async fn rel_27_an_issuer_that_names_a_time_is_asked_once_in_it_by_all_connections() {
+    let authority = Authority::start(Settings {
+        retry_after: 600,
+        ..Settings::default()
+    });
+    let home = Home::new();
+    let host = started(&home, &json!({ "shop": authority.entry() })).await;
+    log_in(&host, "shop").await;
+    let refreshes = || authority.report().token_requests("refresh_token");
+    authority.expire_access_tokens();
+    authority.turn_on(Switch::TokenUnavailable);
+    whoami(&host, "shop").await.expect_err("not now");
+    // Each is a connection of its own, and each has the refused token to show.
+    for _ in 0..3 {
+        let state = host.reconnect("shop").await.expect("known");
+        assert!(matches!(state, ConnectionState::Failed(_)), "{state:?}");
+        whoami(&host, "shop").await.expect_err("not now");
+    }
+    assert_eq!(refreshes(), 1);
+    assert_eq!(host.logins().await.expect("logins").len(), 1);
+
+    authority.turn_off(Switch::TokenUnavailable);
+    pass(Duration::from_secs(601)).await;
+    host.reconnect("shop").await.expect("known");
+    whoami(&host, "shop").await.expect("an answer");
+    assert_eq!(refreshes(), 2);
+    assert_eq!(authority.report().families_revoked, 0);
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_login_is_shown_to_servers_of_every_transport() {
     for (kind, way) in [("sse", Way::Sse), ("ws", Way::WebSocket)] {
         let server = ListeningServer::start(ScriptedServer::new(Script::default()), way);

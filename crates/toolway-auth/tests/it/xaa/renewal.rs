@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolway_auth::badge::{Badge, BadgeFault, Renewal, enter};
+use toolway_auth::badge::{Badge, BadgeFault, Renewal, Voucher, enter};
 use toolway_auth::idp::{Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay};
@@ -213,14 +213,17 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
     let logins = Logins::new(vault);
     logins.save(&login).await.unwrap();
     let renewal = Renewal {
-        badge: badge(Way::Kept),
-        web: &web,
+        voucher: Voucher::Organisation {
+            provider: provider.clone(),
+            rule: Rule::Only,
+        },
+        web: web.clone(),
         client_key: None,
     };
     let means = Means {
-        web: &web,
+        web: web.clone(),
         client_key: None,
-        again: Some(&renewal),
+        again: Some(Arc::new(renewal)),
     };
     server.authority.expire_access_tokens();
     let old = login.tokens.access.clone();

@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
         let (said, findings) = Findings::new(&plan);
         let options = HostOptions {
             retry_first: RetryFirst::Backoff,
-            connectors: account::connectors(context, &plan),
+            connectors: Some(account::connectors_of(context)),
             replan: Some(replan(planner, said)),
             ..connect::host_options(context)
         };

@@ -71,6 +71,37 @@ fn from_add_to_logout(which: Protected) {
 }
 
 #[test]
+fn a_tool_of_the_typescript_sdk_that_needs_more_gets_it_in_the_middle_of_the_call() {
+    let scene = Scene::new(Protected::TypeScriptSigned, &json!({}));
+    let narrow = ["login", "peer", "--scopes", "openid offline_access read"];
+    let (output, _) = scene.log_in(&narrow, "alice");
+    output.expect_code(0);
+    let said = scene.whoami();
+    assert!(!said.contains("write"), "{said}");
+    let headless = scene.run(&["call", "peer", "change"]).expect_code(5);
+    assert!(
+        headless
+            .stderr
+            .contains("toolway login peer --scopes write"),
+        "{headless}"
+    );
+    scene.forget_opened();
+    let mut seat = Seat::take(&mut scene.command(&["call", "peer", "change"]));
+    let asked = seat.expect("Open the login page in your browser? [y/N] ");
+    assert!(asked.contains("  wants: write\r\n"), "{asked}");
+    seat.type_line("y");
+    let person = [("login", "alice"), ("password", "any")];
+    let page = Browser::new().log_in(&scene.opened(), &person);
+    let page = page.expect("the browser comes back");
+    assert!(page.body.contains("You are logged in"), "{page:?}");
+    let left = seat.leave();
+    assert_eq!(left.code, Some(0), "{}", left.shown);
+    assert_eq!(left.stdout, "changed\n");
+    let said = scene.whoami();
+    assert!(said.contains("read") && said.contains("write"), "{said}");
+}
+
+#[test]
 fn the_typescript_sdk_from_add_to_logout() {
     from_add_to_logout(Protected::TypeScriptSigned);
 }

@@ -97,6 +97,38 @@ async fn a_call_needs_its_scope() {
 }
 
 #[tokio::test]
+async fn a_tool_and_what_else_is_offered_have_scopes_of_their_own() {
+    let authority = Authority::start(Settings {
+        tool_scopes: [("post".to_owned(), vec!["write".to_owned()])].into(),
+        offer_scopes: vec!["openid".to_owned()],
+        ..Settings::default()
+    });
+    let token = authority.issue("app", "read").access;
+    let ask = async |method: &str, name: &str| {
+        let mut message = legacy(method);
+        message["params"] = json!({ "name": name });
+        say(authority.resource(), &token, None, &message).await
+    };
+    for (method, name, wanted) in [
+        ("tools/call", "whoami", None),
+        ("tools/call", "post", Some("write")),
+        ("resources/read", "", Some("openid")),
+        ("prompts/get", "who", Some("openid")),
+        ("prompts/list", "", None),
+    ] {
+        let answer = ask(method, name).await;
+        match wanted {
+            None => assert_eq!(answer.status, 200, "{method}"),
+            Some(wanted) => {
+                assert_eq!(answer.status, 403, "{method}");
+                let header = answer.header("www-authenticate");
+                assert!(header.contains(&format!("scope=\"{wanted}\"")), "{header}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn signed_tokens_open_it_too() {
     let authority = Authority::start(Settings {
         signed_access: true,

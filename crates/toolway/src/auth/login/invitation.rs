@@ -42,9 +42,9 @@ impl fmt::Debug for Invitation {
 }
 
 /// Tells the host what the person is invited to, and passes everything on.
-pub(super) struct Relay {
-    pub(super) invite: watch::Sender<Option<Invitation>>,
-    pub(super) person: Option<Arc<dyn Person>>,
+pub(crate) struct Relay {
+    pub(crate) invite: watch::Sender<Option<Invitation>>,
+    pub(crate) person: Option<Arc<dyn Person>>,
 }
 
 impl Relay {
@@ -97,4 +97,23 @@ impl Person for Relay {
             person.say(progress);
         }
     }
+}
+
+/// Nobody, for a client that logs in for itself.
+pub(super) struct Nobody;
+
+impl Person for Nobody {
+    fn open<'a>(&'a self, _: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async { Err("there is nobody to open a page for".to_owned()) })
+    }
+
+    fn show(&self, _: Page<'_>) {}
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        Box::pin(std::future::pending())
+    }
+
+    fn device(&self, _: Device<'_>) {}
+
+    fn say(&self, _: Progress) {}
 }

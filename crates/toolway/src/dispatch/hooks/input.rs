@@ -113,7 +113,9 @@ impl HookInput {
                 requested_schema: serde_json::from_str(schema.get()).ok(),
                 ..asked
             },
-            Elicitation::Url { message, url, id } => Self {
+            Elicitation::Url {
+                message, url, id, ..
+            } => Self {
                 message: Some(message.as_received().to_owned()),
                 mode: Some("url"),
                 url: Some(url.as_str().to_owned()),

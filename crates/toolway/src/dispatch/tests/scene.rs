@@ -95,6 +95,7 @@ impl Lines for OneLine {
         match server.as_str() {
             "s" => Ok(self.0.clone()),
             "locked" => Err(CallError::NeedsAuth {
+                not_widened: None,
                 server,
                 scopes: Vec::new(),
             }),

@@ -217,10 +217,8 @@ async fn progress_reaches_its_own_call_in_order_and_before_the_answer() {
         let sink: ProgressSink =
             Arc::new(move |news| heard.lock().expect("one thread").push(news.progress));
         let options = RequestOptions {
-            timeout: LIMIT,
-            idle: None,
             progress: Some(sink),
-            headers_for: None,
+            ..RequestOptions::within(LIMIT)
         };
         session.request("tools/call", params(&json!({ "name": "x" })), options)
     }));

@@ -90,7 +90,9 @@ impl Respondent for Scripted {
                     format!("{server} form {message}"),
                     Some(self.fields.clone()),
                 ),
-                Elicitation::Url { message, url, id } => {
+                Elicitation::Url {
+                    message, url, id, ..
+                } => {
                     let id = id.unwrap_or_default();
                     (format!("{server} url {message} {url} {id}"), None)
                 }

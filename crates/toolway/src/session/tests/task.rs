@@ -1,5 +1,7 @@
 //! Calls that become tasks.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::time::Instant;
 
 use super::respondent::{Scripted, answered_by};
@@ -58,8 +60,10 @@ async fn a_task_is_followed_to_its_result_at_the_pace_the_server_wants() {
             heard.push((news.progress, message.unwrap_or_default()));
         })
     };
+    let is_task = AtomicBool::new(false);
     let options = RequestOptions {
         progress: Some(sink),
+        is_task: Some(&is_task),
         idle: Some(Duration::from_secs(8)),
         ..RequestOptions::within(Duration::from_mins(10))
     };
@@ -92,6 +96,10 @@ async fn a_task_is_followed_to_its_result_at_the_pace_the_server_wants() {
     assert_eq!(
         outcome.expect("a result").get(),
         r#"{"content":[],"isError":true}"#
+    );
+    assert!(
+        is_task.load(Ordering::Relaxed),
+        "who might send it again knows"
     );
     let heard = heard.lock().expect("one thread").clone();
     let wanted = ["working", "digging", "polishing", "completed"];

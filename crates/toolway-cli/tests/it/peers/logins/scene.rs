@@ -69,6 +69,11 @@ impl Scene {
         panic!("no page was opened");
     }
 
+    /// The next page is the one that is opened from now on.
+    pub(super) fn forget_opened(&self) {
+        let _ = fs::remove_file(self.home.home().join("page"));
+    }
+
     /// Runs a command that opens a page; somebody goes there.
     pub(super) fn visit<T: Send>(
         &self,
@@ -76,7 +81,7 @@ impl Scene {
         person: impl FnOnce(&str) -> T + Send,
     ) -> (CommandOutput, T) {
         let page = self.home.home().join("page");
-        let _ = fs::remove_file(&page);
+        self.forget_opened();
         std::thread::scope(|scope| {
             let visit = scope.spawn(|| person(&self.opened()));
             let output = self.run(words);

@@ -1,0 +1,60 @@
+//! Callers that go away while the identity is renewed: what the provider gave is kept all the same.
+
+use std::sync::Arc;
+
+use toolway_auth::idp::{IdentityProvider, IdentityStore, VaultStore, Way};
+use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::web::Web;
+use toolway_testkit::authority::{Authority, Party, Settings};
+use toolway_testkit::eventually;
+use toolway_transport::client::Client as Http;
+
+use super::{Person, idp_settings, settings};
+
+fn refreshes(idp: &Authority) -> usize {
+    let seen = idp.seen_at(Party::Issuer, "/token");
+    let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+    grants.filter(|grant| *grant == "refresh_token").count()
+}
+
+async fn is_sent(idp: &Authority) {
+    eventually(|| match refreshes(idp) {
+        0 => Err("nothing was sent".to_owned()),
+        _ => Ok(()),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rel_15_an_identity_outlives_whoever_had_it_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = Vault::open(VaultOptions {
+        storage: Storage::File,
+        ..VaultOptions::new(folder.path())
+    });
+    let idp = Authority::start(Settings {
+        refresh_id_tokens: true,
+        ..idp_settings(&[])
+    });
+    let store: Arc<dyn IdentityStore> = Arc::new(VaultStore::new(vault));
+    let web = Web::trusted(Http::default());
+    let provider = IdentityProvider::new(settings(&idp), web, Arc::clone(&store));
+    let person = Person::default();
+    let mut identity = provider.identity(Way::Browser(&person)).await.unwrap();
+    let first = identity.refresh.clone().expect("it rotates");
+    identity.expires_at = 0;
+    store.write(provider.settings(), &identity).await.unwrap();
+
+    let held = idp.hold("/token");
+    tokio::select! {
+        outcome = provider.identity(Way::Kept) => panic!("{outcome:?}"),
+        () = is_sent(&idp) => {}
+    }
+    drop(held);
+    let renewed = provider.identity(Way::Kept).await.unwrap();
+    assert_ne!(renewed.refresh, Some(first));
+    let kept = store.read(provider.settings()).await.unwrap();
+    assert_eq!(kept, Some(renewed));
+    assert_eq!(refreshes(&idp), 1);
+    assert_eq!(idp.report().families_revoked, 0);
+}

@@ -1,0 +1,158 @@
+//! A call that needs more than the login reaches: with a person at the terminal, and without.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+use toolway_testkit::authority::{Party, Settings, holds_secret};
+use toolway_testkit::browser::browse;
+use toolway_testkit::eventually_blocking;
+
+use crate::login::Scene;
+use crate::terminal::{Left, Seat};
+
+/// A server whose tool, resource and prompt take `write`, and a login that has `read`.
+fn scene(settings: Settings) -> Scene {
+    let scene = Scene::new(Settings {
+        challenge_scopes: vec!["read".to_owned()],
+        tool_scopes: [("post".to_owned(), vec!["write".to_owned()])].into(),
+        offer_scopes: vec!["write".to_owned()],
+        ..settings
+    });
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    scene.forget_page();
+    scene
+}
+
+impl Scene {
+    fn forget_page(&self) {
+        let _ = fs::remove_file(self.home.home().join("page"));
+    }
+
+    /// Runs a command on a terminal; its question is shown, and answered with a yes, and the
+    /// person goes to the page.
+    fn agree(&self, words: &[&str]) -> (String, Left) {
+        let mut seat = Seat::take(&mut self.command(words));
+        let asked = seat.expect("Open the login page in your browser? [y/N] ");
+        let page = self.home.home().join("page");
+        assert!(!page.exists(), "nothing is opened before the yes");
+        seat.type_line("y");
+        let url = eventually_blocking(|| fs::read_to_string(&page).map_err(|it| it.to_string()));
+        browse(&url);
+        let left = seat.leave();
+        assert!(!holds_secret(&left.shown), "{}", left.shown);
+        (asked, left)
+    }
+
+    fn windows(&self) -> usize {
+        self.authority.seen_at(Party::Issuer, "/authorize").len()
+    }
+}
+
+#[test]
+fn a_call_on_a_terminal_asks_shows_the_page_and_goes_on_when_it_is_granted() {
+    let scene = scene(Settings::default());
+    let (asked, left) = scene.agree(&["call", "shop", "post"]);
+    let asked = asked.replace('\r', "");
+    let asked = &asked[asked.find("your login").unwrap()..];
+    let mut lines = asked.lines();
+    let shown: Vec<&str> = lines
+        .by_ref()
+        .take_while(|line| !line.starts_with("  host:"))
+        .collect();
+    assert_snapshot!(shown.join("\n"), @"
+    your login to server `shop` does not reach far enough for this:
+      has: read offline_access
+      wants: write
+    ");
+    let page = lines.next().unwrap();
+    assert!(page.starts_with("  page: http://127.0.0.1:"), "{page}");
+    assert!(page.contains("write"), "{page}");
+    assert_eq!(left.code, Some(0), "{}", left.shown);
+    assert!(left.stdout.contains("write"), "{}", left.stdout);
+    assert!(left.shown.contains("waiting until you are done there"));
+    // The next run has it.
+    scene.run(&["call", "shop", "post"]).expect_code(0);
+    assert_eq!(scene.windows(), 2);
+    scene.assert_nothing_leaked();
+}
+
+#[test]
+fn the_result_is_json_where_that_is_wanted_and_nothing_else_is_on_stdout() {
+    let scene = scene(Settings::default());
+    let (_, left) = scene.agree(&["call", "shop", "post", "--json"]);
+    assert_eq!(left.code, Some(0), "{}", left.shown);
+    let result: Value = serde_json::from_str(&left.stdout).unwrap();
+    assert!(result.to_string().contains("write"), "{result}");
+}
+
+#[test]
+fn resources_and_prompts_ask_too() {
+    for words in [
+        &["read", "who://ami", "shop"][..],
+        &["prompt", "shop", "who"],
+    ] {
+        let scene = scene(Settings::default());
+        let headless = scene.run(words).expect_code(5);
+        assert!(
+            headless
+                .stderr
+                .contains("hint: log in with `toolway login shop --scopes write`"),
+            "{headless}"
+        );
+        let (_, left) = scene.agree(words);
+        assert_eq!(left.code, Some(0), "{}", left.shown);
+        assert!(left.stdout.contains("write"), "{}", left.stdout);
+    }
+}
+
+#[test]
+fn a_no_is_an_error_with_the_command_for_later() {
+    let scene = scene(Settings::default());
+    let mut seat = Seat::take(&mut scene.command(&["call", "shop", "post"]));
+    seat.expect("[y/N] ");
+    seat.type_line("");
+    seat.expect("declined\r\n");
+    let said = seat.expect("--scopes write`");
+    assert_snapshot!(said.replace('\r', ""), @"
+    error: server `shop` wants a login that reaches `write` first
+      nobody agreed to one just now
+    hint: log in with `toolway login shop --scopes write`
+    ");
+    let left = seat.leave();
+    assert_eq!(left.code, Some(5), "{}", left.shown);
+    assert_eq!(left.stdout, "");
+    assert_eq!(scene.windows(), 1);
+}
+
+#[test]
+fn a_server_that_refuses_still_is_an_error_that_says_so() {
+    let scene = scene(Settings {
+        scopes: vec!["read".to_owned(), "offline_access".to_owned()],
+        ..Settings::default()
+    });
+    let (_, left) = scene.agree(&["call", "shop", "post"]);
+    assert_eq!(left.code, Some(5), "{}", left.shown);
+    let shown = left.shown.replace('\r', "");
+    assert_snapshot!(&shown[shown.find("error:").unwrap()..], @"
+    error: server `shop` needs a login that reaches `write`: one was asked for and granted, and the server refuses still
+    hint: the account may not have that right: ask whoever runs the server, or log in as somebody else with `toolway login shop`
+    ");
+    assert_eq!(scene.authority.report().forbidden, 2);
+}
+
+#[test]
+fn without_a_terminal_nobody_is_asked_and_the_error_names_the_command() {
+    let scene = scene(Settings::default());
+    let plain = scene.shown(&scene.run(&["call", "shop", "post"]));
+    assert_snapshot!(plain, @"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    error: server `shop` wants a login that reaches `write` first
+    hint: log in with `toolway login shop --scopes write`
+    ");
+    let json = scene.shown(&scene.run(&["call", "shop", "post", "--json"]));
+    assert_eq!(json, plain);
+    assert_eq!(scene.windows(), 1);
+}

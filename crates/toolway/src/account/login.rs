@@ -1,0 +1,100 @@
+//! Logging in to the account from inside a host that runs.
+//!
+//! Owns the one login under way: who asks meanwhile, for whichever connector, gets the same
+//! invitation. What follows from a login is `follow.rs`'s, as for one in any other process.
+//! Does not own: the steps (`toolway-auth`, `account/kept.rs`).
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use toolway_auth::account::KeptAccount;
+use toolway_auth::login::Way;
+
+use crate::auth::{Invitation, Relay};
+use crate::tasks::{self, Task};
+
+/// Where the account is logged in to.
+pub(crate) struct Door {
+    kept: Arc<KeptAccount>,
+    running: Mutex<Option<Running>>,
+}
+
+/// A login under way.
+struct Running {
+    login: AccountLogin,
+    task: Task<()>,
+}
+
+/// A login that was begun. Dropping it does not end the login.
+#[derive(Clone)]
+pub(crate) struct AccountLogin {
+    invited: watch::Receiver<Option<Invitation>>,
+    outcome: watch::Receiver<Option<Result<(), String>>>,
+}
+
+impl Door {
+    pub(super) fn new(kept: Arc<KeptAccount>) -> Self {
+        Self {
+            kept,
+            running: Mutex::default(),
+        }
+    }
+
+    /// Begins a login in a browser, or joins the one under way.
+    pub(crate) fn begin(&self) -> AccountLogin {
+        let mut running = self.running();
+        if let Some(running) = &*running
+            && !running.task.is_finished()
+        {
+            return running.login.clone();
+        }
+        let (invite, invited) = watch::channel(None);
+        let (done, outcome) = watch::channel(None);
+        let kept = Arc::clone(&self.kept);
+        let task = tasks::spawn("account login", async move {
+            let person = Relay {
+                invite,
+                person: None,
+            };
+            let ended = kept.log_in(Way::Browser, &person).await;
+            done.send_replace(Some(ended.map_err(|error| error.to_string())));
+        });
+        let login = AccountLogin { invited, outcome };
+        *running = Some(Running {
+            login: login.clone(),
+            task,
+        });
+        login
+    }
+
+    /// Gives up the login under way.
+    pub(crate) fn end(&self) {
+        self.running().take();
+    }
+
+    /// A panic elsewhere cannot have left it half done.
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Door").field(&self.kept).finish()
+    }
+}
+
+impl AccountLogin {
+    /// What the person is to do; none when the login ended before.
+    pub(crate) async fn invitation(&mut self) -> Option<Invitation> {
+        let invited = self.invited.wait_for(Option::is_some).await;
+        invited.ok().and_then(|invited| invited.clone())
+    }
+
+    /// How it ended; none when it was given up.
+    pub(crate) async fn outcome(&mut self) -> Option<Result<(), String>> {
+        let outcome = self.outcome.wait_for(Option::is_some).await;
+        outcome.ok().and_then(|outcome| outcome.clone())
+    }
+}

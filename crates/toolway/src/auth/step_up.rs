@@ -1,0 +1,342 @@
+//! Widening a login in the middle of a request.
+//!
+//! A server that answers 403 and names scopes may have them after a person agreed. Owns asking
+//! that person, with what the login has and what it would get, waiting until they are done with
+//! the page, and that requests which fall short together share one question (REL-26).
+//! Does not own: sending the request again (`connection/line.rs`), the login itself (`login.rs`),
+//! how often there may be one (`toolway-auth`, `scopes.rs`), or logins that need nobody: those
+//! are widened where they are shown (`oauth.rs`).
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+use toolway_auth::challenge;
+use toolway_auth::login::Way;
+use toolway_auth::logins::{How, Login};
+use toolway_types::{ServerName, Untrusted};
+use tracing::{debug, info};
+
+use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, Outcome};
+use super::pass::Target;
+use super::{Auth, lock};
+use crate::host::attention::Attention;
+use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, MoreRights};
+use crate::session::question;
+use crate::tasks::{self, Task};
+
+/// Why a login does not reach further although somebody tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotWidened {
+    /// The person, or a hook, did not agree.
+    Declined,
+    /// They agreed, and it failed.
+    Failed(String),
+    /// It was widened, and the server refuses still.
+    StillRefused,
+}
+
+impl fmt::Display for NotWidened {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Declined => formatter.write_str("nobody agreed to one just now"),
+            Self::Failed(why) => write!(formatter, "one was begun and failed: {why}"),
+            Self::StillRefused => {
+                formatter.write_str("one was asked for and granted, and the server refuses still")
+            }
+        }
+    }
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Widened {
+    /// There is another login now.
+    Yes,
+    /// Nobody was asked: there is nobody, or it would not help.
+    Unasked,
+    /// There is none, and why.
+    No(NotWidened),
+}
+
+/// Whoever can widen the login of one server.
+#[derive(Clone)]
+pub(crate) struct Widener {
+    pub(crate) auth: Arc<Auth>,
+    /// Who is asked.
+    pub(crate) counterpart: Counterpart,
+    /// Told as long as a person is at it.
+    pub(crate) attention: Attention,
+}
+
+/// An attempt under way. It ends when nobody waits for it any more.
+#[derive(Debug)]
+pub(super) struct StepUp {
+    scopes: Vec<String>,
+    outcome: watch::Receiver<Option<Widened>>,
+    _task: Task<()>,
+}
+
+/// The last login of a server that was widened.
+#[derive(Debug)]
+pub(super) struct Reached {
+    at: Instant,
+    scopes: Vec<String>,
+}
+
+impl Widener {
+    /// Has a person agree to a login that reaches as far as the challenge wants. `began` is when
+    /// the request was sent that fell short.
+    pub(crate) async fn widen(&self, challenge: &str, began: Instant) -> Widened {
+        let bearer = challenge::bearer(challenge).unwrap_or_default();
+        let wanted = bearer.scopes;
+        // Nothing that is not named can be asked for.
+        if wanted.is_empty() || !self.has_somebody() {
+            return Widened::Unasked;
+        }
+        loop {
+            if self.has_reached(&wanted, began) {
+                return Widened::Yes;
+            }
+            let under_way = self.joined_or_begun(challenge, &wanted);
+            let mut outcome = under_way.outcome.clone();
+            let outcome = outcome.wait_for(Option::is_some).await;
+            let outcome = outcome.ok().and_then(|outcome| outcome.clone());
+            // Who wants something else takes the next turn.
+            if covers(&under_way.scopes, &wanted) {
+                return outcome.unwrap_or(Widened::Unasked);
+            }
+        }
+    }
+
+    /// A request was taken that was not before: attempts are counted anew.
+    pub(crate) fn helped(&self) {
+        self.auth.helped(&self.counterpart.server);
+    }
+
+    fn has_somebody(&self) -> bool {
+        let Counterpart {
+            server,
+            respondent,
+            hooks,
+            ..
+        } = &self.counterpart;
+        let person = respondent.as_ref();
+        person.is_some_and(|person| person.offers().url) || hooks.answers(server)
+    }
+
+    /// Whether the login was widened since a request was sent, by another that fell short.
+    fn has_reached(&self, wanted: &[String], began: Instant) -> bool {
+        let reached = lock(&self.auth.reached);
+        let reached = reached.get(&self.counterpart.server);
+        reached.is_some_and(|it| it.at >= began && covers(&it.scopes, wanted))
+    }
+
+    fn joined_or_begun(&self, challenge: &str, wanted: &[String]) -> Arc<StepUp> {
+        let server = &self.counterpart.server;
+        let mut all = lock(&self.auth.step_ups);
+        let running = all.get(server).and_then(Weak::upgrade);
+        if let Some(running) = running.filter(|it| it.outcome.borrow().is_none()) {
+            return running;
+        }
+        let (done, outcome) = watch::channel(None);
+        let (widener, challenge, scopes) = (self.clone(), challenge.to_owned(), wanted.to_vec());
+        let work = async move {
+            // It is large, and most of it is waiting.
+            let outcome = Box::pin(widener.attempt(&challenge, &scopes)).await;
+            widener.conclude(&outcome, challenge);
+            done.send_replace(Some(outcome));
+        };
+        let begun = Arc::new(StepUp {
+            scopes: wanted.to_vec(),
+            outcome,
+            _task: tasks::spawn("step-up", work),
+        });
+        all.insert(server.clone(), Arc::downgrade(&begun));
+        begun
+    }
+
+    /// What the next login has to know.
+    fn conclude(&self, outcome: &Widened, challenge: String) {
+        let server = &self.counterpart.server;
+        match outcome {
+            Widened::Yes => {
+                info!(%server, "the login reaches further now");
+                lock(&self.auth.short).remove(server);
+            }
+            Widened::Unasked | Widened::No(_) => {
+                debug!(%server, ?outcome, "the login does not reach further");
+                self.auth.falls_short(server, challenge);
+            }
+        }
+    }
+
+    async fn attempt(&self, challenge: &str, wanted: &[String]) -> Widened {
+        let server = &self.counterpart.server;
+        let Some(login) = self.auth.login_of(server).await else {
+            return Widened::Unasked;
+        };
+        // Another process was quicker, and nobody has shown its login here yet.
+        let shown = lock(&self.auth.shown).get(server).cloned();
+        if shown.as_ref() != Some(&login.tokens.access) && covers(&login.requested, wanted) {
+            return Widened::Yes;
+        }
+        let way = match login.how {
+            How::Code => Way::Browser,
+            How::Device => Way::Device,
+            // Nobody could help these.
+            How::ClientCredentials | How::CrossApp | How::Workload => return Widened::Unasked,
+        };
+        let options = LoginOptions {
+            way,
+            account: Some(login.account.clone()),
+            ..LoginOptions::default()
+        };
+        let challenge = Untrusted::new(challenge);
+        let Ok(mut handle) = self.auth.begin(server, Some(&challenge), options) else {
+            return Widened::Unasked;
+        };
+        // Somebody logs in already, and is told how that ends.
+        let Some(outcome) = handle.take_outcome() else {
+            return Widened::Unasked;
+        };
+        let mut begun = Begun {
+            widener: self,
+            handle,
+        };
+        let widened = self.asked(&mut begun.handle, outcome, &login, wanted).await;
+        if widened == Widened::Yes
+            && let Some(login) = self.auth.login_of(server).await
+        {
+            let reached = Reached {
+                at: Instant::now(),
+                scopes: login.requested,
+            };
+            lock(&self.auth.reached).insert(server.clone(), reached);
+        }
+        widened
+    }
+
+    /// Asks while the login waits for the person, who may as well go to the page and never answer.
+    async fn asked(
+        &self,
+        handle: &mut LoginHandle,
+        mut outcome: oneshot::Receiver<Outcome>,
+        login: &Login,
+        wanted: &[String],
+    ) -> Widened {
+        let invitation = handle.invitation().await;
+        if let Some(invitation) = invitation {
+            let Some(request) = request(&self.counterpart.server, invitation, login, wanted) else {
+                return Widened::Unasked;
+            };
+            // Not only while the question stands: a person at the page is being asked still.
+            let _attention = self.attention.open();
+            let answer = tokio::select! {
+                biased;
+                ended = &mut outcome => return judged(ended),
+                answer = question::put_to_person(request, &self.counterpart) => answer,
+            };
+            if !matches!(answer, ElicitationAnswer::Accept(_)) {
+                return Widened::No(NotWidened::Declined);
+            }
+            return judged(outcome.await);
+        }
+        judged(outcome.await)
+    }
+}
+
+/// A login that was begun for a question, and is given up with it.
+struct Begun<'a> {
+    widener: &'a Widener,
+    handle: LoginHandle,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        let Widener {
+            auth, counterpart, ..
+        } = self.widener;
+        auth.give_up(&counterpart.server, &self.handle);
+    }
+}
+
+fn judged(ended: Result<Outcome, oneshot::error::RecvError>) -> Widened {
+    match ended {
+        Ok(Ok(_)) => Widened::Yes,
+        // Nobody was asked anything: it is known already that it would not help.
+        Ok(Err(LoginProblem::Spent { .. })) => Widened::Unasked,
+        Ok(Err(problem)) => Widened::No(NotWidened::Failed(problem.to_string())),
+        Err(_) => Widened::No(NotWidened::Failed(LoginProblem::Ended.to_string())),
+    }
+}
+
+/// The question; none where the page is one that nobody is sent to.
+fn request(
+    server: &ServerName,
+    invitation: Invitation,
+    login: &Login,
+    wanted: &[String],
+) -> Option<Elicitation> {
+    let granted = &login.tokens.scopes;
+    let has = if granted.is_empty() {
+        &login.requested
+    } else {
+        granted
+    };
+    let lacks = wanted.iter().filter(|scope| !has.contains(scope));
+    let (url, code) = match invitation {
+        Invitation::Page { url, .. } => (url, None),
+        Invitation::Code { url, code, .. } => (url, Some(code)),
+    };
+    let rights = MoreRights {
+        has: has.clone(),
+        wants: lacks.cloned().collect(),
+        code,
+    };
+    let has = match rights.has.as_slice() {
+        [] => "no scope that is known".to_owned(),
+        scopes => format!("`{}`", scopes.join(" ")),
+    };
+    let mut message = format!(
+        "The login to `{server}` has {has}. What was asked of the server takes `{}` as well. \
+         Log in on this page to grant that; then it is sent again.",
+        rights.wants.join(" ")
+    );
+    if let Some(code) = &rights.code {
+        message = format!("{message} The code to type there is {}.", code.expose());
+    }
+    question::may_be_visited(&url).then_some(Elicitation::Url {
+        message: Untrusted::new(message),
+        url,
+        id: None,
+        rights: Some(Box::new(rights)),
+    })
+}
+
+fn covers(all: &[String], some: &[String]) -> bool {
+    some.iter().all(|scope| all.contains(scope))
+}
+
+impl Auth {
+    /// A server took what a step-up got it.
+    pub(super) fn helped(&self, server: &ServerName) {
+        self.attempts.helped(server.as_str());
+    }
+
+    /// The login that a server is shown, where one is kept.
+    async fn login_of(&self, server: &ServerName) -> Option<Login> {
+        let known = lock(&self.known).get(server).cloned();
+        let (target, _) = known?.login?;
+        self.kept_login(&target).await
+    }
+
+    /// The same for a server that is known.
+    pub(super) async fn kept_login(&self, target: &Target) -> Option<Login> {
+        let logins = &self.store.as_ref()?.logins;
+        let account = target.account.as_deref();
+        let found = logins.find(target.server.as_str(), &target.definition, account);
+        found.await.ok().flatten()
+    }
+}

@@ -6,6 +6,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolway_auth::vault::Vault;
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
 use toolway_types::{Diagnosis, Origin, Severity};
 
@@ -26,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
     pub(crate) desk: Arc<Desk>,
+    /// Where secrets are kept, for `connect::vault` alone.
+    pub(crate) vault: OnceCell<Vault>,
     plan: OnceCell<Plan>,
     /// What keeps servers from being logged in to by themselves, as hosts found out.
     advice: RefCell<BTreeMap<String, String>>,
@@ -42,6 +45,7 @@ impl Context {
             output,
             insecure_storage,
             desk: Desk::new(),
+            vault: OnceCell::new(),
             plan: OnceCell::new(),
             advice: RefCell::default(),
         }
@@ -52,11 +56,15 @@ impl Context {
         self.advice.borrow_mut().insert(server.to_owned(), advice);
     }
 
+    /// What keeps a server from being logged in to by itself, where a host found that out.
+    pub(crate) fn advice(&self, server: &str) -> Option<String> {
+        self.advice.borrow().get(server).cloned()
+    }
+
     /// A report with what is known about the login that it asks for.
     pub(crate) fn advised(&self, report: Report) -> Report {
-        let advice = self.advice.borrow();
-        match report.login_to.as_ref().and_then(|to| advice.get(to)) {
-            Some(advice) => report.hint(advice.clone()),
+        match report.login_to.as_ref().and_then(|to| self.advice(to)) {
+            Some(advice) => report.hint(advice),
             None => report,
         }
     }

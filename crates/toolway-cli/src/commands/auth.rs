@@ -15,7 +15,12 @@ use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
 /// See who is logged in where
+///
+/// No secret is shown. Log in with `toolway login <server>`, log out with `toolway logout <server>`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway auth status
+  toolway auth status --json")]
 pub(crate) struct AuthArgs {
     #[command(subcommand)]
     command: AuthCommand,
@@ -27,11 +32,12 @@ enum AuthCommand {
     Status(StatusArgs),
 }
 
+/// How `auth`, `idp` and `account` say where somebody stands.
 #[derive(Debug, Args)]
-struct StatusArgs {
+pub(super) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// A login as JSON.
@@ -93,29 +99,31 @@ pub(crate) fn instant(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds.min(YEAR_9999))
 }
 
-/// Every login that is kept.
+/// Every login that is kept and can be read.
 pub(crate) fn logins(context: &Context) -> Result<Vec<Shown>, Report> {
-    let kept = connect::block_on(async {
+    Ok(every(context)?.0)
+}
+
+/// Every login that is kept, and what is wrong with those that cannot be read.
+fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
+    let (kept, unread) = connect::block_on(async {
         let book = Book::new(connect::vault(context), connect::client_options(context));
-        book.logins().await.map_err(|error| not_read(&error))
+        book.every_login().await.map_err(|error| not_read(&error))
     })?;
     let now = SystemTime::now();
-    Ok(kept
-        .into_iter()
-        .map(|login| Shown::of(login, now))
-        .collect())
+    let kept = kept.into_iter().map(|login| Shown::of(login, now));
+    Ok((kept.collect(), unread))
 }
 
 /// The vault cannot be read.
 pub(crate) fn not_read(error: &LoginsError) -> Report {
-    Report::new(Exit::Unexpected, error.to_string())
-        .hint("check the keychain with `toolway doctor`")
+    Report::from(error)
 }
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
     let AuthCommand::Status(args) = &args.command;
-    let logins = logins(context)?;
+    let (logins, unread) = every(context)?;
     if args.json {
         let logins: Vec<_> = logins
             .iter()
@@ -125,7 +133,20 @@ pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
                 shown
             })
             .collect();
-        context.output.json(&json!({ "logins": logins }))?;
+        let unread: Vec<String> = unread.iter().map(ToString::to_string).collect();
+        let status = json!({ "logins": logins, "unreadable": unread });
+        context.output.json(&status)?;
+        return Ok(Exit::Success);
+    }
+    // They do not look as if nobody had logged in.
+    for error in &unread {
+        let Report { message, hint, .. } = not_read(error);
+        let hint = hint.unwrap_or_default();
+        context
+            .output
+            .say(&format!("warning: {message}\nhint: {hint}"));
+    }
+    if logins.is_empty() && !unread.is_empty() {
         return Ok(Exit::Success);
     }
     if logins.is_empty() {

@@ -22,7 +22,10 @@ use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::{Outcome, failure_hint};
+
+/// Hints that are printed before the others are counted.
+const HINTS_AT_ONCE: usize = 3;
 
 /// List the configured servers and connect to them
 ///
@@ -60,6 +63,9 @@ struct Row {
     tools: Option<usize>,
     resources: Option<usize>,
     prompts: Option<usize>,
+    /// What to do about it.
+    #[serde(skip)]
+    hint: Option<String>,
     /// Who is logged in there; absent where nobody is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     logins: Vec<Shown>,
@@ -96,7 +102,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
             rows = fresh.servers.iter().map(planned).collect();
             plan = Cow::Owned(fresh);
         }
-        fill(&mut rows, &plan, &snapshot);
+        fill(context, &mut rows, &plan, &snapshot);
         say_warnings(context, &snapshot);
     }
     add_logins(context, &mut rows);
@@ -110,7 +116,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     } else {
         table(context, &rows)?;
         say_waiting(context, &plan);
-        say_failed(context, &plan, &rows);
+        say_hints(context, &rows);
     }
     Ok(Exit::Success)
 }
@@ -136,31 +142,24 @@ fn say_waiting(context: &Context, plan: &Plan) {
     }
 }
 
-/// Where to read more than a cell can hold. What is wrong with an entry was said before.
-fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
-    let failed: Vec<&Row> = rows
-        .iter()
-        .zip(&plan.servers)
-        .filter(|(row, server)| {
-            matches!(server.verdict, Verdict::Admitted(_))
-                && matches!(row.state, "failed" | "needs-auth")
-        })
-        .map(|(row, _)| row)
-        .collect();
-    if let Some(one) = failed.iter().find(|row| row.state == "needs-auth") {
-        context.output.say(&format!(
-            "hint: log in to `{}` with `toolway login {}`",
-            one.name,
-            as_word(&one.name)
-        ));
+/// What to do about servers that want a login or failed: those that a login mends first. What is
+/// wrong with an entry was said before.
+fn say_hints(context: &Context, rows: &[Row]) {
+    let hints_of = |state: &'static str| {
+        rows.iter()
+            .filter(move |row| row.state == state)
+            .filter_map(|row| row.hint.as_deref())
+    };
+    let mut hints: Vec<&str> = hints_of("needs-auth").chain(hints_of("failed")).collect();
+    hints.dedup();
+    for hint in hints.iter().take(HINTS_AT_ONCE) {
+        context.output.say(&format!("hint: {hint}"));
     }
-    match failed.iter().find(|row| row.state == "failed") {
-        None => {}
-        Some(one) => context.output.say(&format!(
-            "hint: see more about `{}` with `toolway tools {}`",
-            one.name,
-            as_word(&one.name)
-        )),
+    let more = hints.len().saturating_sub(HINTS_AT_ONCE);
+    if more > 0 {
+        context.output.say(&format!(
+            "hint: see what to do about {more} more with `toolway tools <server>`"
+        ));
     }
 }
 
@@ -172,7 +171,7 @@ pub(crate) fn show(
     as_json: bool,
 ) -> io::Result<()> {
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
-    fill(&mut rows, plan, snapshot);
+    fill(context, &mut rows, plan, snapshot);
     if as_json {
         return context.output.json(&Listing { servers: rows });
     }
@@ -229,6 +228,7 @@ fn planned(server: &PlannedServer) -> Row {
         tools: None,
         resources: None,
         prompts: None,
+        hint: None,
         logins: Vec::new(),
     }
 }
@@ -251,7 +251,7 @@ fn add_logins(context: &Context, rows: &mut [Row]) {
 }
 
 /// Adds what connecting found out to the rows of admitted servers.
-fn fill(rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
+fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
     for (row, planned) in rows.iter_mut().zip(&plan.servers) {
         if !matches!(planned.verdict, Verdict::Admitted(_)) {
             continue;
@@ -262,7 +262,28 @@ fn fill(rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
             .find(|server| server.name == planned.name)
         {
             fill_row(row, server);
+            row.hint = hint(context, row, &server.state);
         }
+    }
+}
+
+/// The next step for a server that is not connected.
+fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Option<String> {
+    let name = &row.name;
+    match state {
+        ConnectionState::Failed(failure) => {
+            Some(format!("`{name}`: {}", failure_hint(name, failure)))
+        }
+        ConnectionState::NeedsAuth { .. } => Some(match context.advice(name) {
+            Some(advice) => advice,
+            None if row.transport == Some(TransportKind::Connector.as_str()) => {
+                "log in to your account with `toolway account login`".to_owned()
+            }
+            None => format!("log in to `{name}` with `toolway login {}`", as_word(name)),
+        }),
+        ConnectionState::Disabled { .. }
+        | ConnectionState::Pending { .. }
+        | ConnectionState::Connected(_) => None,
     }
 }
 

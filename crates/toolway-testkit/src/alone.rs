@@ -12,6 +12,10 @@ const ALONE: &str = "TOOLWAY_TEST_ALONE";
 /// and has to pass there; the caller has nothing more to do.
 ///
 /// The name is the one that the test binary itself knows it by, such as `module::test`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test process has no other way to know what it was started for"
+)]
 pub fn alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;

@@ -116,7 +116,7 @@ async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Out
     let host = provider.host();
     let kept = kept(context, provider);
     let person = AtTerminal::new(context);
-    let login = kept.log_in(args.way.way(), &person);
+    let login = Box::pin(kept.log_in(args.way.way(), &person));
     let what = format!("the login at {host}");
     let outcome = until_given_up(context.output, &what, login).await?;
     outcome.map_err(not_logged_in)?;

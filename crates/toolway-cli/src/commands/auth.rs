@@ -7,7 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 use toolway::auth::{Book, Kept};
 use toolway::journal::timestamp;
-use toolway_auth::logins::LoginsError;
+use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
+use toolway_types::name::{as_word, shell_word};
 
 use crate::connect;
 use crate::context::Context;
@@ -170,5 +171,15 @@ pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
         .collect();
     let header = ["SERVER", "ACCOUNT", "ISSUER", "LASTS", "KEPT IN"];
     context.output.table(&header, &rows)?;
+    if let Some(over) = logins.iter().find(|login| login.is_over) {
+        let word = as_word(&over.server);
+        let account = match over.account.as_str() {
+            DEFAULT_ACCOUNT => String::new(),
+            account => format!(" --account {}", shell_word(account)),
+        };
+        context.output.say(&format!(
+            "hint: log in anew with `toolway login {word}{account}`"
+        ));
+    }
     Ok(Exit::Success)
 }

@@ -112,7 +112,7 @@ fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>
 async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) -> Outcome {
     let issuer = &organisation.settings().issuer;
     let person = AtTerminal::new(context);
-    let login = organisation.login(args.way(), &person);
+    let login = Box::pin(organisation.login(args.way(), &person));
     let what = format!("the login at {issuer}");
     let outcome = until_given_up(context.output, &what, login).await?;
     let whoever = outcome.map_err(|error| {

@@ -117,6 +117,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
         table(context, &rows)?;
         say_waiting(context, &plan);
         say_hints(context, &rows);
+        say_off(context, &plan);
     }
     Ok(Exit::Success)
 }
@@ -161,6 +162,36 @@ fn say_hints(context: &Context, rows: &[Row]) {
             "hint: see what to do about {more} more with `toolway tools <server>`"
         ));
     }
+}
+
+/// How to have back what a person switched off or rejected.
+fn say_off(context: &Context, plan: &Plan) {
+    let is_off = |server: &&PlannedServer| {
+        matches!(
+            server.verdict,
+            Verdict::Disabled { .. } | Verdict::Rejected { .. }
+        )
+    };
+    let off: Vec<&PlannedServer> = plan.servers.iter().filter(is_off).collect();
+    let hint = match off.as_slice() {
+        [] => return,
+        [one] => {
+            let word = as_word(one.name.as_str());
+            if let Verdict::Rejected { .. } = one.verdict {
+                format!(
+                    "to change your mind about `{}`: `toolway approve {word}`",
+                    one.name
+                )
+            } else {
+                format!("switch `{}` on with `toolway enable {word}`", one.name)
+            }
+        }
+        several => format!(
+            "{} servers are switched off; how to switch one on says `toolway explain <server>`",
+            several.len()
+        ),
+    };
+    context.output.say(&format!("hint: {hint}"));
 }
 
 /// The table, or the JSON, of a plan whose servers are connected.

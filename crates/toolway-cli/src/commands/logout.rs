@@ -4,8 +4,8 @@ use clap::Args;
 use toolway::auth::{Book, LoggedOut};
 use toolway::watch::request_reconnect;
 use toolway_auth::logins::LoginsError;
-use toolway_types::ServerName;
 use toolway_types::name::as_word;
+use toolway_types::{ServerName, TransportKind};
 
 use super::auth::not_read;
 use super::idp;
@@ -108,8 +108,12 @@ fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Ou
         return Ok(Exit::Success);
     };
     let plan = context.plan();
-    if plan.winner(server).is_none() {
+    let Some(entry) = plan.winner(server) else {
         return Err(unknown_server(plan, server));
+    };
+    if entry.transport == Some(TransportKind::Connector) {
+        let message = format!("`{server}` is a connector: its login is that of your account");
+        return Err(Report::new(Exit::Usage, message).hint("run `toolway account logout`"));
     }
     let what = match account {
         Some(account) => format!("nobody is logged in to `{server}` as `{account}`"),

@@ -127,13 +127,12 @@ fn a_login_brings_connectors_and_a_logout_takes_them_away() {
     assert_eq!(called.code, Some(0), "{}", called.stderr);
     assert!(called.stdout.contains("subject="), "{}", called.stdout);
 
-    let login = run(&home, &["login", "notes"]);
-    assert_eq!(login.code, Some(2), "{}", login.stderr);
-    assert!(
-        login.stderr.contains("run `toolway account login`"),
-        "{}",
-        login.stderr
-    );
+    for word in ["login", "logout"] {
+        let output = run(&home, &[word, "notes"]);
+        assert_eq!(output.code, Some(2), "{output}");
+        let hint = format!("hint: run `toolway account {word}`\n");
+        assert!(output.stderr.ends_with(&hint), "{output}");
+    }
 
     let explained = run(&home, &["explain", "notes"]);
     assert!(

@@ -10,7 +10,7 @@ use toolway_testkit::authority::{
     Authority, KnownClient, Settings, SigningKey, Switch, assert_no_secret_below, holds_secret,
 };
 use toolway_testkit::browser::{browse, fetch};
-use toolway_testkit::{CommandOutput, TempHome};
+use toolway_testkit::{CommandOutput, TempHome, eventually_blocking};
 
 use crate::support::{servers, toolway};
 use crate::visiting::{Speaking, visit, with_browser};
@@ -424,4 +424,24 @@ fn with_nothing_configured_there_is_nothing_to_log_in_to() {
     error: no server is configured
     hint: add one with `toolway add <name> <url>`
     ");
+}
+
+#[test]
+fn an_expired_login_names_the_command_that_makes_a_new_one() {
+    let scene = Scene::new(Settings {
+        refresh_tokens: false,
+        access_ms: 1000,
+        ..Settings::default()
+    });
+    // It may be over before the server was connected to.
+    scene.log_in(&["login", "shop", "--account", "my work"]);
+    let status = eventually_blocking(|| {
+        let status = scene.run(&["auth", "status"]).expect_code(0);
+        if status.stdout.contains("expired at 20") {
+            Ok(status)
+        } else {
+            Err(status.to_string())
+        }
+    });
+    assert_snapshot!(status.stderr, @"hint: log in anew with `toolway login shop --account 'my work'`");
 }

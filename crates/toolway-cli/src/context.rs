@@ -6,6 +6,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolway_auth::vault::Vault;
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
 use toolway_types::{Diagnosis, Origin, Severity, TransportKind};
 
@@ -27,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
     pub(crate) desk: Arc<Desk>,
+    /// Where secrets are kept, for `connect::vault` alone.
+    pub(crate) vault: OnceCell<Vault>,
     plan: OnceCell<Plan>,
     /// What keeps servers from being logged in to by themselves, as hosts found out.
     advice: RefCell<BTreeMap<String, String>>,
@@ -43,6 +46,7 @@ impl Context {
             output,
             insecure_storage,
             desk: Desk::new(),
+            vault: OnceCell::new(),
             plan: OnceCell::new(),
             advice: RefCell::default(),
         }
@@ -53,13 +57,18 @@ impl Context {
         self.advice.borrow_mut().insert(server.to_owned(), advice);
     }
 
+    /// What keeps a server from being logged in to by itself, where a host found that out.
+    pub(crate) fn advice(&self, server: &str) -> Option<String> {
+        self.advice.borrow().get(server).cloned()
+    }
+
     /// A report with what is known about the login that it asks for.
     pub(crate) fn advised(&self, report: Report) -> Report {
         let Some(server) = report.login_to.clone() else {
             return report;
         };
-        if let Some(advice) = self.advice.borrow().get(&server) {
-            return report.hint(advice.clone());
+        if let Some(advice) = self.advice(&server) {
+            return report.hint(advice);
         }
         let entry = self.plan().winner(&server);
         if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {

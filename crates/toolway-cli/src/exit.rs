@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     ToolError = 7,
     /// It took too long, or was cancelled.
     TimedOut = 8,
+    /// The person gave up a login, or the typing of a secret. The number by which shells say so.
+    GivenUp = 130,
 }
 
 impl Exit {
@@ -41,4 +43,5 @@ Exit codes:
   5  login: the server wants one first
   6  refused by policy, permission or a missing approval
   7  the tool answered an error
-  8  timed out or cancelled";
+  8  timed out or cancelled
+  130  given up with Ctrl-C, at a login or while a secret was typed";

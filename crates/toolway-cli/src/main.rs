@@ -159,9 +159,22 @@ fn usage_hint(error: &clap::Error) -> String {
              `toolway add <name> -- <command> <flags>`"
                 .to_owned()
         }
-        (None, Some(command), _) => format!("see `toolway {command} --help`"),
+        (None, Some(_), _) => format!("see `toolway {} --help`", typed_commands(&cli).join(" ")),
         (None, None, _) => "see `toolway --help`".to_owned(),
     }
+}
+
+/// The commands that were typed: `vault set` has a help of its own.
+fn typed_commands(cli: &clap::Command) -> Vec<String> {
+    let mut typed = Vec::new();
+    let mut command = cli;
+    for word in std::env::args().skip(1) {
+        if let Some(found) = command.find_subcommand(&word) {
+            command = found;
+            typed.push(word);
+        }
+    }
+    typed
 }
 
 /// Logs go to stderr, and only when asked for.

@@ -115,6 +115,13 @@ impl Output {
         }
     }
 
+    /// Begins a new line where a person at a terminal stands behind `^C`, or behind a question.
+    pub(crate) fn leave_line(&self) {
+        if self.can_ask() {
+            let _ = io::stderr().write_all(b"\n");
+        }
+    }
+
     /// Asks a yes-or-no question; anything but a yes is a no.
     pub(crate) fn confirm(&self, question: &str) -> io::Result<bool> {
         let mut stderr = io::stderr().lock();

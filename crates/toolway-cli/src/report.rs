@@ -9,8 +9,8 @@ use std::path::Path;
 
 use toolway::auth::NotWidened;
 use toolway::{CallError, RefusedBy, ToolTarget};
+use toolway_auth::logins::LoginsError;
 use toolway_auth::vault::VaultError;
-use toolway_auth::vault::export::ExportError;
 use toolway_config::edit::EditError;
 use toolway_config::permission::rule_for_tool;
 use toolway_types::name::{as_word, shell_word};
@@ -88,13 +88,44 @@ impl From<anyhow::Error> for Report {
 
 impl From<VaultError> for Report {
     fn from(error: VaultError) -> Self {
-        Report::new(Exit::Configuration, error.to_string())
+        Report::from(&error)
     }
 }
 
-impl From<ExportError> for Report {
-    fn from(error: ExportError) -> Self {
-        Report::new(Exit::Configuration, error.to_string())
+impl From<&VaultError> for Report {
+    fn from(error: &VaultError) -> Self {
+        let exit = match error {
+            VaultError::Io { .. } | VaultError::Busy { .. } => Exit::Unexpected,
+            _ => Exit::Configuration,
+        };
+        let hint = match error {
+            VaultError::Keychain { .. } | VaultError::NowhereToWrite { .. } => {
+                "check the keychain with `toolway doctor`".to_owned()
+            }
+            VaultError::Corrupt { .. } => "see what is left with `toolway vault list`".to_owned(),
+            VaultError::WrongKey { .. } => {
+                "see what else is there with `toolway vault list`".to_owned()
+            }
+            VaultError::Passphrase { .. } => {
+                "set `TOOLWAY_VAULT_KEY` to the passphrase that it was saved with".to_owned()
+            }
+            VaultError::Busy { .. } => "end the other process, then try again".to_owned(),
+            VaultError::TooLong { .. } => {
+                "keep it in a file of its own, and name that: `${file:/path}`".to_owned()
+            }
+            VaultError::Io { path, source } => unwritable(path, source.kind()),
+        };
+        Report::new(exit, error.to_string()).hint(hint)
+    }
+}
+
+impl From<&LoginsError> for Report {
+    fn from(error: &LoginsError) -> Self {
+        match error {
+            LoginsError::Vault(error) => Report::from(error),
+            LoginsError::Unreadable { .. } => Report::new(Exit::Configuration, error.to_string())
+                .hint("see which it is with `toolway vault list`"),
+        }
     }
 }
 
@@ -225,7 +256,8 @@ pub(crate) fn network_hint(failure: &Failure) -> Option<&'static str> {
     .map(|(_, hint)| hint)
 }
 
-fn failure_hint(server: &str, failure: &Failure) -> String {
+/// What helps against the failure of a configured server.
+pub(crate) fn failure_hint(server: &str, failure: &Failure) -> String {
     if let Some(hint) = network_hint(failure) {
         return hint.to_owned();
     }
@@ -236,7 +268,7 @@ fn failure_hint(server: &str, failure: &Failure) -> String {
         }
         FailureKind::Secret(kind) => match kind {
             ReferenceKind::Keychain => {
-                "see what there is with `toolway vault list`, and check the keychain with \
+                "see what there is with `toolway vault list`, and whether it can be read with \
                  `toolway doctor`"
                     .to_owned()
             }
@@ -247,6 +279,7 @@ fn failure_hint(server: &str, failure: &Failure) -> String {
                 format!("run the command yourself; `toolway get {server}` shows where it stands")
             }
         },
+        FailureKind::Credentials => credentials_hint(&server, &failure.message),
         FailureKind::Unreachable => {
             format!("is it up? check its address with `toolway get {server}`")
         }
@@ -277,6 +310,22 @@ fn failure_hint(server: &str, failure: &Failure) -> String {
         }
         FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
     }
+}
+
+/// What helps where requests have nothing to carry: a login, or what a helper would say.
+fn credentials_hint(server: &str, message: &str) -> String {
+    // The reason is a sentence by now.
+    if message.contains("headers helper") {
+        return format!("run it yourself; `toolway get {server}` shows where it is named");
+    }
+    if message.contains("cannot be renewed now") {
+        return format!(
+            "the login is kept: try again in a while, or log in anew with `toolway login {server}`"
+        );
+    }
+    format!(
+        "check where logins are kept with `toolway doctor`; log in anew with `toolway login {server}`"
+    )
 }
 
 impl From<CallError> for Report {
@@ -425,7 +474,7 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
 }
 
 /// What helps when a file cannot be read or written.
-fn unwritable(path: &Path, why: ErrorKind) -> String {
+pub(crate) fn unwritable(path: &Path, why: ErrorKind) -> String {
     let path = path.display();
     match why {
         ErrorKind::StorageFull => format!("make room on the disk that holds `{path}`"),
@@ -434,6 +483,9 @@ fn unwritable(path: &Path, why: ErrorKind) -> String {
         }
         ErrorKind::ReadOnlyFilesystem => {
             format!("the file system is read-only: make the one that holds `{path}` writable")
+        }
+        ErrorKind::NotADirectory => {
+            format!("a file stands where `{path}` needs a directory: move it away")
         }
         _ => format!("check the rights on `{path}`"),
     }

@@ -26,7 +26,9 @@ mod switch;
 mod tls;
 mod token;
 
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -52,6 +54,23 @@ pub const CANARY: &str = marked::MARK;
 /// Whether a secret of a test, an authority's or another, stands in this text.
 pub fn holds_secret(text: &str) -> bool {
     marked::find(text.as_bytes()).is_some()
+}
+
+/// No file below a folder holds a secret as it was handed out. What is sealed does not.
+pub fn assert_no_secret_below(folder: &Path) {
+    let mut places = vec![folder.to_owned()];
+    while let Some(place) = places.pop() {
+        for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                places.push(path);
+                continue;
+            }
+            let text = fs::read(&path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            assert!(!holds_secret(&text), "{}", path.display());
+        }
+    }
 }
 
 /// An authorization server, the MCP server that it protects, and an attacker, each at an origin of

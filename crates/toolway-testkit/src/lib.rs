@@ -1,7 +1,7 @@
 //! What the tests of every crate lean on: a home that is not the developer's, a server that
 //! misbehaves on command, an authorization server that does, a bus that falls silent, a proxy that
-//! spoils what passes, a census of what was left behind, a search for secrets in what was written, a ledger of outcomes, and the way to the
-//! real peers.
+//! spoils what passes, a process for one test, a census of what was left behind, a search for
+//! secrets in what was written, a ledger of outcomes, and the way to the real peers.
 //!
 //! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
 //! is not repeated on the other: the scripted server writes its own JSON-RPC.
@@ -12,6 +12,7 @@
     reason = "test support: a panic with a clear message is how a test fails"
 )]
 
+pub mod alone;
 pub mod authority;
 pub mod browser;
 pub mod chance;
@@ -30,6 +31,7 @@ pub mod scripted;
 #[cfg(unix)]
 pub mod silent_bus;
 
+pub use alone::alone;
 pub use authority::{Authority, Settings, Switch};
 pub use browser::Browser;
 pub use chance::Chance;

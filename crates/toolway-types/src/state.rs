@@ -96,6 +96,9 @@ pub enum FailureKind {
     Spawn,
     /// A secret that its entry refers to is not there.
     Secret(ReferenceKind),
+    /// What its requests would carry cannot be had: a login that cannot be read or renewed now, or
+    /// a helper that fails.
+    Credentials,
     /// The peer could not be reached.
     Unreachable,
     /// The peer was reached, and a certificate stands between us.

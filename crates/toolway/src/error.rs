@@ -187,12 +187,12 @@ impl ConnectError {
                 RequestError::Send(
                     SendFailure::Unreachable { .. }
                     | SendFailure::Cut(_)
-                    | SendFailure::Credentials(CredentialsError::Unavailable(_))
                     | SendFailure::Status {
                         status: 429 | 500..,
                         ..
                     },
                 ) => FailureKind::Unreachable,
+                RequestError::Send(SendFailure::Credentials(_)) => FailureKind::Credentials,
                 RequestError::Send(_)
                 | RequestError::Rpc(_)
                 | RequestError::Malformed(_)
@@ -230,13 +230,13 @@ pub(crate) fn lost(reason: &CloseReason) -> Failure {
 fn kind_of(reason: &CloseReason) -> FailureKind {
     match reason {
         CloseReason::Unreachable { .. }
-        | CloseReason::Credentials(CredentialsError::Unavailable(_))
         | CloseReason::Refused {
             status: 429 | 500..,
             ..
         } => FailureKind::Unreachable,
         CloseReason::Certificate { fault, .. } => FailureKind::Certificate(*fault),
-        CloseReason::Refused { .. } | CloseReason::Credentials(_) => FailureKind::Protocol,
+        CloseReason::Credentials(_) => FailureKind::Credentials,
+        CloseReason::Refused { .. } => FailureKind::Protocol,
         CloseReason::Asked
         | CloseReason::Exited { .. }
         | CloseReason::EndOfStream { .. }

@@ -13,14 +13,14 @@ use toolway::journal::timestamp;
 use toolway::{ClientOptions, Host};
 use toolway_auth::account::kept::AccountLoginError;
 use toolway_auth::account::{AccountStatus, KeptAccount};
-use toolway_auth::login::Way;
-use toolway_auth::logins::{Logins, LoginsError};
+use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Directory, Plan, Provider};
 use toolway_transport::client::Client;
 use toolway_types::Scope;
 
-use super::login::AtTerminal;
+use super::auth::{StatusArgs, not_read};
+use super::login::{AtTerminal, WayArgs, until_given_up};
 use crate::args::StorageArgs;
 use crate::connect;
 use crate::context::{Context, require_flags_only};
@@ -31,6 +31,10 @@ use crate::report::{Outcome, Report};
 ///
 /// The provider stands under `account` in your settings or your organisation's.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway account login
+  toolway account status
+  toolway account logout")]
 pub(crate) struct AccountArgs {
     #[command(subcommand)]
     what: What,
@@ -48,23 +52,11 @@ enum What {
 
 #[derive(Debug, Args)]
 struct LoginArgs {
-    /// Print the page's address, and paste back where the browser ended
-    #[arg(long)]
-    no_browser: bool,
-
-    /// Type a code on another device
-    #[arg(long, conflicts_with = "no_browser")]
-    device: bool,
+    #[command(flatten)]
+    way: WayArgs,
 
     #[command(flatten)]
     storage: StorageArgs,
-}
-
-#[derive(Debug, Args)]
-struct StatusArgs {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 impl AccountArgs {
@@ -122,17 +114,13 @@ fn none_configured() -> Report {
 }
 
 async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Outcome {
-    let way = match args {
-        LoginArgs { device: true, .. } => Way::Device,
-        LoginArgs {
-            no_browser: true, ..
-        } => Way::Paste,
-        _ => Way::Browser,
-    };
     let host = provider.host();
     let kept = kept(context, provider);
     let person = AtTerminal::new(context);
-    kept.log_in(way, &person).await.map_err(not_logged_in)?;
+    let login = Box::pin(kept.log_in(args.way.way(), &person));
+    let what = format!("the login at {host}");
+    let outcome = until_given_up(context.output, &what, login).await?;
+    outcome.map_err(not_logged_in)?;
     let text = format!("logged in at {host}\n");
     context.output.result(&text)?;
     let copy = copy_file(&context.environment);
@@ -350,9 +338,4 @@ fn not_logged_in(error: AccountLoginError) -> Report {
             .hint("try another way: `toolway account login --no-browser`, or `--device`"),
         AccountLoginError::Kept(error) => not_read(&error),
     }
-}
-
-fn not_read(error: &LoginsError) -> Report {
-    Report::new(Exit::Unexpected, error.to_string())
-        .hint("check the keychain with `toolway doctor`")
 }

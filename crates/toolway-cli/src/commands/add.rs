@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use toolway_config::cross_app_enabled;
 use toolway_config::edit::{EditError, Edited};
-use toolway_types::{Scope, ServerName, Severity};
+use toolway_types::{Diagnosis, Scope, ServerName, Severity};
 
 use crate::args::account_word;
 use crate::context::Context;
@@ -352,8 +352,14 @@ pub(crate) fn write(
         Report::new(Exit::Usage, error.to_string())
             .hint("use letters, digits, `-` and `_`, e.g. `toolway add my-server <command or url>`")
     })?;
-    check(context, &server, definition)?;
     let scope = writing.scope.scope();
+    let warnings = check(context, &server, definition)?;
+    // The trial knows nothing of scopes, and your own may name secrets: there the plan has the word.
+    let is_own = matches!(scope, Scope::User | Scope::Local);
+    let planned_later = is_own && names_secret(definition);
+    if !planned_later {
+        say_all(context, &warnings);
+    }
     let edited = toolway_config::add_server(
         &context.environment,
         scope,
@@ -379,27 +385,45 @@ pub(crate) fn write(
             "warning: `{name}` of the {} scope ({}) wins over it",
             winner.scope, winner.origin
         ));
+    } else if let Some(winner) = plan.winner(name)
+        && planned_later
+    {
+        // It is written, so it is no error of this command.
+        let warnings = winner.diagnoses.iter().cloned().map(|finding| Diagnosis {
+            severity: Severity::Warning,
+            ..finding
+        });
+        say_all(context, &warnings.collect::<Vec<_>>());
     }
     Ok(Exit::Success)
 }
 
-/// Refuses an entry that could never work before anything is written.
+/// Whether a value of an entry stands elsewhere: `${keychain:…}`, `${file:…}` or `${cmd:…}`.
+fn names_secret(definition: &Map<String, Value>) -> bool {
+    let text = Value::Object(definition.clone()).to_string();
+    let kinds = ["${keychain:", "${file:", "${cmd:"];
+    kinds.iter().any(|kind| text.contains(kind))
+}
+
+fn say_all(context: &Context, findings: &[Diagnosis]) {
+    for finding in findings {
+        context.output.say(&render_diagnosis(finding));
+    }
+}
+
+/// Refuses an entry that could never work before anything is written. What may be wrong with it
+/// otherwise is given back.
 fn check(
     context: &Context,
     name: &ServerName,
     definition: &Map<String, Value>,
-) -> Result<(), Report> {
+) -> Result<Vec<Diagnosis>, Report> {
     let findings = toolway_config::check_definition(&context.environment, name, definition);
-    for finding in &findings {
-        if finding.severity == Severity::Warning {
-            context.output.say(&render_diagnosis(finding));
-        }
-    }
-    match findings
+    let (warnings, errors): (Vec<_>, Vec<_>) = findings
         .into_iter()
-        .find(|finding| finding.severity == Severity::Error)
-    {
-        None => Ok(()),
+        .partition(|finding| finding.severity == Severity::Warning);
+    match errors.into_iter().next() {
+        None => Ok(warnings),
         Some(finding) => {
             let valid = toolway_config::validate(name, definition)
                 .iter()

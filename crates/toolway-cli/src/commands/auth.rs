@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 use toolway::auth::{Book, Kept, used};
 use toolway::journal::timestamp;
-use toolway_auth::logins::LoginsError;
+use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
 use toolway_config::{PlannedServer, Verdict};
 use toolway_types::TransportSpec;
 use toolway_types::name::{as_word, shell_word};
@@ -18,7 +18,12 @@ use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
 /// See who is logged in where
+///
+/// No secret is shown. Log in with `toolway login <server>`, log out with `toolway logout <server>`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway auth status
+  toolway auth status --json")]
 pub(crate) struct AuthArgs {
     #[command(subcommand)]
     command: AuthCommand,
@@ -30,11 +35,12 @@ enum AuthCommand {
     Status(StatusArgs),
 }
 
+/// How `auth`, `idp` and `account` say where somebody stands.
 #[derive(Debug, Args)]
-struct StatusArgs {
+pub(super) struct StatusArgs {
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// A login as JSON.
@@ -105,24 +111,27 @@ pub(crate) fn instant(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds.min(YEAR_9999))
 }
 
-/// Every login that is kept.
+/// Every login that is kept and can be read.
 pub(crate) fn logins(context: &Context) -> Result<Vec<Shown>, Report> {
-    let kept = connect::block_on(async {
+    Ok(every(context)?.0)
+}
+
+/// Every login that is kept, and what is wrong with those that cannot be read.
+fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
+    let (kept, unread) = connect::block_on(async {
         let book = Book::new(connect::vault(context), connect::client_options(context));
-        book.logins().await.map_err(|error| not_read(&error))
+        book.every_login().await.map_err(|error| not_read(&error))
     })?;
     let now = SystemTime::now();
     let specs = context.plan().admitted().map(|(_, spec)| spec);
     let used: Vec<Kept> = specs
         .filter_map(|spec| used(&kept, spec).cloned())
         .collect();
-    Ok(kept
-        .into_iter()
-        .map(|login| {
-            let in_use = used.contains(&login);
-            Shown::of(login, in_use, now)
-        })
-        .collect())
+    let kept = kept.into_iter().map(|login| {
+        let in_use = used.contains(&login);
+        Shown::of(login, in_use, now)
+    });
+    Ok((kept.collect(), unread))
 }
 
 /// The account that an entry names.
@@ -149,14 +158,13 @@ pub(crate) fn login_words(server: &str, account: Option<&str>) -> String {
 
 /// The vault cannot be read.
 pub(crate) fn not_read(error: &LoginsError) -> Report {
-    Report::new(Exit::Unexpected, error.to_string())
-        .hint("check the keychain with `toolway doctor`")
+    Report::from(error)
 }
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
     let AuthCommand::Status(args) = &args.command;
-    let logins = logins(context)?;
+    let (logins, unread) = every(context)?;
     if args.json {
         let logins: Vec<_> = logins
             .iter()
@@ -166,7 +174,20 @@ pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
                 shown
             })
             .collect();
-        context.output.json(&json!({ "logins": logins }))?;
+        let unread: Vec<String> = unread.iter().map(ToString::to_string).collect();
+        let status = json!({ "logins": logins, "unreadable": unread });
+        context.output.json(&status)?;
+        return Ok(Exit::Success);
+    }
+    // They do not look as if nobody had logged in.
+    for error in &unread {
+        let Report { message, hint, .. } = not_read(error);
+        let hint = hint.unwrap_or_default();
+        context
+            .output
+            .say(&format!("warning: {message}\nhint: {hint}"));
+    }
+    if logins.is_empty() && !unread.is_empty() {
         return Ok(Exit::Success);
     }
     if logins.is_empty() {
@@ -191,5 +212,12 @@ pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
         .collect();
     let header = ["SERVER", "ACCOUNT", "ISSUER", "LASTS", "KEPT IN", "USED"];
     context.output.table(&header, &rows)?;
+    if let Some(over) = logins.iter().find(|login| login.is_over) {
+        let account = Some(over.account.as_str()).filter(|account| *account != DEFAULT_ACCOUNT);
+        context.output.say(&format!(
+            "hint: log in anew with `toolway login {}`",
+            login_words(&over.server, account)
+        ));
+    }
     Ok(Exit::Success)
 }

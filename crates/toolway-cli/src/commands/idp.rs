@@ -12,15 +12,14 @@ use toolway::auth::{Book, Organisation, OrganisationError, Whoever};
 use toolway::journal::timestamp;
 use toolway::watch::request_reconnect;
 use toolway_auth::idp::GivenBack;
-use toolway_auth::login::Way;
 use toolway_auth::logins::How;
 use toolway_auth::references::References;
 use toolway_config::{IdentitySettings, Plan};
 use toolway_transport::client::Client;
 use toolway_types::{CrossApp, ServerName, TransportSpec};
 
-use super::auth::{instant, not_read};
-use super::login::AtTerminal;
+use super::auth::{StatusArgs, instant, not_read};
+use super::login::{AtTerminal, WayArgs, until_given_up};
 use crate::connect::{self, State};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
@@ -32,6 +31,10 @@ use crate::report::{Outcome, Report};
 /// `TOOLWAY_ENABLE_XAA=1`, or your organisation's policy). The provider stands under
 /// `identityProvider` in your settings or your organisation's.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway idp login
+  toolway idp status
+  toolway idp logout")]
 pub(crate) struct IdpArgs {
     #[command(subcommand)]
     what: What,
@@ -40,29 +43,11 @@ pub(crate) struct IdpArgs {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Log in, whoever was logged in before
-    Login(LoginArgs),
+    Login(WayArgs),
     /// Log out: the login and what servers were given for it go, here and at the provider
     Logout,
     /// Who is logged in, until when, and which servers that serves
     Status(StatusArgs),
-}
-
-#[derive(Debug, Args)]
-struct LoginArgs {
-    /// Print the page's address, and paste back where the browser ended
-    #[arg(long)]
-    no_browser: bool,
-
-    /// Type a code on another device
-    #[arg(long, conflicts_with = "no_browser")]
-    device: bool,
-}
-
-#[derive(Debug, Args)]
-struct StatusArgs {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// What `status --json` prints. Absent values are null, never left out.
@@ -125,20 +110,16 @@ fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>
     Organisation::new(Arc::clone(settings), vault, client, Some(references))
 }
 
-async fn log_in(context: &Context, organisation: &Organisation, args: &LoginArgs) -> Outcome {
-    let way = match args {
-        LoginArgs { device: true, .. } => Way::Device,
-        LoginArgs {
-            no_browser: true, ..
-        } => Way::Paste,
-        _ => Way::Browser,
-    };
+async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) -> Outcome {
+    let issuer = &organisation.settings().issuer;
     let person = AtTerminal::new(context);
-    let whoever = organisation.login(way, &person).await.map_err(|error| {
+    let login = Box::pin(organisation.login(args.way(), &person));
+    let what = format!("the login at {issuer}");
+    let outcome = until_given_up(context.output, &what, login).await?;
+    let whoever = outcome.map_err(|error| {
         Report::new(Exit::NeedsLogin, error.to_string())
             .hint("try another way: `toolway idp login --no-browser`, or `--device`")
     })?;
-    let issuer = &organisation.settings().issuer;
     let text = format!(
         "logged in at {issuer} as `{}`, {}\n",
         whoever.subject,

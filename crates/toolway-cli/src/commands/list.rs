@@ -22,7 +22,10 @@ use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::{Outcome, failure_hint};
+
+/// Hints that are printed before the others are counted.
+const HINTS_AT_ONCE: usize = 3;
 
 /// List the configured servers and connect to them
 ///
@@ -63,6 +66,9 @@ struct Row {
     /// The account that its entry names; absent where it names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<String>,
+    /// What to do about it.
+    #[serde(skip)]
+    hint: Option<String>,
     /// Who is logged in there; absent where nobody is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     logins: Vec<Shown>,
@@ -99,7 +105,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
             rows = fresh.servers.iter().map(planned).collect();
             plan = Cow::Owned(fresh);
         }
-        fill(&mut rows, &plan, &snapshot);
+        fill(context, &mut rows, &plan, &snapshot);
         say_warnings(context, &snapshot);
     }
     add_logins(context, &mut rows);
@@ -113,7 +119,8 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     } else {
         table(context, &rows)?;
         say_waiting(context, &plan);
-        say_failed(context, &plan, &rows);
+        say_hints(context, &rows);
+        say_off(context, &plan);
     }
     Ok(Exit::Success)
 }
@@ -139,40 +146,55 @@ fn say_waiting(context: &Context, plan: &Plan) {
     }
 }
 
-/// Where to read more than a cell can hold. What is wrong with an entry was said before.
-fn say_failed(context: &Context, plan: &Plan, rows: &[Row]) {
-    let failed: Vec<&Row> = rows
-        .iter()
-        .zip(&plan.servers)
-        .filter(|(row, server)| {
-            matches!(server.verdict, Verdict::Admitted(_))
-                && matches!(row.state, "failed" | "needs-auth")
-        })
-        .map(|(row, _)| row)
-        .collect();
-    let wanting = |row: &&&Row| row.state == "needs-auth";
-    let is_connector = |row: &&&Row| row.transport == Some(TransportKind::Connector.as_str());
-    if let Some(one) = failed.iter().filter(wanting).find(is_connector) {
+/// What to do about servers that want a login or failed: those that a login mends first. What is
+/// wrong with an entry was said before.
+fn say_hints(context: &Context, rows: &[Row]) {
+    let hints_of = |state: &'static str| {
+        rows.iter()
+            .filter(move |row| row.state == state)
+            .filter_map(|row| row.hint.as_deref())
+    };
+    let mut hints: Vec<&str> = hints_of("needs-auth").chain(hints_of("failed")).collect();
+    hints.dedup();
+    for hint in hints.iter().take(HINTS_AT_ONCE) {
+        context.output.say(&format!("hint: {hint}"));
+    }
+    let more = hints.len().saturating_sub(HINTS_AT_ONCE);
+    if more > 0 {
         context.output.say(&format!(
-            "hint: log in to your account, for `{}`, with `toolway account login`",
-            one.name
+            "hint: see what to do about {more} more with `toolway tools <server>`"
         ));
     }
-    if let Some(one) = failed.iter().filter(wanting).find(|row| !is_connector(row)) {
-        context.output.say(&format!(
-            "hint: log in to `{}` with `toolway login {}`",
-            one.name,
-            auth::login_words(&one.name, one.account.as_deref())
-        ));
-    }
-    match failed.iter().find(|row| row.state == "failed") {
-        None => {}
-        Some(one) => context.output.say(&format!(
-            "hint: see more about `{}` with `toolway tools {}`",
-            one.name,
-            as_word(&one.name)
-        )),
-    }
+}
+
+/// How to have back what a person switched off or rejected.
+fn say_off(context: &Context, plan: &Plan) {
+    let is_off = |server: &&PlannedServer| {
+        matches!(
+            server.verdict,
+            Verdict::Disabled { .. } | Verdict::Rejected { .. }
+        )
+    };
+    let off: Vec<&PlannedServer> = plan.servers.iter().filter(is_off).collect();
+    let hint = match off.as_slice() {
+        [] => return,
+        [one] => {
+            let word = as_word(one.name.as_str());
+            if let Verdict::Rejected { .. } = one.verdict {
+                format!(
+                    "to change your mind about `{}`: `toolway approve {word}`",
+                    one.name
+                )
+            } else {
+                format!("switch `{}` on with `toolway enable {word}`", one.name)
+            }
+        }
+        several => format!(
+            "{} servers are switched off; how to switch one on says `toolway explain <server>`",
+            several.len()
+        ),
+    };
+    context.output.say(&format!("hint: {hint}"));
 }
 
 /// The table, or the JSON, of a plan whose servers are connected.
@@ -183,7 +205,7 @@ pub(crate) fn show(
     as_json: bool,
 ) -> io::Result<()> {
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
-    fill(&mut rows, plan, snapshot);
+    fill(context, &mut rows, plan, snapshot);
     if as_json {
         return context.output.json(&Listing { servers: rows });
     }
@@ -241,6 +263,7 @@ fn planned(server: &PlannedServer) -> Row {
         resources: None,
         prompts: None,
         account: auth::account_of(server).map(str::to_owned),
+        hint: None,
         logins: Vec::new(),
     }
 }
@@ -266,7 +289,7 @@ fn add_logins(context: &Context, rows: &mut [Row]) {
 }
 
 /// Adds what connecting found out to the rows of admitted servers.
-fn fill(rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
+fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
     for (row, planned) in rows.iter_mut().zip(&plan.servers) {
         if !matches!(planned.verdict, Verdict::Admitted(_)) {
             continue;
@@ -277,7 +300,31 @@ fn fill(rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
             .find(|server| server.name == planned.name)
         {
             fill_row(row, server);
+            row.hint = hint(context, row, &server.state);
         }
+    }
+}
+
+/// The next step for a server that is not connected.
+fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Option<String> {
+    let name = &row.name;
+    match state {
+        ConnectionState::Failed(failure) => {
+            Some(format!("`{name}`: {}", failure_hint(name, failure)))
+        }
+        ConnectionState::NeedsAuth { .. } => Some(match context.advice(name) {
+            Some(advice) => advice,
+            None if row.transport == Some(TransportKind::Connector.as_str()) => {
+                "log in to your account with `toolway account login`".to_owned()
+            }
+            None => format!(
+                "log in to `{name}` with `toolway login {}`",
+                auth::login_words(name, row.account.as_deref())
+            ),
+        }),
+        ConnectionState::Disabled { .. }
+        | ConnectionState::Pending { .. }
+        | ConnectionState::Connected(_) => None,
     }
 }
 

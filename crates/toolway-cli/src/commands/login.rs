@@ -33,6 +33,7 @@ use crate::elicit;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::{Outcome, Report};
+use crate::signals::Signals;
 
 /// The variable that holds the secret of a client, by the name other programs use too.
 const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
@@ -49,6 +50,7 @@ const LONGEST_KEY: u64 = 64 * 1024;
 #[command(after_help = "Examples:
   toolway login github
   toolway login github --account work
+  toolway login github --no-browser
   toolway login github --device
   MCP_CLIENT_SECRET=… toolway login ci --client-id bot --client-credentials
   toolway login ci --client-id bot --client-credentials --key bot.pem")]
@@ -60,19 +62,15 @@ pub(crate) struct LoginArgs {
     #[arg(long, value_name = "NAME", value_parser = account_word)]
     account: Option<String>,
 
-    /// Print the page's address, and paste back where the browser ended
-    #[arg(long)]
-    no_browser: bool,
-
-    /// Type a code on another device
-    #[arg(long, conflicts_with = "no_browser")]
-    device: bool,
+    #[command(flatten)]
+    way: WayArgs,
 
     /// Log in as the client itself, without a person
     #[arg(long, conflicts_with_all = ["no_browser", "device"])]
     client_credentials: bool,
 
-    /// What the login has to reach, beside what an earlier one reached. Repeatable
+    /// What the login has to reach, beside what an earlier one reached, e.g. `read,write`.
+    /// Repeatable
     #[arg(long, value_name = "SCOPES")]
     scopes: Vec<String>,
 
@@ -91,6 +89,31 @@ pub(crate) struct LoginArgs {
 
     #[command(flatten)]
     storage: StorageArgs,
+}
+
+/// How a person logs in, wherever it is.
+#[derive(Debug, Args)]
+pub(super) struct WayArgs {
+    /// Print the login page's address, and paste back the one where the browser ended
+    #[arg(long)]
+    no_browser: bool,
+
+    /// Print a code to type on another device, where the server offers that
+    #[arg(long, conflicts_with = "no_browser")]
+    device: bool,
+}
+
+impl WayArgs {
+    /// A browser where nothing else was asked for.
+    pub(super) fn way(&self) -> Way {
+        match self {
+            Self { device: true, .. } => Way::Device,
+            Self {
+                no_browser: true, ..
+            } => Way::Paste,
+            _ => Way::Browser,
+        }
+    }
 }
 
 impl LoginArgs {
@@ -115,14 +138,10 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         return Err(Report::new(Exit::Usage, message).hint("run `toolway account login`"));
     }
     let options = LoginOptions {
-        way: if args.device {
-            Way::Device
-        } else if args.client_credentials {
+        way: if args.client_credentials {
             Way::ClientCredentials
-        } else if args.no_browser {
-            Way::Paste
         } else {
-            Way::Browser
+            args.way.way()
         },
         account: args.account.clone(),
         scopes: args
@@ -137,10 +156,13 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         client_key: args.key.as_deref().map(key).transpose()?,
         person: Some(Arc::new(AtTerminal::new(context))),
     };
-    let (logged_in, state) =
-        connect::with_host(context, plan, Wanted::Only(server.clone()), async |host| {
-            log_in(host, &server, options).await
-        })?;
+    let (logged_in, state) = connect::with_host_until(
+        context,
+        plan,
+        Wanted::Only(server.clone()),
+        async |host| log_in(host, &server, options).await,
+        || Err(given_up(&format!("the login to `{server}`"))),
+    )?;
     let mut text = format!("logged in to `{server}` as `{}`", logged_in.account);
     match (logged_in.renews, logged_in.expires_at) {
         (true, _) => text.push_str(", renews itself"),
@@ -163,8 +185,19 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
     }
     match state {
         ConnectionState::Connected(_) => Ok(Exit::Success),
+        ConnectionState::NeedsAuth { .. } => Err(not_taken(&server)),
         state => Err(Report::unavailable(server.as_str(), &state)),
     }
+}
+
+/// A server that wants a login right after one: another one would end the same way.
+fn not_taken(server: &ServerName) -> Report {
+    let word = as_word(server.as_str());
+    let message = format!("server `{server}` does not take the login that it was just given");
+    Report::new(Exit::NeedsLogin, message).hint(format!(
+        "see what it answered with `toolway logs {word} --protocol`; \
+         it may want other scopes: `toolway login {word} --scopes …`"
+    ))
 }
 
 async fn log_in(
@@ -214,13 +247,21 @@ async fn no_server(host: &Host, server: &ServerName, problem: &LoginProblem) -> 
 
 /// The one server that wants a login.
 fn only_one(context: &Context, plan: &Plan) -> Result<ServerName, Report> {
-    let snapshot = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
-        connect::settle(context, host).await;
-        Ok(host.snapshot())
-    })?;
+    let snapshot = connect::with_host_until(
+        context,
+        plan.clone(),
+        Wanted::All,
+        async |host| {
+            connect::settle(context, host).await;
+            Ok(host.snapshot())
+        },
+        || Err(given_up("the login")),
+    )?;
     let wanting = wanting(&snapshot);
     match wanting.as_slice() {
         [one] => Ok((*one).clone()),
+        [] if plan.servers.is_empty() => Err(Report::new(Exit::Usage, "no server is configured")
+            .hint("add one with `toolway add <name> <url>`")),
         [] => Err(Report::new(Exit::Usage, "no server wants a login")
             .hint("name the server to log in anew: `toolway login <server>`")),
         several => {
@@ -255,8 +296,8 @@ fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report>
                 .hint(format!("set the variable `{CLIENT_SECRET}`")),
         );
     }
-    let asking = async { Ok(elicit::hidden_line(context, "client secret: ").await) };
-    match connect::block_on(asking)? {
+    let asking = elicit::hidden_line(context, "client secret: ");
+    match connect::block_on(until_given_up(context.output, "the login", asking))? {
         Some(text) => Ok(Some(Secret::new(text.trim()))),
         None => Err(Report::new(Exit::Usage, "no secret was typed")
             .hint(format!("type it, or set the variable `{CLIENT_SECRET}`"))),
@@ -278,6 +319,27 @@ fn key(path: &Path) -> Result<Secret, Report> {
     let pem = Secret::new(read.map_err(|error| faulty(error.to_string()))?);
     SigningKey::from_pem(&pem, None).map_err(|error| faulty(error.to_string()))?;
     Ok(pem)
+}
+
+/// Waits for what a person does, unless the person gives it up.
+pub(super) async fn until_given_up<T>(
+    output: Output,
+    what: &str,
+    work: impl Future<Output = T>,
+) -> Result<T, Report> {
+    let mut signals = Signals::listen();
+    tokio::select! {
+        done = work => Ok(done),
+        _ = signals.next() => {
+            output.leave_line();
+            Err(given_up(what))
+        }
+    }
+}
+
+/// Whoever gives something up knows that, and needs no advice.
+fn given_up(what: &str) -> Report {
+    Report::new(Exit::GivenUp, format!("{what} was given up"))
 }
 
 /// One mapping from what can go wrong to message, hint and exit code.
@@ -306,9 +368,10 @@ fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
         LoginProblem::Failed(error) => {
             Report::new(Exit::NeedsLogin, message).hint(mended(&word, &error.fault, way))
         }
-        LoginProblem::NotKept(_) => {
-            Report::new(Exit::Unexpected, message).hint("check the keychain with `toolway doctor`")
-        }
+        LoginProblem::NotKept(error) => Report {
+            message,
+            ..Report::from(error)
+        },
         LoginProblem::Ended => Report::new(Exit::TimedOut, message)
             .hint(format!("start it again: `toolway login {word}`")),
     }
@@ -343,7 +406,10 @@ fn mended(word: &str, fault: &LoginFault, way: Way) -> String {
         | LoginFault::Web(_)
         | LoginFault::NoEndpoint { .. }
         | LoginFault::Moved { .. } => format!("see its entry with `toolway get {word}`"),
-        LoginFault::Keep(_) => "check the keychain with `toolway doctor`".to_owned(),
+        LoginFault::Keep(_) => format!(
+            "check where logins are kept with `toolway doctor`, then start it again: \
+             `toolway login {word}{again}`"
+        ),
         _ => format!("start it again: `toolway login {word}{again}`"),
     }
 }

@@ -3,8 +3,9 @@
 use clap::Args;
 use toolway::auth::{Book, LoggedOut};
 use toolway::watch::request_reconnect;
-use toolway_types::ServerName;
+use toolway_auth::logins::LoginsError;
 use toolway_types::name::as_word;
+use toolway_types::{ServerName, TransportKind};
 
 use super::auth::not_read;
 use super::idp;
@@ -18,6 +19,10 @@ use crate::report::{Outcome, Report};
 /// Forgets its logins, of every account unless one is named, and asks the authorization server to
 /// end them as well.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  toolway logout github
+  toolway logout github --account work
+  toolway logout --all")]
 pub(crate) struct LogoutArgs {
     /// Its name; also of a server that is not configured any more
     #[arg(required_unless_present = "all")]
@@ -40,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
         let book = Book::new(connect::vault(context), connect::client_options(context));
         book.log_out(server, account)
             .await
-            .map_err(|error| not_read(&error))
+            .map_err(|error| unread(server, &error))
     })?;
     if out.is_empty() {
         return nothing(context, server, account);
@@ -49,6 +54,17 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
         told(context, login)?;
     }
     Ok(Exit::Success)
+}
+
+/// A login that cannot be read cannot be given back either, but it can be forgotten.
+fn unread(server: Option<&str>, error: &LoginsError) -> Report {
+    let report = not_read(error);
+    let (Some(server), Some(hint)) = (server, &report.hint) else {
+        return report;
+    };
+    let word = as_word(server);
+    let hint = format!("{hint}; or only forget it: `toolway vault remove --server {word}`");
+    report.hint(hint)
 }
 
 fn told(context: &Context, login: &LoggedOut) -> Result<(), Report> {
@@ -92,23 +108,20 @@ fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Ou
         return Ok(Exit::Success);
     };
     let plan = context.plan();
-    if plan.winner(server).is_none() {
+    let Some(entry) = plan.winner(server) else {
         return Err(unknown_server(plan, server));
+    };
+    if entry.transport == Some(TransportKind::Connector) {
+        let message = format!("`{server}` is a connector: its login is that of your account");
+        return Err(Report::new(Exit::Usage, message).hint("run `toolway account logout`"));
     }
     let what = match account {
         Some(account) => format!("nobody is logged in to `{server}` as `{account}`"),
         None => format!("nobody is logged in to `{server}`"),
     };
     context.output.say(&what);
-    if account.is_some() {
-        context
-            .output
-            .say("hint: see who is with `toolway auth status`");
-    } else {
-        let word = as_word(server);
-        context
-            .output
-            .say(&format!("hint: log in with `toolway login {word}`"));
-    }
+    context
+        .output
+        .say("hint: see who is logged in where with `toolway auth status`");
     Ok(Exit::Success)
 }

@@ -10,18 +10,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use rustix::termios::{self, LocalModes, OptionalActions};
 use serde_json::json;
 use toolway::journal::timestamp;
-use toolway_auth::vault::export;
+use toolway_auth::vault::export::{self, ExportError};
 use toolway_auth::vault::{Backend, Key, Kind, Listed, Vault};
 use toolway_types::Secret;
 
+use super::login::until_given_up;
 use crate::args::StorageArgs;
 use crate::connect::{block_on, vault};
 use crate::context::Context;
+use crate::elicit;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, unwritable};
 
 /// The longest secret that can be typed, in bytes.
 const LONGEST: u64 = 64 * 1024;
@@ -39,6 +40,8 @@ const LONGEST: u64 = 64 * 1024;
   toolway vault set github-token
   pass show github | toolway vault set github-token
   toolway vault list
+  toolway vault remove github-token
+  toolway vault remove --server github
   toolway vault export backup.sealed")]
 pub(crate) struct VaultArgs {
     #[command(subcommand)]
@@ -51,7 +54,7 @@ enum VaultCommand {
     List(ListArgs),
     /// Put a secret there for `${keychain:NAME}`, from stdin or typed without being shown
     Set(SetArgs),
-    /// Take a secret, or all of a server's logins, away
+    /// Take a secret away, or what is there for a server or an authorization server
     Remove(RemoveArgs),
     /// Write everything to a new file, sealed with a passphrase from stdin or typed
     Export(ExportArgs),
@@ -83,12 +86,16 @@ struct SetArgs {
 #[derive(Debug, Args)]
 struct RemoveArgs {
     /// The name of the secret
-    #[arg(required_unless_present = "server")]
+    #[arg(required_unless_present_any = ["server", "issuer"])]
     name: Option<String>,
 
     /// Everything that is there for this server, instead
-    #[arg(long, conflicts_with = "name")]
+    #[arg(long, value_name = "SERVER", conflicts_with = "name")]
     server: Option<String>,
+
+    /// Everything that this authorization server gave, instead: logins and clients
+    #[arg(long, value_name = "URL", conflicts_with_all = ["name", "server"])]
+    issuer: Option<String>,
 
     /// Print JSON
     #[arg(long)]
@@ -232,7 +239,8 @@ fn saved(listed: &Listed) -> String {
 }
 
 fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
-    let secret = ask(context, &format!("Secret `{}`: ", args.name))?;
+    let what = format!("saving `{}`", args.name);
+    let secret = ask(context, &what, &format!("Secret `{}`: ", args.name))?;
     let key = Key::named(&args.name);
     let backend = block_on(async {
         vault.write(&key, &secret).await?;
@@ -262,35 +270,39 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
 }
 
 fn remove(context: &Context, vault: &Vault, args: &RemoveArgs) -> Outcome {
+    let is_wanted = |key: &Key| match (&args.name, &args.server, &args.issuer) {
+        (Some(name), ..) => key.kind == Kind::Named && key.account == *name,
+        (_, Some(server), _) => key.kind != Kind::Named && key.server == *server,
+        (.., Some(issuer)) => key.kind != Kind::Named && key.issuer == *issuer,
+        (None, None, None) => false,
+    };
     let removed = block_on(async {
-        let listed = vault.list().await?;
-        let is_wanted = |key: &Key| match (&args.name, &args.server) {
-            (Some(name), _) => key.kind == Kind::Named && key.account == *name,
-            (None, Some(server)) => key.kind != Kind::Named && key.server == *server,
-            (None, None) => false,
-        };
-        let mut removed = 0_usize;
-        for listed in listed.iter().filter(|listed| is_wanted(&listed.key)) {
-            vault.remove(&listed.key).await?;
-            removed += 1;
+        let mut removed = Vec::new();
+        for listed in vault.list().await? {
+            if is_wanted(&listed.key) {
+                vault.remove(&listed.key).await?;
+                removed.push(listed.key);
+            }
         }
         Ok(removed)
     })?;
-    if removed == 0 {
-        let what = match (&args.name, &args.server) {
+    if removed.is_empty() {
+        let what = match (&args.name, args.server.as_ref().or(args.issuer.as_ref())) {
             (Some(name), _) => format!("the vault has no secret `{name}`"),
-            (_, server) => format!(
-                "the vault has nothing for `{}`",
-                server.as_deref().unwrap_or_default()
-            ),
+            (None, whose) => {
+                let whose = whose.map_or("", String::as_str);
+                format!("the vault has nothing for `{whose}`")
+            }
         };
         return Err(Report::new(Exit::Configuration, what)
             .hint("see what there is with `toolway vault list`"));
     }
     if args.json {
-        context.output.json(&json!({ "removed": removed }))?;
-    } else {
-        context.output.say(&format!("removed {removed}"));
+        context.output.json(&json!({ "removed": removed.len() }))?;
+        return Ok(Exit::Success);
+    }
+    for key in &removed {
+        context.output.say(&format!("removed {key}"));
     }
     Ok(Exit::Success)
 }
@@ -299,13 +311,21 @@ fn write_export(context: &Context, vault: &Vault, args: &ExportArgs) -> Outcome 
     let passphrase = if args.show_secrets {
         None
     } else {
-        Some(ask(context, "Passphrase for the file: ")?)
+        Some(ask(context, "the export", "Passphrase for the file: ")?)
     };
-    let written = block_on(async { Ok(vault.export(passphrase.as_ref()).await?) });
+    let written = block_on(async {
+        let written = vault.export(passphrase.as_ref()).await;
+        written.map_err(|error| unusable(&args.file, error))
+    });
     let (text, count) = written?;
     create(&args.file, text.expose()).map_err(|error| {
         let message = format!("`{}` cannot be written: {error}", args.file.display());
-        Report::new(Exit::Configuration, message).hint("name a file that does not exist yet")
+        let hint = match error.kind() {
+            io::ErrorKind::AlreadyExists => "name a file that does not exist yet".to_owned(),
+            io::ErrorKind::NotFound => "name a file in a directory that exists".to_owned(),
+            why => unwritable(&args.file, why),
+        };
+        Report::new(Exit::Configuration, message).hint(hint)
     })?;
     if args.json {
         context.output.json(&json!({
@@ -349,6 +369,7 @@ fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
     let unreadable = |error: io::Error| {
         let message = format!("`{}` cannot be read: {error}", args.file.display());
         Report::new(Exit::Configuration, message)
+            .hint("name a file that `toolway vault export` wrote")
     };
     let file = std::fs::File::open(&args.file).map_err(unreadable)?;
     let mut text = String::new();
@@ -358,10 +379,13 @@ fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
     let passphrase = if text.starts_with('{') {
         None
     } else {
-        Some(ask(context, "Passphrase of the file: ")?)
+        Some(ask(context, "the import", "Passphrase of the file: ")?)
     };
     let text = Secret::new(text);
-    let count = block_on(async { Ok(vault.import(&text, passphrase.as_ref()).await?) })?;
+    let count = block_on(async {
+        let taken = vault.import(&text, passphrase.as_ref()).await;
+        taken.map_err(|error| unusable(&args.file, error))
+    })?;
     if args.json {
         context.output.json(&json!({ "imported": count }))?;
     } else {
@@ -371,10 +395,30 @@ fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
+/// Why a file could not be made or taken.
+fn unusable(file: &Path, error: ExportError) -> Report {
+    let file = file.display();
+    match error {
+        ExportError::Vault(error) => Report::from(error),
+        ExportError::Passphrase => Report::new(
+            Exit::Configuration,
+            format!("`{file}` is sealed with another passphrase, or damaged"),
+        )
+        .hint("try again with the passphrase that it was exported with"),
+        ExportError::NotOurs => Report::new(
+            Exit::Configuration,
+            format!("`{file}` is no export of a vault"),
+        )
+        .hint("name a file that `toolway vault export` wrote"),
+        ExportError::Seal(error) => Report::from(error),
+    }
+}
+
 /// A secret from stdin, or typed without being shown.
-fn ask(context: &Context, question: &str) -> Result<Secret, Report> {
+fn ask(context: &Context, what: &str, question: &str) -> Result<Secret, Report> {
     let text = if context.output.stdin_is_terminal() {
-        typed(question)?
+        let asking = elicit::hidden_line(context, question);
+        block_on(until_given_up(context.output, what, asking))?.unwrap_or_default()
     } else {
         let mut text = String::new();
         let read = io::stdin()
@@ -394,22 +438,4 @@ fn ask(context: &Context, question: &str) -> Result<Secret, Report> {
         return Err(Report::new(Exit::Usage, message));
     }
     Ok(Secret::new(line))
-}
-
-/// Reads a line from the terminal without showing it.
-fn typed(question: &str) -> io::Result<String> {
-    let stdin = io::stdin();
-    let before = termios::tcgetattr(&stdin)?;
-    let mut hidden = before.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
-    hidden
-        .local_modes
-        .insert(LocalModes::ECHONL | LocalModes::ICANON);
-    termios::tcsetattr(&stdin, OptionalActions::Flush, &hidden)?;
-    let mut stderr = io::stderr().lock();
-    let asked = write!(stderr, "{question}").and_then(|()| stderr.flush());
-    let mut line = String::new();
-    let read = asked.and_then(|()| stdin.read_line(&mut line));
-    termios::tcsetattr(&stdin, OptionalActions::Flush, &before)?;
-    read.map(|_| line)
 }

@@ -1,13 +1,11 @@
 //! `toolway account` and the connectors it brings, against a provider on this machine.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Settings, holds_secret};
+use toolway_testkit::authority::{Authority, Settings, assert_no_secret_below, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{CommandOutput, TempHome, marked};
 
@@ -88,22 +86,6 @@ fn row<'a>(rows: &'a [Value], name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no `{name}` in {rows:?}"))
 }
 
-/// Every file below a folder that holds a secret of the provider.
-fn leaks(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(leaks(&path));
-        } else if let Ok(bytes) = fs::read(&path)
-            && holds_secret(&String::from_utf8_lossy(&bytes))
-        {
-            found.push(path.display().to_string());
-        }
-    }
-    found
-}
-
 #[test]
 fn a_login_brings_connectors_and_a_logout_takes_them_away() {
     let authority = Authority::start(Settings::account_provider());
@@ -146,13 +128,12 @@ fn a_login_brings_connectors_and_a_logout_takes_them_away() {
     assert_eq!(called.code, Some(0), "{}", called.stderr);
     assert!(called.stdout.contains("subject="), "{}", called.stdout);
 
-    let login = run(&home, &["login", "notes"]);
-    assert_eq!(login.code, Some(2), "{}", login.stderr);
-    assert!(
-        login.stderr.contains("run `toolway account login`"),
-        "{}",
-        login.stderr
-    );
+    for word in ["login", "logout"] {
+        let output = run(&home, &[word, "notes"]);
+        assert_eq!(output.code, Some(2), "{output}");
+        let hint = format!("hint: run `toolway account {word}`\n");
+        assert!(output.stderr.ends_with(&hint), "{output}");
+    }
 
     let explained = run(&home, &["explain", "notes"]);
     assert!(
@@ -181,7 +162,7 @@ fn a_login_brings_connectors_and_a_logout_takes_them_away() {
         all.push_str(&output.stderr);
     }
     assert!(!holds_secret(&(all + &said + &after)));
-    assert_eq!(leaks(home.home()), [""; 0]);
+    assert_no_secret_below(home.home());
     assert_eq!(authority.report().attacker_requests, 0);
 }
 

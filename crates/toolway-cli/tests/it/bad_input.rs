@@ -107,6 +107,7 @@ fn broken_json_is_located_and_other_files_still_load() {
     servers       1 admitted
     shield        off: `TOOLWAY_SHIELD` is `off`
     keychain      ok: an encrypted file: protects against copying the one file, not against someone who can read your home
+    vault         ok: empty
     clock         ok: not compared with a server's: nothing is asked without `--network`
     callback      ok: a browser can come back to this machine
     proxy         ok: none

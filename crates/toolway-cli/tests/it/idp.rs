@@ -1,18 +1,17 @@
 //! `idp login`, `logout`, `status` and servers with cross-app access at the command line: one
 //! window for all of them, and what nobody ever sees of it.
 
-use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, CANARY, KnownClient, Settings, holds_secret};
+use toolway_testkit::authority::{
+    Authority, CANARY, KnownClient, Settings, assert_no_secret_below, holds_secret,
+};
 use toolway_testkit::browser::{browse, fetch};
-use toolway_testkit::{CommandOutput, TempHome, marked};
+use toolway_testkit::{CommandOutput, TempHome};
 
-use crate::support::command;
+use crate::visiting::{Speaking, visit, with_browser};
 
 struct Scene {
     home: TempHome,
@@ -45,12 +44,6 @@ impl Scene {
         };
         let servers = names.iter().map(|name| (*name, server())).collect();
         let home = TempHome::new();
-        // A browser that leaves the address where the test finds it.
-        let path = home.write(
-            home.home().join("browser"),
-            "#!/bin/sh\nprintf '%s' \"$1\" > \"$HOME/page.tmp\" && mv \"$HOME/page.tmp\" \"$HOME/page\"\n",
-        );
-        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
         let scene = Self { home, idp, servers };
         scene.settings(&json!({}));
         scene.type_in(&["vault", "set", "idp"], &secret);
@@ -79,11 +72,8 @@ impl Scene {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = command(&self.home, words);
-        command
-            .env("TOOLWAY_VAULT", "file")
-            .env("TOOLWAY_ENABLE_XAA", "1")
-            .env("BROWSER", self.home.home().join("browser"));
+        let mut command = with_browser(&self.home, words);
+        command.env("TOOLWAY_ENABLE_XAA", "1");
         command
     }
 
@@ -93,32 +83,13 @@ impl Scene {
 
     fn type_in(&self, words: &[&str], text: &str) {
         let mut command = self.command(words);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        writeln!(child.stdin.take().unwrap(), "{text}").unwrap();
-        assert!(child.wait().unwrap().success());
+        let output = self.home.run_with_input(&mut command, &format!("{text}\n"));
+        output.expect_code(0);
     }
 
     /// Runs a command that opens a page, and does what a person would.
     fn log_in(&self, words: &[&str]) -> CommandOutput {
-        let page = self.home.home().join("page");
-        let _ = fs::remove_file(&page);
-        let waiting = page.clone();
-        let person = std::thread::spawn(move || {
-            for _ in 0..6000 {
-                if let Ok(url) = fs::read_to_string(&waiting) {
-                    return browse(&url);
-                }
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            panic!("no page was opened");
-        });
-        let output = self.run(words);
-        person.join().unwrap();
-        output
+        visit(&self.home, &mut self.command(words), browse).0
     }
 
     fn shown(&self, output: &CommandOutput) -> String {
@@ -134,19 +105,7 @@ impl Scene {
 
     /// No secret in any file, those of the vault included: they are sealed.
     fn assert_nothing_leaked(&self) {
-        let mut places = vec![self.home.home().to_path_buf()];
-        while let Some(place) = places.pop() {
-            for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    places.push(path);
-                } else {
-                    let text = fs::read(&path).unwrap_or_default();
-                    let text = String::from_utf8_lossy(&text);
-                    assert!(!holds_secret(&text), "{}", path.display());
-                }
-            }
-        }
+        assert_no_secret_below(self.home.home());
     }
 }
 
@@ -262,29 +221,14 @@ fn on_another_device_and_by_pasting_it_works_the_same() {
     assert!(output.stderr.contains("type the code"), "{output}");
     scene.run(&["tools", "one"]).expect_code(0);
 
-    let mut command = scene.command(&["idp", "login", "--no-browser"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let page = lines
-        .by_ref()
-        .map_while(Result::ok)
-        .find(|line| line.trim().starts_with("http"))
-        .expect("a page");
+    let mut login = Speaking::start(scene.command(&["idp", "login", "--no-browser"]));
+    let page = login.wait_for("  http");
     let ended = fetch(page.trim()).unwrap().location.expect("sent back");
-    let mut stdin = child.stdin.take().unwrap();
-    writeln!(stdin, "http://localhost/callback?code=x&state=wrong").unwrap();
-    writeln!(stdin, "{ended}").unwrap();
-    drop(stdin);
-    let output = marked::output_of(child);
-    assert!(output.status.success(), "{output:?}");
-    let rest: Vec<String> = lines.map_while(Result::ok).collect();
-    let rest = rest.join("\n");
-    assert!(rest.contains("that cannot be used"), "{rest}");
-    assert!(!holds_secret(&rest), "{rest}");
+    login.type_line("http://localhost/callback?code=x&state=wrong");
+    login.type_line(&ended);
+    let output = login.end().expect_code(0);
+    assert!(output.stderr.contains("that cannot be used"), "{output}");
+    assert!(!holds_secret(&output.to_string()), "{output}");
     assert_eq!(scene.idp.report().authorizations, 1);
 }
 

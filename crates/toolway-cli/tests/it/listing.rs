@@ -69,7 +69,8 @@ fn every_server_is_listed_with_its_state() {
     ----- stderr
     hint: 2 servers wait for your word; look at each with `toolway approve --all`
     hint: log in to `locked` with `toolway login locked`
-    hint: see more about `missing` with `toolway tools missing`
+    hint: `missing`: check the program with `toolway get missing` and `toolway doctor`
+    hint: switch `off` on with `toolway enable off`
     "#);
     let mut listing = toolway(&home, &["list", "--json"]).expect_code(0).json();
     for server in listing["servers"].as_array_mut().unwrap() {

@@ -1,21 +1,21 @@
 //! `login`, `logout`, `auth status`: the whole way against an authorization server, and what
 //! nobody ever sees of it.
 
-use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::fs;
+use std::process::Command;
 
 use insta::assert_snapshot;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 use toolway_testkit::authority::{
-    Authority, KnownClient, Party, Settings, SigningKey, holds_secret,
+    Authority, KnownClient, Party, Settings, SigningKey, Switch, assert_no_secret_below,
+    holds_secret,
 };
-use toolway_testkit::browser::browse;
-use toolway_testkit::{CommandOutput, TempHome, eventually_blocking, marked};
+use toolway_testkit::browser::{browse, fetch};
+use toolway_testkit::{CommandOutput, TempHome, eventually_blocking};
 
-use crate::support::{command, servers, toolway};
+use crate::support::{servers, toolway};
+use crate::visiting::{Speaking, visit, with_browser};
 
 pub(crate) struct Scene {
     pub(crate) home: TempHome,
@@ -27,21 +27,11 @@ impl Scene {
         let home = TempHome::new();
         let authority = Authority::start(settings);
         home.write_settings(servers(&[("shop", authority.entry())]));
-        // A browser that leaves the address where the test finds it.
-        let path = home.write(
-            home.home().join("browser"),
-            "#!/bin/sh\nprintf '%s' \"$1\" > \"$HOME/page.tmp\" && mv \"$HOME/page.tmp\" \"$HOME/page\"\n",
-        );
-        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
         Self { home, authority }
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = command(&self.home, words);
-        command
-            .env("TOOLWAY_VAULT", "file")
-            .env("BROWSER", self.home.home().join("browser"));
-        command
+        with_browser(&self.home, words)
     }
 
     pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
@@ -50,21 +40,7 @@ impl Scene {
 
     /// Runs a command that opens a page, and does what a person would.
     pub(crate) fn log_in(&self, words: &[&str]) -> CommandOutput {
-        let page = self.home.home().join("page");
-        let _ = fs::remove_file(&page);
-        let waiting = page.clone();
-        let person = std::thread::spawn(move || {
-            for _ in 0..6000 {
-                if let Ok(url) = fs::read_to_string(&waiting) {
-                    return browse(&url);
-                }
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-            panic!("no page was opened");
-        });
-        let output = self.run(words);
-        person.join().unwrap();
-        output
+        visit(&self.home, &mut self.command(words), browse).0
     }
 
     pub(crate) fn shown(&self, output: &CommandOutput) -> String {
@@ -76,22 +52,7 @@ impl Scene {
 
     /// No secret in any file, those of the vault included: they are sealed.
     pub(crate) fn assert_nothing_leaked(&self) {
-        let mut places = vec![self.home.home().to_path_buf()];
-        while let Some(place) = places.pop() {
-            for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    places.push(path);
-                } else {
-                    let text = fs::read(&path).unwrap_or_default();
-                    assert!(
-                        !holds_secret(&String::from_utf8_lossy(&text)),
-                        "{}",
-                        path.display()
-                    );
-                }
-            }
-        }
+        assert_no_secret_below(self.home.home());
     }
 }
 
@@ -156,7 +117,7 @@ fn sec_47_a_login_from_its_beginning_to_its_end_shows_no_secret() {
     ----- stdout
     ----- stderr
     nobody is logged in to `shop`
-    hint: log in with `toolway login shop`
+    hint: see who is logged in where with `toolway auth status`
     ");
     assert_eq!(scene.authority.report().attacker_requests, 0);
 }
@@ -164,29 +125,29 @@ fn sec_47_a_login_from_its_beginning_to_its_end_shows_no_secret() {
 #[test]
 fn the_address_where_the_browser_ended_can_be_pasted() {
     let scene = Scene::new(Settings::default());
-    let mut command = scene.command(&["login", "--no-browser"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut page = None;
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    for line in lines.by_ref().map_while(Result::ok) {
-        if line.trim().starts_with("http") {
-            page = Some(line.trim().to_owned());
-            break;
-        }
+    let mut login = Speaking::start(scene.command(&["login", "--no-browser"]));
+    let page = login.wait_for("  http");
+    let ended = fetch(page.trim()).unwrap().location.expect("sent back");
+    // What comes of each line is said before the next one is typed.
+    for (line, said) in [
+        ("", "nothing was pasted"),
+        ("hello", "not the whole address"),
+        (
+            "http://127.0.0.1:1/?code=x&state=y",
+            "does not belong to this login",
+        ),
+    ] {
+        login.type_line(line);
+        let answer = login.wait_for("that cannot be used");
+        assert!(answer.contains(said), "{answer}");
     }
-    let steps = toolway_testkit::browser::fetch(&page.expect("a page")).unwrap();
-    let ended = steps.location.expect("sent back");
-    writeln!(child.stdin.take().unwrap(), "{ended}").unwrap();
-    let output = marked::output_of(child);
-    assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(said, "logged in to `shop` as `default`, renews itself\n");
-    let rest: Vec<String> = lines.map_while(Result::ok).collect();
-    assert!(!holds_secret(&rest.join("\n")), "{rest:?}");
+    login.type_line(&ended);
+    let output = login.end().expect_code(0);
+    assert_eq!(
+        output.stdout,
+        "logged in to `shop` as `default`, renews itself\n"
+    );
+    assert!(!holds_secret(&output.to_string()), "{output}");
 }
 
 #[test]
@@ -238,6 +199,27 @@ fn what_cannot_be_logged_in_to_says_so() {
     error: server `written` has an `Authorization` header or a secret in the path of its `url`, which is its login: take it out to log in
     hint: see its entry with `toolway get written`
     ");
+    assert_snapshot!(scene.shown(&scene.run(&["login", "local"])), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: server `local` takes no login: only servers of type http, sse and ws do
+    hint: see its entry with `toolway get local`
+    ");
+    assert_snapshot!(scene.shown(&scene.run(&["logout", "local"])), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    nobody is logged in to `local`
+    hint: see who is logged in where with `toolway auth status`
+    ");
+    assert_snapshot!(scene.shown(&scene.run(&["login", "writen"])), @"
+    exit: 3
+    ----- stdout
+    ----- stderr
+    error: no server named `writen` is configured
+    hint: did you mean `written`?
+    ");
     assert_snapshot!(scene.shown(&scene.run(&["login", "nobody"])), @"
     exit: 3
     ----- stdout
@@ -276,21 +258,15 @@ fn rel_15_ctrl_c_during_a_call_does_not_lose_the_login_that_is_being_renewed() {
         grants.filter(|grant| *grant == "refresh_token").count()
     };
     let held = scene.authority.hold("/token");
-    let call = scene
-        .command(&["call", "shop", "echo", "text=hi"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let call = Speaking::start(scene.command(&["call", "shop", "echo", "text=hi"]));
     eventually_blocking(|| match refreshes() {
         0 => Err("nothing was sent".to_owned()),
         _ => Ok(()),
     });
-    kill_process(Pid::from_child(&call), Signal::INT).unwrap();
+    call.signal(Signal::INT);
     drop(held);
-    let output = call.wait_with_output().unwrap();
-    assert!(!output.status.success(), "{output:?}");
+    let output = call.end();
+    assert_ne!(output.code, Some(0), "{output}");
     // The next run has what the authorization server gave.
     scene.run(&["tools", "shop"]).expect_code(0);
     assert_eq!(refreshes(), 1);
@@ -332,26 +308,22 @@ fn a_code_is_shown_and_typed_on_another_device() {
         device_interval: 1,
         ..Settings::default()
     });
-    let mut command = scene.command(&["login", "shop", "--device"]);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.next().expect("a line").unwrap();
+    let mut login = Speaking::start(scene.command(&["login", "shop", "--device"]));
+    let line = login.wait_for("on any device");
+    let line = line.trim_end();
     let (page, rest) = line
         .strip_prefix("on any device, open ")
         .and_then(|rest| rest.split_once(" and type the code "))
-        .expect(&line);
+        .expect(line);
     assert!(page.starts_with(scene.authority.issuer()), "{line}");
-    let (code, rest) = rest.split_once(' ').expect(&line);
+    let (code, rest) = rest.split_once(' ').expect(line);
     assert_eq!(rest, "(good for 10 minutes)");
     assert!(scene.authority.decide_device(code, true), "{line}");
-    let output = marked::output_of(child);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(said, "logged in to `shop` as `default`, renews itself\n");
-    assert!(output.status.success());
+    let output = login.end().expect_code(0);
+    assert_eq!(
+        output.stdout,
+        "logged in to `shop` as `default`, renews itself\n"
+    );
     scene.run(&["tools", "shop"]).expect_code(0);
     scene.assert_nothing_leaked();
 }
@@ -409,4 +381,95 @@ fn a_program_logs_in_as_itself_with_a_key_and_renews_by_it() {
     scene
         .run(&["login", "shop", "--key", "bot.pem"])
         .expect_code(2);
+}
+
+#[test]
+fn a_server_that_wants_a_login_after_the_login_is_not_logged_in_to_in_circles() {
+    let scene = Scene::new(Settings::with(&[Switch::Storm]));
+    assert_snapshot!(scene.shown(&scene.log_in(&["login", "shop"])), @"
+    exit: 5
+    ----- stdout
+    logged in to `shop` as `default`, renews itself
+    ----- stderr
+    opening a login page of 127.0.0.1 in your browser
+    error: server `shop` does not take the login that it was just given
+    hint: see what it answered with `toolway logs shop --protocol`; it may want other scopes: `toolway login shop --scopes …`
+    ");
+}
+
+#[test]
+fn where_no_code_can_be_typed_the_other_ways_are_named() {
+    // Before there was metadata, there were three endpoints by convention and no other.
+    let scene = Scene::new(Settings {
+        places: Vec::new(),
+        resource_places: Vec::new(),
+        ..Settings::with(&[Switch::NoResourceMetadata])
+    });
+    let shown = scene.shown(&scene.run(&["login", "shop", "--device"]));
+    let server = scene.authority.resource().trim_end_matches("/mcp");
+    assert_snapshot!(shown.replace(server, "[SERVER]"), @"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    error: cannot log in to `shop`: the authorization server [SERVER] has no `device_authorization_endpoint`, so it cannot be done in this way
+    hint: log in with a browser: `toolway login shop`, or `--no-browser`
+    ");
+}
+
+#[test]
+fn an_authorization_server_that_is_down_costs_no_login_and_is_named() {
+    let scene = Scene::new(Settings::default());
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    scene.authority.expire_access_tokens();
+    scene.authority.turn_on(Switch::TokenUnavailable);
+    assert_snapshot!(scene.shown(&scene.run(&["call", "shop", "whoami"])), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `shop` failed: the login of `shop` cannot be renewed now: the authorization server is busy and wants to be asked again in 2 s
+    hint: the login is kept: try again in a while, or log in anew with `toolway login shop`
+    ");
+    assert_snapshot!(scene.shown(&scene.run(&["list"])), @"
+    exit: 0
+    ----- stdout
+    NAME  SCOPE  TYPE  STATE     TOOLS  DETAIL
+    shop  user   http  ✘ failed  -      the login of `shop` cannot be renewed now: the authorization server is busy and wants to be asked again in 2 s; login `default` renews itself
+    ----- stderr
+    hint: `shop`: the login is kept: try again in a while, or log in anew with `toolway login shop`
+    ");
+    scene.authority.turn_off(Switch::TokenUnavailable);
+    scene.run(&["call", "shop", "whoami"]).expect_code(0);
+}
+
+#[test]
+fn with_nothing_configured_there_is_nothing_to_log_in_to() {
+    let scene = Scene::new(Settings::default());
+    scene.home.write_settings("{}");
+    assert_snapshot!(scene.shown(&scene.run(&["login"])), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: no server is configured
+    hint: add one with `toolway add <name> <url>`
+    ");
+}
+
+#[test]
+fn an_expired_login_names_the_command_that_makes_a_new_one() {
+    let scene = Scene::new(Settings {
+        refresh_tokens: false,
+        access_ms: 1000,
+        ..Settings::default()
+    });
+    // It may be over before the server was connected to.
+    scene.log_in(&["login", "shop", "--account", "my work"]);
+    let status = eventually_blocking(|| {
+        let status = scene.run(&["auth", "status"]).expect_code(0);
+        if status.stdout.contains("expired at 20") {
+            Ok(status)
+        } else {
+            Err(status.to_string())
+        }
+    });
+    assert_snapshot!(status.stderr, @"hint: log in anew with `toolway login shop --account 'my work'`");
 }

@@ -316,6 +316,7 @@ fn a_server_can_be_switched_off_and_on() {
     one   user   stdio  ⊘ disabled  -      `one` is in `disabledMcpServers` ([PROJECT]/.toolway/settings.local.json:2)
     two   user   stdio  · pending   -
     ----- stderr
+    hint: switch `one` on with `toolway enable one`
     ");
     toolway(&home, &["call", "one", "x"]).expect_code(6);
     assert_snapshot!(toolway(&home, &["enable", "one"]), @"
@@ -395,6 +396,7 @@ fn an_approval_shows_everything_and_waits_for_a_yes() {
     NAME  SCOPE    TYPE   STATE       TOOLS  DETAIL
     repo  project  stdio  ⊘ disabled  -      `repo` was rejected in this project
     ----- stderr
+    hint: to change your mind about `repo`: `toolway approve repo`
     ");
     assert_snapshot!(toolway(&home, &["reset-approvals"]), @"
     exit: 0

@@ -87,7 +87,7 @@ fn a_secret_is_set_listed_and_removed_and_never_shown() {
     assert_nowhere(home.home());
 
     let removed = toolway(&home, &["vault", "remove", "github"], "").expect_code(0);
-    assert_snapshot!(removed.stderr, @"removed 1");
+    assert_snapshot!(removed.stderr, @"removed the secret `github`");
     let again = toolway(&home, &["vault", "remove", "github"], "").expect_code(3);
     assert_snapshot!(again.stderr, @"
     error: the vault has no secret `github`
@@ -144,7 +144,10 @@ fn an_export_is_sealed_unless_plain_text_is_asked_for() {
 
     toolway(&home, &["vault", "remove", "a"], "").expect_code(0);
     let wrong = toolway(&home, &["vault", "import", "sealed"], "other\n").expect_code(3);
-    assert_snapshot!(wrong.stderr, @"error: it is sealed with another passphrase, or damaged");
+    assert_snapshot!(wrong.stderr, @"
+    error: `sealed` is sealed with another passphrase, or damaged
+    hint: try again with the passphrase that it was exported with
+    ");
     let right = toolway(&home, &["vault", "import", "sealed"], "pass\n").expect_code(0);
     assert_snapshot!(right.stderr, @"took 1 secret");
     toolway(&home, &["vault", "import", "plain"], "").expect_code(0);
@@ -241,7 +244,7 @@ fn a_reference_to_nothing_names_server_and_reference() {
     }
     assert_snapshot!(said, @"
     error: server `chaos` failed: `env.KEY` in [HOME]/.config/toolway/settings.json needs `${keychain:absent}`: the vault has no such secret; put it there with `toolway vault set absent`
-    hint: see what there is with `toolway vault list`, and check the keychain with `toolway doctor`
+    hint: see what there is with `toolway vault list`, and whether it can be read with `toolway doctor`
     error: server `chaos` failed: `env.KEY` in [HOME]/.config/toolway/settings.json needs `${file:/nonexistent/token}`: the file cannot be read: No such file or directory (os error 2)
     hint: check the file; `toolway get chaos` shows where it is named
     error: server `chaos` failed: `env.KEY` in [HOME]/.config/toolway/settings.json needs `${cmd:echo …}`: the command ended with exit status: 3

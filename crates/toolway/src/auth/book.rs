@@ -96,6 +96,11 @@ impl Book {
         self.0.kept().await
     }
 
+    /// The same, with why others that are kept could not be read.
+    pub async fn every_login(&self) -> Result<(Vec<Kept>, Vec<LoginsError>), LoginsError> {
+        self.0.every().await
+    }
+
     /// Gives up logins: of one server or of all, of one account or of all.
     pub async fn log_out(
         &self,
@@ -108,17 +113,23 @@ impl Book {
 
 impl Store {
     pub(super) async fn kept(&self) -> Result<Vec<Kept>, LoginsError> {
-        let mut logins = Vec::new();
+        Ok(self.every().await?.0)
+    }
+
+    async fn every(&self) -> Result<(Vec<Kept>, Vec<LoginsError>), LoginsError> {
+        let (mut logins, mut unread) = (Vec::new(), Vec::new());
         for listed in self.logins.vault().list().await? {
             if listed.key.kind != Kind::Login {
                 continue;
             }
             // One that cannot be read hides no other.
-            if let Ok(Some(login)) = self.logins.read(&listed.key).await {
-                logins.push(shown(login, listed.backend));
+            match self.logins.read(&listed.key).await {
+                Ok(Some(login)) => logins.push(shown(login, listed.backend)),
+                Ok(None) => {}
+                Err(error) => unread.push(error),
             }
         }
-        Ok(logins)
+        Ok((logins, unread))
     }
 
     pub(super) async fn log_out(

@@ -14,7 +14,7 @@ use toolway_auth::login::Way;
 use toolway_auth::logins::How;
 use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
+    Authority, CANARY, KnownClient, Party, Settings, Switch, assert_no_secret_below, holds_secret,
 };
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually;
@@ -166,19 +166,7 @@ impl Scene {
 
     /// Nothing that was handed out stands in any file: the vault is sealed.
     fn assert_nothing_leaked(&self) {
-        let mut places = vec![self.home.path().to_path_buf()];
-        while let Some(place) = places.pop() {
-            for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() {
-                    places.push(path);
-                    continue;
-                }
-                let text = std::fs::read(&path).unwrap_or_default();
-                let text = String::from_utf8_lossy(&text);
-                assert!(!holds_secret(&text), "{}", path.display());
-            }
-        }
+        assert_no_secret_below(self.home.path());
     }
 }
 

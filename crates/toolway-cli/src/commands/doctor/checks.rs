@@ -5,8 +5,11 @@
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::Access;
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use toolway_auth::vault::{Backend, KeychainTrouble, Listed};
 use toolway_auth::web::Web;
@@ -17,6 +20,7 @@ use url::Url;
 
 use crate::connect;
 use crate::context::Context;
+use crate::report::Report;
 
 /// Tokens are renewed this long before they expire; a clock that is further off breaks them.
 const OFF: Duration = Duration::from_mins(1);
@@ -94,6 +98,7 @@ pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
     let client = Client::new(connect::client_options(context));
     let mut checks = Vec::new();
     checks.push(keychain(context));
+    checks.push(vault(context));
     checks.push(clock(plan, &client, network));
     checks.extend(callback(plan));
     checks.push(proxy(context));
@@ -117,11 +122,66 @@ fn remotes(plan: &Plan) -> impl Iterator<Item = (&str, &RemoteSpec)> {
     })
 }
 
+/// Whether everything that was saved can be read.
+fn vault(context: &Context) -> Check {
+    const NAME: &str = "vault";
+    let failed = |report: Report, more: usize| {
+        let message = match more {
+            0 => report.message,
+            more => format!("{}; and {more} more cannot be read", report.message),
+        };
+        let check = Check::new(NAME, Health::Fail, message);
+        match report.hint {
+            Some(hint) => check.hint(hint),
+            None => check,
+        }
+    };
+    let asked = connect::block_on(async {
+        let vault = connect::vault(context);
+        let (mut count, mut faults) = (0, Vec::new());
+        for listed in vault.list().await? {
+            count += 1;
+            if let Err(error) = vault.read(&listed.key).await {
+                faults.push(error);
+            }
+        }
+        Ok((count, faults))
+    });
+    let folder = connect::vault(context).folder().to_owned();
+    let may_write = |path: &Path| match rustix::fs::access(path, Access::WRITE_OK) {
+        Err(errno) => errno == Errno::NOENT,
+        Ok(()) => true,
+    };
+    let closed = [folder.join("secrets"), folder];
+    let closed = closed.iter().find(|path| !may_write(path));
+    match asked {
+        Err(report) => failed(report, 0),
+        Ok((_, mut faults)) if !faults.is_empty() => {
+            let more = faults.len() - 1;
+            failed(Report::from(faults.swap_remove(0)), more)
+        }
+        Ok(_) if closed.is_some() => {
+            let path = closed.map(|path| path.display().to_string());
+            let path = path.unwrap_or_default();
+            let message = format!("nothing can be saved or renewed: `{path}` cannot be written");
+            Check::new(NAME, Health::Fail, message).hint(format!("check the rights on `{path}`"))
+        }
+        Ok((0, _)) => Check::new(NAME, Health::Ok, "empty"),
+        Ok((1, _)) => Check::new(NAME, Health::Ok, "1 secret, which can be read"),
+        Ok((count, _)) => Check::new(
+            NAME,
+            Health::Ok,
+            format!("{count} secrets, which can all be read"),
+        ),
+    }
+}
+
 /// Where logins are kept, why not in the keychain, and what lies there unprotected.
 fn keychain(context: &Context) -> Check {
     const NAME: &str = "keychain";
     let asked = connect::block_on(async {
         let vault = connect::vault(context);
+        // A list that cannot be read is said by the check of the vault.
         let listed = vault.list().await.unwrap_or_default();
         let plain = |listed: &&Listed| listed.backend == Backend::PlainFile;
         let plain = listed.iter().filter(plain).count();
@@ -134,6 +194,11 @@ fn keychain(context: &Context) -> Check {
     };
     let check = match trouble {
         None => Check::new(NAME, Health::Ok, backend.protects()),
+        Some(trouble) if backend == Backend::Keychain => {
+            let message = format!("{trouble}; `TOOLWAY_VAULT` allows nothing else");
+            Check::new(NAME, Health::Fail, message)
+                .hint("start and unlock a keychain, or set `TOOLWAY_VAULT` to `any`")
+        }
         Some(trouble) => {
             let message = format!("{trouble}; logins are kept in {}", backend.protects());
             if let KeychainTrouble::Absent { .. } = trouble {

@@ -14,8 +14,9 @@ use toolway_testkit::Browser;
 use toolway_testkit::browser::post;
 use toolway_testkit::peers::Protected;
 
-use self::scene::{Scene, Speaking};
+use self::scene::Scene;
 use crate::terminal::Seat;
+use crate::visiting::Speaking;
 use crate::watching::Running;
 
 /// The word after `client=` in what `whoami` says.

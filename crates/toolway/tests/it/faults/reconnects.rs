@@ -1,12 +1,17 @@
 //! REL-03 with real servers: connecting again and again leaves nothing behind. (A thousand times,
 //! with figures: `examples/reconnects.rs`.)
 
-use toolway_testkit::Usage;
+use toolway_testkit::{Usage, alone};
 
 use super::*;
 
 #[tokio::test]
 async fn rel_03_a_hundred_reconnects_leave_memory_descriptors_and_processes_flat() {
+    let name = "rel_03_a_hundred_reconnects_leave_memory_descriptors_and_processes_flat";
+    // What other tests use is not counted.
+    if !alone(&format!("faults::reconnects::{name}")) {
+        return;
+    }
     for (way, peer) in peers(&script("again")) {
         let check = LeakCheck::begin();
         let home = Home::new();

@@ -1,25 +1,14 @@
 //! A provider, a server that wants its tokens, a home that has it configured, and a person.
 
-use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::fs;
+use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use toolway_testkit::browser::Page;
 use toolway_testkit::peers::{OidcProvider, Protected, ProtectedPeer};
-use toolway_testkit::{Browser, CommandOutput, TempHome, marked};
+use toolway_testkit::{Browser, CommandOutput, TempHome};
 
-use crate::support::command;
-
-/// How long a page is waited for. Far above any honest wait.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Leaves the address where the test finds it.
-const BROWSER: &str = "#!/bin/sh\n\
-    printf '%s' \"$1\" > \"$HOME/page.tmp\" && mv \"$HOME/page.tmp\" \"$HOME/page\"\n";
+use crate::visiting::{opened, visit, with_browser};
 
 pub(super) struct Scene {
     pub(super) home: TempHome,
@@ -33,8 +22,6 @@ impl Scene {
         let provider = OidcProvider::start(options);
         let peer = ProtectedPeer::start(which, provider.issuer());
         let home = TempHome::new();
-        let path = home.write(home.home().join("browser"), BROWSER);
-        fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
         let scene = Self {
             home,
             provider,
@@ -45,11 +32,7 @@ impl Scene {
     }
 
     pub(super) fn command(&self, words: &[&str]) -> Command {
-        let mut command = command(&self.home, words);
-        command
-            .env("TOOLWAY_VAULT", "file")
-            .env("BROWSER", self.home.home().join("browser"));
-        command
+        with_browser(&self.home, words)
     }
 
     pub(super) fn run(&self, words: &[&str]) -> CommandOutput {
@@ -58,15 +41,7 @@ impl Scene {
 
     /// The page that a command opens, once it does.
     pub(super) fn opened(&self) -> String {
-        let page = self.home.home().join("page");
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if let Ok(url) = fs::read_to_string(&page) {
-                return url;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("no page was opened");
+        opened(&self.home)
     }
 
     /// The next page is the one that is opened from now on.
@@ -80,15 +55,8 @@ impl Scene {
         words: &[&str],
         person: impl FnOnce(&str) -> T + Send,
     ) -> (CommandOutput, T) {
-        let page = self.home.home().join("page");
         self.forget_opened();
-        std::thread::scope(|scope| {
-            let visit = scope.spawn(|| person(&self.opened()));
-            let output = self.run(words);
-            // A command that fails before it opens a page says why; the visitor does not know.
-            assert!(page.exists(), "no page was opened: {output}");
-            (output, visit.join().unwrap())
-        })
+        visit(&self.home, &mut self.command(words), person)
     }
 
     /// The same with somebody who logs in there and consents; the last page, too.
@@ -126,64 +94,5 @@ impl Scene {
             .find(|item| item["kind"] == "login" && item["account"] == account)
             .unwrap();
         serde_json::from_str(login["secret"].as_str().unwrap()).unwrap()
-    }
-}
-
-/// A command that says something on stderr, and is answered on stdin.
-pub(super) struct Speaking {
-    child: Child,
-    stderr: BufReader<ChildStderr>,
-    seen: String,
-}
-
-impl Speaking {
-    pub(super) fn start(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        Self {
-            child,
-            stderr,
-            seen: String::new(),
-        }
-    }
-
-    /// Reads on until a line holds this, and gives that line.
-    pub(super) fn wait_for(&mut self, text: &str) -> String {
-        loop {
-            let mut line = String::new();
-            self.stderr.read_line(&mut line).unwrap();
-            assert!(!line.is_empty(), "no `{text}` in:\n{}", self.seen);
-            self.seen.push_str(&line);
-            if line.contains(text) {
-                return line;
-            }
-        }
-    }
-
-    pub(super) fn type_line(&mut self, line: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
-    }
-
-    pub(super) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Waits for the end.
-    pub(super) fn end(mut self) -> CommandOutput {
-        for line in self.stderr.lines() {
-            self.seen.push_str(&line.unwrap());
-            self.seen.push('\n');
-        }
-        let output = marked::output_of(self.child);
-        CommandOutput {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: self.seen,
-        }
     }
 }

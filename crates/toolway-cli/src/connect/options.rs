@@ -1,0 +1,143 @@
+//! What every host of this program starts with: the files that runs share, and what variables say
+//! of proxies, certificates and the audit. Where secrets are kept is `vault.rs`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolway::auth::AuthOptions;
+use toolway::keeper::Keeper;
+use toolway::{Audit, HostOptions, Journal, Protected, Protection, SettingsRules, Shield};
+use toolway_types::Scope;
+
+use super::vault;
+use crate::context::Context;
+
+/// Where the files that several runs share are kept.
+pub(crate) struct State<'a>(pub(crate) &'a Context);
+
+impl State<'_> {
+    /// What servers logged and what was said to them.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.0.environment.state_home().join("logs")
+    }
+
+    /// Every call that was asked for.
+    pub(crate) fn audit(&self) -> PathBuf {
+        self.0.environment.state_home().join("audit")
+    }
+
+    /// Which era each server spoke last time.
+    pub(crate) fn eras(&self) -> PathBuf {
+        self.0.environment.state_home().join("eras.json")
+    }
+
+    /// How tools were defined when they were first permitted.
+    pub(crate) fn pins(&self) -> PathBuf {
+        self.0.environment.state_home().join("pins.json")
+    }
+
+    /// Which servers wanted a login a moment ago.
+    pub(crate) fn needs(&self) -> PathBuf {
+        self.0.environment.state_home().join("needs-auth.json")
+    }
+
+    /// Requests to running processes to connect anew.
+    pub(crate) fn reconnects(&self) -> PathBuf {
+        self.0.environment.state_home().join("reconnect")
+    }
+}
+
+/// The options every host of this program starts with.
+pub(crate) fn host_options(context: &Context) -> HostOptions {
+    HostOptions {
+        output_dir: context.environment.state_home().join("results"),
+        era_memory: Some(State(context).eras()),
+        pins: Some(State(context).pins()),
+        rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
+        // No roots: a server that is told of one may drop the directories its own command line
+        // names (server-filesystem does, whenever the answer happens to arrive). What a person
+        // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
+        roots: Vec::new(),
+        http: client_options(context),
+        secrets: Some(vault(context)),
+        shield: shield(context),
+        keeper: Keeper::same_program(),
+        auth: AuthOptions {
+            vault: Some(vault(context)),
+            memory: Some(State(context).needs()),
+            ..AuthOptions::default()
+        },
+        journal: Some(Journal::in_directory(State(context).logs())),
+        audit: audit(context),
+        ..HostOptions::default()
+    }
+}
+
+/// Who this program is in the audit.
+pub(crate) const CALLER: &str = "cli";
+
+/// Where calls are written down, and how much of them, as `TOOLWAY_AUDIT` says.
+fn audit(context: &Context) -> Option<Audit> {
+    let audit = Audit::in_directory(State(context).audit());
+    match context.environment.var("TOOLWAY_AUDIT") {
+        None | Some("" | "calls") => Some(audit),
+        Some("off") => None,
+        Some("arguments") => Some(audit.with_arguments()),
+        Some("results") => Some(audit.with_arguments().with_results()),
+        Some(other) => {
+            context.output.say(&format!(
+                "warning: `TOOLWAY_AUDIT` is `{other}`, which is none of off, calls, arguments \
+                 and results; calls are written down without either"
+            ));
+            Some(audit)
+        }
+    }
+}
+
+/// What no server may write: whatever the next start would believe.
+pub(crate) fn shield(context: &Context) -> Shield {
+    let environment = &context.environment;
+    let entry = |path: &Path, protection| Protected {
+        path: path.to_owned(),
+        protection,
+    };
+    let mut protected = vec![
+        entry(environment.config_home(), Protection::Private),
+        entry(environment.system_dir(), Protection::Existing),
+    ];
+    if let Some(folder) = environment
+        .settings_file(Scope::Local)
+        .as_deref()
+        .and_then(Path::parent)
+    {
+        protected.push(entry(folder, Protection::Existing));
+    }
+    Shield::new(protected)
+}
+
+/// Proxies and certificates as the environment names them, by the names other programs use too.
+pub(crate) fn client_options(context: &Context) -> toolway::ClientOptions {
+    let variable = |names: [&str; 2]| {
+        names
+            .iter()
+            .find_map(|name| context.environment.var(name))
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+    };
+    let extra_ca = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]
+        .into_iter()
+        .filter_map(|name| context.environment.var(name))
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+        .collect();
+    toolway::ClientOptions {
+        extra_ca,
+        client_certificate: variable(["TOOLWAY_CLIENT_CERT", "CLAUDE_CODE_CLIENT_CERT"])
+            .map(PathBuf::from),
+        client_key: variable(["TOOLWAY_CLIENT_KEY", "CLAUDE_CODE_CLIENT_KEY"]).map(PathBuf::from),
+        http_proxy: variable(["HTTP_PROXY", "http_proxy"]),
+        https_proxy: variable(["HTTPS_PROXY", "https_proxy"]),
+        no_proxy: variable(["NO_PROXY", "no_proxy"]),
+        ..toolway::ClientOptions::default()
+    }
+}

@@ -1,0 +1,143 @@
+//! A server that is typed in place of a configured one: a URL, or a command behind `--`.
+//!
+//! Owns its name in this run, its flags, and what helps when it fails: there is no entry to look at.
+
+use toolway_config::Flags;
+use toolway_types::name::shell_word;
+use toolway_types::{ConnectionState, FailureKind};
+
+use crate::commands::add::is_url;
+use crate::context::Context;
+use crate::report::network_hint;
+
+/// A server typed in place of a configured one: its name, and flags that plan for it alone.
+pub(crate) struct Typed {
+    /// The name it goes by in this run.
+    pub(crate) name: String,
+    /// The URL or the command, as typed.
+    what: What,
+    /// Flags under which the plan holds nothing else.
+    pub(crate) flags: Flags,
+}
+
+enum What {
+    Url(String),
+    Command(String),
+}
+
+impl Typed {
+    /// What to do about a failure: there is no entry to look at, only what was typed.
+    pub(crate) fn hint(&self, state: &ConnectionState) -> Option<String> {
+        let ConnectionState::Failed(failure) = state else {
+            return match (state, &self.what) {
+                (ConnectionState::NeedsAuth { .. }, What::Url(url)) => Some(format!(
+                    "add it, then log in: \
+                     `toolway add <name> {url}`, `toolway login <name>`"
+                )),
+                (ConnectionState::Disabled { .. }, _) => {
+                    Some("ask the administrator of this machine to allow it".to_owned())
+                }
+                _ => None,
+            };
+        };
+        if let Some(hint) = network_hint(failure) {
+            return Some(hint.to_owned());
+        }
+        let hint = match (&self.what, failure.kind) {
+            (_, FailureKind::TimedOut | FailureKind::Certificate(_)) => return None,
+            // A secret may stand in it.
+            (What::Url(url), _) if url.contains(['@', '?']) => {
+                "check that an MCP server answers at that address".to_owned()
+            }
+            (What::Url(url), FailureKind::Protocol) if !url.contains("/mcp") => {
+                format!(
+                    "check the address; many servers answer at `{}/mcp`",
+                    url.trim_end_matches('/')
+                )
+            }
+            (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
+            (What::Command(_), FailureKind::Spawn) => {
+                "check the program's name, or write its full path".to_owned()
+            }
+            (What::Command(line), _) => format!("run it by hand to see what it does: `{line}`"),
+        };
+        Some(hint)
+    }
+
+    /// From a URL.
+    pub(crate) fn url(context: &Context, url: &str) -> Self {
+        let host = url
+            .split("//")
+            .nth(1)
+            .and_then(|rest| rest.split(['/', '\\', '?', '#']).next())
+            // Who logs in is not part of the name, and may be a token.
+            .and_then(|authority| authority.rsplit('@').next())
+            .and_then(|host| host.split(':').next());
+        let name = host.filter(|host| !host.is_empty()).unwrap_or("url");
+        let kind = if url.to_ascii_lowercase().starts_with("ws") {
+            "ws"
+        } else {
+            "http"
+        };
+        Self::new(
+            context,
+            name,
+            What::Url(url.to_owned()),
+            &serde_json::json!({ "type": kind, "url": url }),
+        )
+    }
+
+    /// From a command with its arguments.
+    pub(crate) fn command(context: &Context, words: &[String]) -> Self {
+        let program = words.first().map_or("command", String::as_str);
+        let name = program
+            .rsplit('/')
+            .next()
+            .filter(|name| !name.is_empty())
+            .unwrap_or("command");
+        let args = words.get(1..).unwrap_or_default();
+        let line: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        Self::new(
+            context,
+            name,
+            What::Command(line.join(" ")),
+            &serde_json::json!({ "command": program, "args": args }),
+        )
+    }
+
+    /// From whichever was typed, if one was.
+    pub(crate) fn either(
+        context: &Context,
+        word: Option<&str>,
+        command: &[String],
+    ) -> Option<Self> {
+        match word {
+            _ if !command.is_empty() => Some(Self::command(context, command)),
+            Some(word) if is_url(word) => Some(Self::url(context, word)),
+            _ => None,
+        }
+    }
+
+    fn new(context: &Context, name: &str, what: What, definition: &serde_json::Value) -> Self {
+        // Other characters would give every tool a digest in its exposed name.
+        let name: String = name
+            .chars()
+            .map(|character| match character {
+                'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
+                _ => '-',
+            })
+            .collect();
+        // A literal `$` in what was typed was already the shell's business.
+        let file = serde_json::json!({ "mcpServers": { &name: definition } });
+        Self {
+            name,
+            what,
+            flags: Flags {
+                mcp_config: vec![file.to_string()],
+                mcp_server: Vec::new(),
+                strict: true,
+                ..context.flags.clone()
+            },
+        }
+    }
+}

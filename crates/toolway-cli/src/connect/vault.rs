@@ -1,0 +1,57 @@
+//! Where this program keeps secrets: what variables and settings say of the vault.
+//!
+//! Owns that a run opens it once. What is in it is the affair of `toolway_auth::vault`.
+
+use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_types::Secret;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::Report;
+
+/// Where secrets are kept. Opened on first use and once: all of a run ask the same vault.
+pub(crate) fn vault(context: &Context) -> Vault {
+    context.vault.get_or_init(|| open(context)).clone()
+}
+
+/// Beside the settings, which no shielded server sees.
+fn open(context: &Context) -> Vault {
+    let environment = &context.environment;
+    let passphrase = environment.var("TOOLWAY_VAULT_KEY");
+    let storage = match environment.var("TOOLWAY_VAULT") {
+        None | Some("" | "any") => Storage::Any,
+        Some("keychain") => Storage::Keychain,
+        Some("file") => Storage::File,
+        Some(other) => {
+            context.output.say(&format!(
+                "warning: `TOOLWAY_VAULT` is `{other}`, which is none of any, keychain and file"
+            ));
+            Storage::Any
+        }
+    };
+    Vault::open(VaultOptions {
+        storage,
+        passphrase: passphrase.filter(|it| !it.is_empty()).map(Secret::from),
+        insecure: context.insecure_storage,
+        ..VaultOptions::new(environment.config_home().join("vault"))
+    })
+}
+
+/// Whether secrets may be saved in plain text, as this run was told to.
+pub(crate) fn require_insecure_storage(context: &Context) -> Result<(), Report> {
+    let plan = context.plan();
+    if let Some(origin) = &plan.insecure_storage_off {
+        let message = format!("`--insecure-storage` is forbidden by `insecureStorage` ({origin})");
+        return Err(Report::new(Exit::Refused, message)
+            .hint("leave the flag out: secrets go to the keychain or an encrypted file"));
+    }
+    if let Some(blocked) = &plan.blocked {
+        // What it forbids is not known.
+        return Err(Report::from(blocked.clone()));
+    }
+    if context.environment.var("TOOLWAY_VAULT") == Some("keychain") {
+        let message = "`--insecure-storage` contradicts `TOOLWAY_VAULT`, which is `keychain`";
+        return Err(Report::new(Exit::Usage, message).hint("leave out one of them"));
+    }
+    Ok(())
+}

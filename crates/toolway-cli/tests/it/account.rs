@@ -251,7 +251,7 @@ fn a_connector_whose_login_ended_names_the_account_s_login() {
     notes        connector  connector  ! needs-auth  -      wants a login first
     ----- stderr
     connectors: nobody is logged in at 127.0.0.1; run `toolway account login`
-    hint: log in to your account, for `notes`, with `toolway account login`
     hint: log in to `my-calendar` with `toolway login my-calendar`
+    hint: log in to your account with `toolway account login`
     ");
 }

@@ -34,8 +34,11 @@ impl Scene {
             }],
             ..Settings::default()
         });
+        let home = TempHome::new();
+        // The platform keeps its token there.
+        home.may_hold_secrets(home.home().join("token"));
         Self {
-            home: TempHome::new(),
+            home,
             authority,
             key,
         }

@@ -14,7 +14,7 @@ fn remote<'a>(plan: &'a toolway_config::Plan, name: &str) -> &'a RemoteSpec {
 }
 
 fn oauth<'a>(plan: &'a toolway_config::Plan, name: &str) -> &'a OauthSpec {
-    remote(plan, name).oauth.as_ref().expect("settings")
+    remote(plan, name).oauth.as_ref().unwrap()
 }
 
 fn shown(references: &[toolway_types::SecretReference]) -> Vec<String> {

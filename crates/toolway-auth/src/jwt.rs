@@ -3,7 +3,7 @@
 //! Owns the compact form, the list of algorithms, reading private keys ([`key`]) and checking
 //! signatures by a key set ([`keys`]) as an issuer has it now ([`published`]). The arithmetic is `ring`'s.
 //! Does not own: which claims a token must have; `assertion.rs`, `token/dpop.rs`, `idp.rs` and
-//! `guard.rs` do.
+//! `inbound.rs` do.
 //!
 //! There is no symmetric algorithm and no `none` here, so a token cannot choose one.
 

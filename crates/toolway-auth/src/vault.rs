@@ -107,6 +107,12 @@ impl Vault {
         &self.inner.options.folder
     }
 
+    /// Whether nothing was ever put into it. Costs one look at a file, and asks no keychain.
+    pub fn is_unused(&self) -> bool {
+        let index = self.folder().join(index::FILE).symlink_metadata();
+        index.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Where something would be saved now.
     pub async fn backend(&self) -> Backend {
         match &self.inner.keychain {

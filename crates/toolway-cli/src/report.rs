@@ -3,6 +3,8 @@
 //! Owns the only mapping table from the library's errors to the command line. Commands return a
 //! [`Report`]; nothing else prints an error.
 
+mod hint;
+
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,12 +16,10 @@ use toolway_auth::vault::VaultError;
 use toolway_config::edit::EditError;
 use toolway_config::permission::rule_for_tool;
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{
-    CertificateFault, ConnectionState, Diagnosis, Failure, FailureKind, ReferenceKind, Severity,
-    ToolKey,
-};
+use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
 use toolway_wire::era::method;
 
+pub(crate) use self::hint::{failure_hint, network_hint};
 use crate::exit::Exit;
 
 /// An error on its way to the terminal.
@@ -236,96 +236,6 @@ impl Report {
             shell_word(&scopes)
         ))
     }
-}
-
-/// What helps whichever server it is: the fault lies between this machine and the server.
-pub(crate) fn network_hint(failure: &Failure) -> Option<&'static str> {
-    // The reason is a sentence by now; these are the ones whose cure is a variable.
-    [
-        (
-            "proxy",
-            "check `HTTPS_PROXY` and `HTTP_PROXY`; hosts in `NO_PROXY` are reached without one",
-        ),
-        (
-            "cannot read certificates",
-            "mend that file, or the variable that names it",
-        ),
-    ]
-    .into_iter()
-    .find(|(words, _)| failure.kind == FailureKind::Unreachable && failure.message.contains(words))
-    .map(|(_, hint)| hint)
-}
-
-/// What helps against the failure of a configured server.
-pub(crate) fn failure_hint(server: &str, failure: &Failure) -> String {
-    if let Some(hint) = network_hint(failure) {
-        return hint.to_owned();
-    }
-    let server = as_word(server);
-    match failure.kind {
-        FailureKind::Spawn => {
-            format!("check the program with `toolway get {server}` and `toolway doctor`")
-        }
-        FailureKind::Secret(kind) => match kind {
-            ReferenceKind::Keychain => {
-                "see what there is with `toolway vault list`, and whether it can be read with \
-                 `toolway doctor`"
-                    .to_owned()
-            }
-            ReferenceKind::File => {
-                format!("check the file; `toolway get {server}` shows where it is named")
-            }
-            ReferenceKind::Command => {
-                format!("run the command yourself; `toolway get {server}` shows where it stands")
-            }
-        },
-        FailureKind::Credentials => credentials_hint(&server, &failure.message),
-        FailureKind::Unreachable => {
-            format!("is it up? check its address with `toolway get {server}`")
-        }
-        FailureKind::Certificate(fault) => match fault {
-            CertificateFault::Untrusted => {
-                "if you trust it, name a PEM file of its authority in the variable `NODE_EXTRA_CA_CERTS`".to_owned()
-            }
-            CertificateFault::Expired => {
-                "it has to be renewed at the server; check this machine's date as well".to_owned()
-            }
-            CertificateFault::NotYet => "check this machine's date".to_owned(),
-            CertificateFault::OtherName => {
-                format!("use the name that the certificate is for: `toolway get {server}`")
-            }
-            CertificateFault::Unusable => "it has to be replaced at the server".to_owned(),
-            CertificateFault::Ours => {
-                "name a PEM file with your certificate in the variable `TOOLWAY_CLIENT_CERT`"
-                    .to_owned()
-            }
-        },
-        FailureKind::TimedOut => {
-            "give it longer with the variable `MCP_TIMEOUT` (milliseconds)".to_owned()
-        }
-        FailureKind::Closed => {
-            format!(
-                "see what it wrote with `toolway logs {server}`, its command with `toolway get {server}`"
-            )
-        }
-        FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
-    }
-}
-
-/// What helps where requests have nothing to carry: a login, or what a helper would say.
-fn credentials_hint(server: &str, message: &str) -> String {
-    // The reason is a sentence by now.
-    if message.contains("headers helper") {
-        return format!("run it yourself; `toolway get {server}` shows where it is named");
-    }
-    if message.contains("cannot be renewed now") {
-        return format!(
-            "the login is kept: try again in a while, or log in anew with `toolway login {server}`"
-        );
-    }
-    format!(
-        "check where logins are kept with `toolway doctor`; log in anew with `toolway login {server}`"
-    )
 }
 
 impl From<CallError> for Report {

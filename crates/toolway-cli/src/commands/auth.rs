@@ -118,8 +118,12 @@ pub(crate) fn logins(context: &Context) -> Result<Vec<Shown>, Report> {
 
 /// Every login that is kept, and what is wrong with those that cannot be read.
 fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
+    let vault = connect::vault(context);
+    if vault.is_unused() {
+        return Ok((Vec::new(), Vec::new()));
+    }
     let (kept, unread) = connect::block_on(async {
-        let book = Book::new(connect::vault(context), connect::client_options(context));
+        let book = Book::new(vault, connect::client_options(context));
         book.every_login().await.map_err(|error| not_read(&error))
     })?;
     let now = SystemTime::now();

@@ -3,27 +3,25 @@
 //! Owns the choice of the server and of the way, and what the person at the terminal sees. The
 //! steps of a login, and where it is kept, are the library's.
 
+mod terminal;
+
 use std::fs::File;
-use std::io::{BufRead as _, IsTerminal as _, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use clap::Args;
-use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
 use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::journal::timestamp;
 use toolway::{Host, HostSnapshot};
 use toolway_auth::callback::CallbackError;
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{Device, LoginFault, Page, Person, Progress, Way};
+use toolway_auth::login::{LoginFault, Way};
 use toolway_config::Plan;
-use toolway_transport::browser::Browser;
 use toolway_types::name::as_word;
-use toolway_types::text::spelled_out;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
+pub(super) use self::terminal::AtTerminal;
 use super::auth::{self, instant};
 use crate::args::{StorageArgs, account_word};
 use crate::commands::call::require_admitted;
@@ -412,109 +410,4 @@ fn mended(word: &str, fault: &LoginFault, way: Way) -> String {
         ),
         _ => format!("start it again: `toolway login {word}{again}`"),
     }
-}
-
-/// The person at this terminal.
-pub(super) struct AtTerminal {
-    output: Output,
-    browser: Browser,
-    lines: tokio::sync::Mutex<Option<mpsc::UnboundedReceiver<String>>>,
-    said: Mutex<bool>,
-    opened: AtomicBool,
-}
-
-impl AtTerminal {
-    pub(super) fn new(context: &Context) -> Self {
-        Self {
-            output: context.output,
-            browser: elicit::browser(&context.environment),
-            lines: tokio::sync::Mutex::new(None),
-            said: Mutex::new(false),
-            opened: AtomicBool::new(false),
-        }
-    }
-
-    /// Says something once.
-    fn once(&self, text: &str) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::mem::replace(&mut *said, true) {
-            self.output.say(text);
-        }
-    }
-}
-
-impl Person for AtTerminal {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async move {
-            let host = spelled_out(page.host);
-            let said = format!("opening a login page of {host} in your browser");
-            self.output.say(&said);
-            let opened = self.browser.show(page.url).await;
-            self.opened.store(opened.is_ok(), Ordering::Release);
-            opened.map_err(|error| error.to_string())
-        })
-    }
-
-    fn show(&self, page: Page<'_>) {
-        self.output.say(&format!(
-            "open this page of {} in a browser:\n\n  {}\n",
-            spelled_out(page.host),
-            page.url
-        ));
-    }
-
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        Box::pin(async move {
-            if std::io::stdin().is_terminal() {
-                self.once(if self.opened.load(Ordering::Acquire) {
-                    "waiting for the browser to come back; if it cannot, paste the address that it \
-                     ended at, and if none opened, press Ctrl-C and add `--no-browser`"
-                } else {
-                    "then paste the address that the browser ended at, and press Enter:"
-                });
-            }
-            let mut lines = self.lines.lock().await;
-            let lines = lines.get_or_insert_with(typed);
-            match lines.recv().await {
-                Some(line) => line,
-                // Nothing more can be typed: the browser may still come back.
-                None => std::future::pending().await,
-            }
-        })
-    }
-
-    fn device(&self, device: Device<'_>) {
-        let login = device.login;
-        self.output.say(&format!(
-            "on any device, open {} and type the code {} (good for {} minutes)",
-            login.verification_uri(),
-            spelled_out(login.user_code().expose()),
-            login.life().as_secs().div_ceil(60)
-        ));
-    }
-
-    fn say(&self, progress: Progress) {
-        match progress {
-            Progress::NoBrowser(why) => self.output.say(&format!("no browser was opened: {why}")),
-            Progress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
-            Progress::Discovering
-            | Progress::Registering
-            | Progress::Waiting
-            | Progress::Finishing => {}
-        }
-    }
-}
-
-/// The lines of stdin, read by a thread of their own that nobody waits for: Ctrl-C must end the
-/// program while it reads.
-fn typed() -> mpsc::UnboundedReceiver<String> {
-    let (sender, lines) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
 }

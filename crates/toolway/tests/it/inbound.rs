@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway::journal::Journal;
-use toolway::toolway_auth::guard::{Guard, GuardOptions};
+use toolway::toolway_auth::inbound::{Inbound, InboundOptions};
 use toolway::toolway_auth::web::Web;
 use toolway::{CallOptions, Consent, Host, HostOptions};
 use toolway_testkit::authority::{
@@ -65,14 +65,14 @@ impl Scene {
         };
         let host = Host::start(home.plan(&json!({ "shop": entry })), options);
         host.settled().await;
-        let options = GuardOptions {
+        let options = InboundOptions {
             scopes: vec!["read".to_owned()],
-            ..GuardOptions::new(url.clone(), [company.issuer().to_owned()])
+            ..InboundOptions::new(url.clone(), [company.issuer().to_owned()])
         };
-        let guard = Guard::new(options, Web::trusted(Client::default())).expect("a guard");
+        let inbound = Inbound::new(options, Web::trusted(Client::default())).expect("a check");
         let app = axum::Router::new()
             .fallback(serve)
-            .with_state(Arc::new((guard, host)));
+            .with_state(Arc::new((inbound, host)));
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, app).await;
         });
@@ -128,12 +128,15 @@ fn client_secret() -> String {
 }
 
 /// What a gateway does, at its smallest.
-async fn serve(State(at): State<Arc<(Guard, Host)>>, request: Request) -> Response {
-    let (guard, host) = &*at;
-    if request.uri().path() == guard.document_path() {
-        return guard.document().to_string().into_response();
+async fn serve(State(at): State<Arc<(Inbound, Host)>>, request: Request) -> Response {
+    let (inbound, host) = &*at;
+    if request.uri().path() == inbound.document_path() {
+        return inbound.document().to_string().into_response();
     }
-    let principal = match guard.check(request.headers(), request.uri().query()).await {
+    let principal = match inbound
+        .check(request.headers(), request.uri().query())
+        .await
+    {
         Ok(principal) => principal,
         Err(refusal) => {
             let mut answer = (refusal.status(), refusal.to_string()).into_response();

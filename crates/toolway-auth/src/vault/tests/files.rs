@@ -38,6 +38,15 @@ fn with_passphrase(folder: &Path, passphrase: Option<&str>) -> Vault {
 }
 
 #[tokio::test]
+async fn a_vault_is_unused_until_something_is_put_into_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = file_vault(&folder.path().join("vault"));
+    assert!(vault.is_unused());
+    vault.write(&login("shop"), &CANARY.into()).await.unwrap();
+    assert!(!vault.is_unused());
+}
+
+#[tokio::test]
 async fn a_secret_is_kept_sealed_private_and_by_its_key() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("vault");

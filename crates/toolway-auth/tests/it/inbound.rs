@@ -1,4 +1,4 @@
-//! The guard: tokens that clients show to us, most of them with ill intent, against an issuer on
+//! Tokens that clients show to us, most of them with ill intent, against an issuer on
 //! loopback.
 
 mod hostile;
@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
-use toolway_auth::guard::{ClaimError, Guard, GuardError, GuardOptions, Principal, Refusal, Why};
+use toolway_auth::inbound::{
+    ClaimError, Inbound, InboundError, InboundOptions, Principal, Refusal, Why,
+};
 use toolway_auth::jwt::{Algorithm, VerifyError};
 use toolway_auth::token::unix_now;
 use toolway_auth::web::{Reach, Web};
@@ -21,12 +23,12 @@ use crate::site::Site;
 const OURS: &str = "https://gateway.example/mcp";
 const METADATA: &str = "/.well-known/oauth-authorization-server";
 
-/// An issuer that is accepted, a guard that accepts it, and somebody who would like to be asked.
+/// An issuer that is accepted, a check that accepts it, and somebody who would like to be asked.
 struct Stage {
     issuer: Site,
     attacker: Site,
     key: SigningKey,
-    guard: Guard,
+    inbound: Inbound,
 }
 
 impl Stage {
@@ -34,7 +36,7 @@ impl Stage {
         Self::with(|_| ()).await
     }
 
-    async fn with(change: impl FnOnce(&mut GuardOptions)) -> Self {
+    async fn with(change: impl FnOnce(&mut InboundOptions)) -> Self {
         let (issuer, attacker) = (Site::new().await, Site::new().await);
         let key = SigningKey::new();
         issuer.put(
@@ -42,14 +44,14 @@ impl Stage {
             &json!({ "issuer": issuer.origin(), "jwks_uri": issuer.url("/keys") }),
         );
         issuer.put("/keys", &key.jwks());
-        let mut options = GuardOptions::new(Url::parse(OURS).unwrap(), [issuer.origin()]);
+        let mut options = InboundOptions::new(Url::parse(OURS).unwrap(), [issuer.origin()]);
         change(&mut options);
-        let guard = Guard::new(options, Web::trusted(Client::default())).unwrap();
+        let inbound = Inbound::new(options, Web::trusted(Client::default())).unwrap();
         Self {
             issuer,
             attacker,
             key,
-            guard,
+            inbound,
         }
     }
 
@@ -81,7 +83,7 @@ impl Stage {
     }
 
     async fn check(&self, token: &str) -> Result<Principal, Refusal> {
-        self.guard.check(&shown("Bearer", token), None).await
+        self.inbound.check(&shown("Bearer", token), None).await
     }
 
     async fn refused(&self, token: &str) -> Why {
@@ -125,7 +127,7 @@ async fn a_good_token_says_who_asks_and_is_not_given_back() {
     assert_eq!(principal.subject, "person");
     assert_eq!(principal.client_id.as_deref(), Some("editor"));
     assert_eq!(principal.scopes, ["read", "write"]);
-    let shown = format!("{principal:?} {:?}", stage.guard);
+    let shown = format!("{principal:?} {:?}", stage.inbound);
     assert!(!holds_secret(&shown), "{shown}");
     for part in token.split('.') {
         assert!(!shown.contains(part), "{shown}");
@@ -169,7 +171,10 @@ async fn what_issuers_write_differently_and_mean_alike_is_taken() {
     }
     let token = stage.token(&json!({}));
     for scheme in ["bearer", "BEARER", "Bearer  "] {
-        let checked = stage.guard.check(&shown(scheme, &token), Some("a=b")).await;
+        let checked = stage
+            .inbound
+            .check(&shown(scheme, &token), Some("a=b"))
+            .await;
         assert!(checked.is_ok(), "{scheme}: {checked:?}");
     }
 }
@@ -215,7 +220,7 @@ async fn a_token_must_be_the_only_one_and_in_the_header() {
         ("both", good.clone(), Some(&*inside), Why::InAddress, 400),
         ("hidden", good.clone(), Some(hidden), Why::InAddress, 400),
     ] {
-        let refusal = stage.guard.check(&headers, query).await.unwrap_err();
+        let refusal = stage.inbound.check(&headers, query).await.unwrap_err();
         assert_eq!(refusal.why(), why, "{what}");
         assert_eq!(refusal.status().as_u16(), status, "{what}");
         assert!(!holds_secret(&format!("{refusal:?}")), "{what}");
@@ -224,7 +229,7 @@ async fn a_token_must_be_the_only_one_and_in_the_header() {
         stage.issuer.lines().is_empty(),
         "nothing of this is worth a question"
     );
-    assert!(stage.guard.check(&good, None).await.is_ok());
+    assert!(stage.inbound.check(&good, None).await.is_ok());
 }
 
 #[tokio::test]
@@ -237,11 +242,11 @@ async fn a_refusal_tells_a_client_what_to_do() {
     .await;
     let place = "https://gateway.example/.well-known/oauth-protected-resource/mcp";
     assert_eq!(
-        stage.guard.document_path(),
+        stage.inbound.document_path(),
         "/.well-known/oauth-protected-resource/mcp"
     );
     assert_eq!(
-        stage.guard.document(),
+        stage.inbound.document(),
         json!({
             "resource": OURS, "authorization_servers": [stage.issuer.origin()],
             "bearer_methods_supported": ["header"], "scopes_supported": ["read", "call"],
@@ -250,7 +255,7 @@ async fn a_refusal_tells_a_client_what_to_do() {
     );
 
     let nothing = stage
-        .guard
+        .inbound
         .check(&HeaderMap::new(), None)
         .await
         .unwrap_err();
@@ -280,7 +285,7 @@ async fn a_refusal_tells_a_client_what_to_do() {
     // A token may do for the door and not for a room behind it.
     let principal = stage.check(&stage.token(&json!({}))).await.unwrap();
     let rooms = ["read".to_owned(), "call".to_owned()];
-    let more = stage.guard.demand(&principal, &rooms).unwrap_err();
+    let more = stage.inbound.demand(&principal, &rooms).unwrap_err();
     let Need::Scopes(asked) = challenge_of(&more) else {
         panic!("{more:?}")
     };
@@ -397,12 +402,12 @@ async fn only_allowed_algorithms_are_believed_and_asked_for() {
 }
 
 #[test]
-fn a_guard_that_could_keep_nothing_out_is_not_set_up() {
+fn a_check_that_could_keep_nothing_out_is_not_set_up() {
     let url = |text: &str| Url::parse(text).unwrap();
     let issuer = || ["https://issuer.example".to_owned()];
-    let guard = |options| {
+    let inbound = |options| {
         let web = Web::new(Client::default(), Reach::Public);
-        Guard::new(options, web).map(|_| ()).unwrap_err()
+        Inbound::new(options, web).map(|_| ()).unwrap_err()
     };
     for resource in [
         "https://a.example/?x",
@@ -410,8 +415,8 @@ fn a_guard_that_could_keep_nothing_out_is_not_set_up() {
         "https://u@a.example",
         "data:x",
     ] {
-        let error = guard(GuardOptions::new(url(resource), issuer()));
-        assert!(matches!(error, GuardError::Resource { .. }), "{error}");
+        let error = inbound(InboundOptions::new(url(resource), issuer()));
+        assert!(matches!(error, InboundError::Resource { .. }), "{error}");
     }
     for name in [
         "",
@@ -419,24 +424,24 @@ fn a_guard_that_could_keep_nothing_out_is_not_set_up() {
         "http://issuer.example",
         "https://issuer.example?x",
     ] {
-        let error = guard(GuardOptions::new(url(OURS), [name.to_owned()]));
+        let error = inbound(InboundOptions::new(url(OURS), [name.to_owned()]));
         assert!(
-            matches!(error, GuardError::Issuer { .. }),
+            matches!(error, InboundError::Issuer { .. }),
             "{name}: {error}"
         );
     }
     assert_eq!(
-        guard(GuardOptions::new(url(OURS), [])),
-        GuardError::NoIssuers
+        inbound(InboundOptions::new(url(OURS), [])),
+        InboundError::NoIssuers
     );
-    let options = GuardOptions {
+    let options = InboundOptions {
         algorithms: Vec::new(),
-        ..GuardOptions::new(url(OURS), issuer())
+        ..InboundOptions::new(url(OURS), issuer())
     };
-    assert_eq!(guard(options), GuardError::NoAlgorithms);
-    let options = GuardOptions {
+    assert_eq!(inbound(options), InboundError::NoAlgorithms);
+    let options = InboundOptions {
         scopes: vec!["a\"b".to_owned()],
-        ..GuardOptions::new(url(OURS), issuer())
+        ..InboundOptions::new(url(OURS), issuer())
     };
-    assert!(matches!(guard(options), GuardError::Scope(_)));
+    assert!(matches!(inbound(options), InboundError::Scope(_)));
 }

@@ -8,7 +8,7 @@
 //!
 //! There is no mode in which we hand out tokens, pass logins on, or take a token that is for
 //! somebody else. A token is read once and kept nowhere: what comes out of a check says who asks
-//! and has no way back to the token, so nothing behind the guard can send it on.
+//! and has no way back to the token, so nothing behind the check can send it on.
 
 pub mod claims;
 mod issuer;
@@ -38,7 +38,7 @@ pub const MAX_TOKEN: usize = 16 * 1024;
 
 /// Whose tokens are taken, and for what.
 #[derive(Debug, Clone)]
-pub struct GuardOptions {
+pub struct InboundOptions {
     /// Our own address, as clients reach us: what a token must be for.
     pub resource: Url,
     /// Who may issue tokens for us, byte for byte. Nobody else is ever asked, whatever a token says.
@@ -53,7 +53,7 @@ pub struct GuardOptions {
     pub name: Option<String>,
 }
 
-impl GuardOptions {
+impl InboundOptions {
     /// Takes the tokens of these issuers for this address.
     pub fn new(resource: Url, issuers: impl IntoIterator<Item = String>) -> Self {
         Self {
@@ -67,9 +67,9 @@ impl GuardOptions {
     }
 }
 
-/// Why no guard can be set up like that.
+/// Why nothing can be checked like that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum GuardError {
+pub enum InboundError {
     /// Our own address is none that a token can be for.
     #[error("{resource} cannot be the address that tokens are for: {why}")]
     Resource {
@@ -146,19 +146,19 @@ impl fmt::Debug for Fingerprint {
 
 /// Lets requests in or turns them away.
 #[derive(Debug)]
-pub struct Guard {
-    options: GuardOptions,
+pub struct Inbound {
+    options: InboundOptions,
     resource: String,
     metadata: Url,
     issuers: Vec<Issuer>,
     web: Web,
 }
 
-impl Guard {
-    /// A guard. `web` fetches the issuers' keys, so it must be one for addresses that the person
+impl Inbound {
+    /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the person
     /// or the administrator wrote ([`Web::trusted`]). Nothing is fetched before the first token.
-    pub fn new(options: GuardOptions, web: Web) -> Result<Self, GuardError> {
-        let ours = |why| GuardError::Resource {
+    pub fn new(options: InboundOptions, web: Web) -> Result<Self, InboundError> {
+        let ours = |why| InboundError::Resource {
             resource: crate::web::shown(&options.resource),
             why,
         };
@@ -170,10 +170,10 @@ impl Guard {
             return Err(ours("it holds a login, a query or a fragment"));
         }
         if options.issuers.is_empty() {
-            return Err(GuardError::NoIssuers);
+            return Err(InboundError::NoIssuers);
         }
         if options.algorithms.is_empty() {
-            return Err(GuardError::NoAlgorithms);
+            return Err(InboundError::NoAlgorithms);
         }
         if let Some(scope) = options
             .scopes
@@ -181,17 +181,17 @@ impl Guard {
             .chain(&options.offered)
             .find(|scope| !is_scope(scope))
         {
-            return Err(GuardError::Scope(shown(scope)));
+            return Err(InboundError::Scope(shown(scope)));
         }
         let issuers = options.issuers.iter().map(|name| {
-            let places = of_issuer(name, web.reach()).map_err(|why| GuardError::Issuer {
+            let places = of_issuer(name, web.reach()).map_err(|why| InboundError::Issuer {
                 issuer: shown(name),
                 why,
             })?;
             Ok(Issuer::new(name.clone(), places))
         });
         Ok(Self {
-            issuers: issuers.collect::<Result<_, GuardError>>()?,
+            issuers: issuers.collect::<Result<_, InboundError>>()?,
             resource: canonical(resource),
             metadata: well_known(resource),
             options,
@@ -226,7 +226,7 @@ impl Guard {
         Err(self.refusal(Why::Scopes, scopes))
     }
 
-    /// What clients are told about us (RFC 9728), to be served at [`Guard::document_path`].
+    /// What clients are told about us (RFC 9728), to be served at [`Inbound::document_path`].
     pub fn document(&self) -> Value {
         let mut document = json!({
             "resource": self.resource,

@@ -1,0 +1,122 @@
+//! The person at this terminal, while a login is under way.
+//!
+//! Owns what they see of it and what they type. What becomes of that is the library's.
+
+use std::io::{BufRead as _, IsTerminal as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use toolway_auth::login::{Device, Page, Person, Progress};
+use toolway_transport::browser::Browser;
+use toolway_types::text::spelled_out;
+
+use crate::context::Context;
+use crate::elicit;
+use crate::output::Output;
+
+/// The person at this terminal.
+pub(in crate::commands) struct AtTerminal {
+    output: Output,
+    browser: Browser,
+    lines: tokio::sync::Mutex<Option<mpsc::UnboundedReceiver<String>>>,
+    said: Mutex<bool>,
+    opened: AtomicBool,
+}
+
+impl AtTerminal {
+    pub(in crate::commands) fn new(context: &Context) -> Self {
+        Self {
+            output: context.output,
+            browser: elicit::browser(&context.environment),
+            lines: tokio::sync::Mutex::new(None),
+            said: Mutex::new(false),
+            opened: AtomicBool::new(false),
+        }
+    }
+
+    /// Says something once.
+    fn once(&self, text: &str) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *said, true) {
+            self.output.say(text);
+        }
+    }
+}
+
+impl Person for AtTerminal {
+    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let host = spelled_out(page.host);
+            let said = format!("opening a login page of {host} in your browser");
+            self.output.say(&said);
+            let opened = self.browser.show(page.url).await;
+            self.opened.store(opened.is_ok(), Ordering::Release);
+            opened.map_err(|error| error.to_string())
+        })
+    }
+
+    fn show(&self, page: Page<'_>) {
+        self.output.say(&format!(
+            "open this page of {} in a browser:\n\n  {}\n",
+            spelled_out(page.host),
+            page.url
+        ));
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        Box::pin(async move {
+            if std::io::stdin().is_terminal() {
+                self.once(if self.opened.load(Ordering::Acquire) {
+                    "waiting for the browser to come back; if it cannot, paste the address that it \
+                     ended at, and if none opened, press Ctrl-C and add `--no-browser`"
+                } else {
+                    "then paste the address that the browser ended at, and press Enter:"
+                });
+            }
+            let mut lines = self.lines.lock().await;
+            let lines = lines.get_or_insert_with(typed);
+            match lines.recv().await {
+                Some(line) => line,
+                // Nothing more can be typed: the browser may still come back.
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn device(&self, device: Device<'_>) {
+        let login = device.login;
+        self.output.say(&format!(
+            "on any device, open {} and type the code {} (good for {} minutes)",
+            login.verification_uri(),
+            spelled_out(login.user_code().expose()),
+            login.life().as_secs().div_ceil(60)
+        ));
+    }
+
+    fn say(&self, progress: Progress) {
+        match progress {
+            Progress::NoBrowser(why) => self.output.say(&format!("no browser was opened: {why}")),
+            Progress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
+            Progress::Discovering
+            | Progress::Registering
+            | Progress::Waiting
+            | Progress::Finishing => {}
+        }
+    }
+}
+
+/// The lines of stdin, read by a thread of their own that nobody waits for: Ctrl-C must end the
+/// program while it reads.
+fn typed() -> mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

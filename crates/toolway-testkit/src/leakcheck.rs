@@ -301,8 +301,13 @@ mod tests {
         let mut child = Command::new("cat")
             .env(canary.name(), canary.value())
             .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        // A program that answers has its environment; one that has just been started may not.
+        let mut line = [0; 3];
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"up\n").unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
         let checked = std::panic::catch_unwind(|| canary.assert_gone());
         child.kill().unwrap();
         child.wait().unwrap();

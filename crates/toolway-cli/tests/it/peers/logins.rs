@@ -321,7 +321,7 @@ fn a_login_that_is_broken_off_leaves_nothing_listening_and_no_login() {
     assert!(toolway_testkit::browser::fetch(&back).is_some(), "{back}");
     login.signal(Signal::INT);
     let output = login.end();
-    assert_eq!(output.code, Some(8), "{output}");
+    assert_eq!(output.code, Some(130), "{output}");
     assert_eq!(toolway_testkit::browser::fetch(&back), None);
     assert_eq!(scene.state(), "needs-auth");
     // The page is still open in the browser: it ends where nobody listens, and nothing happens.

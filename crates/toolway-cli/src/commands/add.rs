@@ -220,7 +220,7 @@ fn oauth(args: &AddArgs) -> Result<Map<String, Value>, Report> {
     };
     if let Some(workload) = workload {
         if args.writing.scope == WritableScope::Project {
-            let message = "no repository names this machine's identity";
+            let message = "a project's file cannot say where this machine's identity is";
             return Err(Report::new(Exit::Usage, message)
                 .hint("write it to your own settings: `--scope user` or `--scope local`"));
         }
@@ -354,9 +354,10 @@ pub(crate) fn write(
     })?;
     let scope = writing.scope.scope();
     let warnings = check(context, &server, definition)?;
-    // The trial knows nothing of scopes, and your own may name secrets: there the plan has the word.
+    // The trial knows nothing of scopes, and your own may name secrets and this machine's identity:
+    // there the plan has the word.
     let is_own = matches!(scope, Scope::User | Scope::Local);
-    let planned_later = is_own && names_secret(definition);
+    let planned_later = is_own && (names_secret(definition) || names_identity(definition));
     if !planned_later {
         say_all(context, &warnings);
     }
@@ -403,6 +404,12 @@ fn names_secret(definition: &Map<String, Value>) -> bool {
     let text = Value::Object(definition.clone()).to_string();
     let kinds = ["${keychain:", "${file:", "${cmd:"];
     kinds.iter().any(|kind| text.contains(kind))
+}
+
+/// Whether an entry logs in as this machine.
+fn names_identity(definition: &Map<String, Value>) -> bool {
+    let oauth = definition.get("oauth");
+    oauth.is_some_and(|oauth| oauth.get("workload").is_some())
 }
 
 fn say_all(context: &Context, findings: &[Diagnosis]) {

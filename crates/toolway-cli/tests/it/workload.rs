@@ -240,10 +240,11 @@ fn an_entry_is_added_by_flags_and_not_to_a_repository() {
     assert!(
         output
             .stderr
-            .contains("no repository names this machine's identity"),
+            .contains("a project's file cannot say where this machine's identity is"),
         "{output}"
     );
-    scene.run(&with("user"), &[]).expect_code(0);
+    let output = scene.run(&with("user"), &[]).expect_code(0);
+    assert!(!output.stderr.contains("warning"), "{output}");
     scene.call(&[]).expect_code(0);
     assert_eq!(scene.shown(), [token]);
 }

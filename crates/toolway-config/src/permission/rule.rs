@@ -38,26 +38,42 @@ pub(super) struct Glob {
     /// What every match begins with. Every call is held against every rule, and most rules speak
     /// of something else: that shows in their first letters.
     start: String,
-    is_literal: bool,
-    whole: WildMatchPattern<'*', '\0'>,
+    rest: Rest,
+}
+
+/// What follows the beginning.
+#[derive(Debug, Clone, PartialEq)]
+enum Rest {
+    Nothing,
+    Anything,
+    /// Whatever fits the whole pattern.
+    Pattern(WildMatchPattern<'*', '\0'>),
 }
 
 impl Glob {
     pub(super) fn new(pattern: &str) -> Self {
-        let start = pattern.split(['*', '\0']).next().unwrap_or_default();
+        let start = pattern.split('*').next().unwrap_or_default();
         Self {
+            rest: match &pattern[start.len()..] {
+                "" => Rest::Nothing,
+                "*" => Rest::Anything,
+                _ => Rest::Pattern(WildMatchPattern::new(pattern)),
+            },
             start: start.to_owned(),
-            is_literal: !pattern.contains('*'),
-            whole: WildMatchPattern::new(pattern),
         }
     }
 
     pub(super) fn matches(&self, text: &str) -> bool {
-        text.starts_with(&self.start) && self.whole.matches(text)
+        match (&self.rest, text.strip_prefix(&self.start)) {
+            (_, None) => false,
+            (Rest::Nothing, Some(rest)) => rest.is_empty(),
+            (Rest::Anything, Some(_)) => true,
+            (Rest::Pattern(whole), Some(_)) => whole.matches(text),
+        }
     }
 
     pub(super) fn is_literal(&self) -> bool {
-        self.is_literal
+        self.rest == Rest::Nothing
     }
 }
 

@@ -1,10 +1,15 @@
-//! Listens to everything that is logged while the tests run, at the most talkative level, and looks
-//! for secrets in it. What it heard is not kept.
+//! Listens to everything that is logged while the tests run, and looks for secrets in it: to us at
+//! the most talkative level, to libraries at the most talkative one that anybody would switch on.
+//! Theirs below that comes with every byte on a socket, and a test under load would measure the
+//! listening. What it heard is not kept.
 
 use std::io;
 use std::sync::{Mutex, Once};
 
 use toolway_testkit::marked;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
 
 /// Where secrets were heard: the beginning of each line, which names who spoke and when.
 static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -24,11 +29,15 @@ pub(crate) fn assert_no_secrets() {
 }
 
 fn listener(heard: &'static Mutex<Vec<String>>) -> impl tracing::Subscriber + Send + Sync {
-    tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
+    let spoken = Targets::new()
+        .with_default(LevelFilter::DEBUG)
+        .with_target("toolway", LevelFilter::TRACE)
+        .with_target("it", LevelFilter::TRACE);
+    let ear = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_writer(move || Ear(heard))
-        .finish()
+        .with_filter(spoken);
+    tracing_subscriber::registry().with(ear)
 }
 
 struct Ear(&'static Mutex<Vec<String>>);

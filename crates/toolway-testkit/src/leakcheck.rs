@@ -262,6 +262,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::eventually_blocking;
 
     #[test]
     fn a_grandchild_is_found_by_its_canary_and_gone_after_its_end() {
@@ -340,7 +341,11 @@ mod tests {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        assert_eq!(check.canary().processes().len(), 1);
+        // A process that was started a moment ago may not have its environment yet.
+        eventually_blocking(|| match check.canary().processes() {
+            all if all.len() == 1 => Ok(()),
+            none => Err(format!("{none:?}")),
+        });
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 drop(child.stdin.take());

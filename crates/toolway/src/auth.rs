@@ -56,7 +56,7 @@ use self::vouched::Trouble;
 pub use self::vouched::{NotVouched, VouchFault};
 use crate::connection::{Source, definition};
 use crate::journal::JournalWriter;
-use crate::supervisor::Request;
+use crate::supervisor::{Request, Unless};
 use crate::tasks::{self, Task};
 
 /// What a host needs for logins.
@@ -114,6 +114,8 @@ struct Known {
 #[derive(Debug, Clone)]
 struct Waiting {
     target: Target,
+    /// The epoch of the connection that waits.
+    epoch: u64,
     refused: Option<Secret>,
     /// Whether a login at the organisation is what it waits for.
     lacks_identity: bool,
@@ -268,10 +270,12 @@ impl Auth {
             login: target.map(|target| (target, spec.unwrap_or_default())),
         };
         lock(&self.known).insert(server.clone(), known);
+        // Whoever is being connected waits for nobody.
+        lock(&self.waiting).remove(server);
     }
 
     /// A server wants a login, or another one than it got.
-    pub(crate) async fn wanted(&self, server: &ServerName, source: &Source) {
+    pub(crate) async fn wanted(&self, server: &ServerName, source: &Source, epoch: u64) {
         let Some(target) = target(server, source) else {
             return;
         };
@@ -291,6 +295,7 @@ impl Auth {
         };
         let waiting = Waiting {
             target,
+            epoch,
             refused,
             lacks_identity,
         };
@@ -313,11 +318,6 @@ impl Auth {
         lock(&self.short).insert(server.clone(), challenge);
     }
 
-    /// A server is tried anew.
-    pub(crate) fn tried(&self, server: &ServerName) {
-        lock(&self.waiting).remove(server);
-    }
-
     /// Has servers connected anew as soon as somebody has logged in, in any process.
     pub(crate) fn attend(self: &Arc<Self>, requests: mpsc::Sender<Request>) -> Task<()> {
         let auth = Arc::clone(self);
@@ -326,15 +326,14 @@ impl Auth {
             auth.more.notified().await;
             let mut changes = auth.passes.changes();
             loop {
-                for server in auth.ready().await {
+                for (server, epoch) in auth.ready().await {
                     info!(%server, "somebody logged in: connecting anew");
-                    let (done, _) = tokio::sync::oneshot::channel();
-                    let server = server.as_str().to_owned();
-                    if requests
-                        .send(Request::Reconnect { server, done })
-                        .await
-                        .is_err()
-                    {
+                    let request = Request::Reconnect {
+                        server: server.as_str().to_owned(),
+                        unless: Unless::Later(epoch),
+                        done: tokio::sync::oneshot::channel().0,
+                    };
+                    if requests.send(request).await.is_err() {
                         return;
                     }
                 }
@@ -348,8 +347,8 @@ impl Auth {
         })
     }
 
-    /// The servers that waited for a login that is there now.
-    async fn ready(&self) -> Vec<ServerName> {
+    /// The servers that waited for a login that is there now, and since which epoch.
+    async fn ready(&self) -> Vec<(ServerName, u64)> {
         let waiting = lock(&self.waiting).clone();
         let mut ready = Vec::new();
         for (server, waiting) in waiting {
@@ -358,13 +357,25 @@ impl Auth {
                 matches!(pass, Ok(Some(pass)) if Some(&pass.access) != waiting.refused.as_ref());
             // A login under way goes the same way by itself.
             let waits = waiting.lacks_identity && !self.is_logging_in(&server);
-            if has_pass || (waits && self.may_enter(&waiting.target).await) {
-                self.tried(&server);
+            if (has_pass || (waits && self.may_enter(&waiting.target).await))
+                && self.stops_waiting(&server, waiting.epoch)
+            {
                 self.forget(&waiting.target).await;
-                ready.push(server);
+                ready.push((server, waiting.epoch));
             }
         }
         ready
+    }
+
+    /// Whether the server still waited as it did in that epoch: looking for its login took a
+    /// while, in which it may have been connected, or refused something newer.
+    fn stops_waiting(&self, server: &ServerName, epoch: u64) -> bool {
+        let mut waiting = lock(&self.waiting);
+        let same = waiting.get(server).is_some_and(|it| it.epoch == epoch);
+        if same {
+            waiting.remove(server);
+        }
+        same
     }
 }
 

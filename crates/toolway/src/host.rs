@@ -53,7 +53,7 @@ use crate::respondent::Root;
 use crate::search::Missing;
 use crate::session::ClientIdentity;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
-use crate::supervisor::{self, Request, Supervisor};
+use crate::supervisor::{self, Request, Supervisor, Unless};
 use crate::tasks::{self, Task};
 
 pub(crate) mod attention;
@@ -253,6 +253,7 @@ impl Host {
         reach
             .ask(|done| Request::Reconnect {
                 server: server.to_owned(),
+                unless: Unless::Never,
                 done,
             })
             .await

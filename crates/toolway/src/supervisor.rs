@@ -2,7 +2,8 @@
 //!
 //! Owns the map of servers, starts and stops their connections, and publishes a new
 //! [`HostSnapshot`] whenever a connection reports. The one place where a server's state is set.
-//! Parts: `member.rs` (who is in), `apply.rs` (a new plan takes over).
+//! Parts: `member.rs` (who is in), `request.rs` (what may be asked of it), `apply.rs` (a new plan
+//! takes over).
 //! Does not own any connection's inner life (`connection.rs`).
 
 use std::collections::BTreeMap;
@@ -11,25 +12,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use toolway_types::{ConnectionState, ServerName};
 use tracing::info_span;
 
 pub(crate) use self::member::{Member, roster};
-use crate::account::AccountChange;
+pub(crate) use self::request::{Anew, Request, Unless};
 use crate::builtin::{Builtin, Desk, HostHandle};
 use crate::catalog::Catalog;
 use crate::connection::clock::{self, Clock};
 use crate::connection::{Connection, Context, Lists, News, Orders, Report, Tries};
-use crate::event::{Changes, HostEvent, UnknownServer};
+use crate::event::{HostEvent, UnknownServer};
 use crate::pool::settle::Deferral;
 use crate::snapshot::{HostSnapshot, Settings};
 use crate::tasks::{self, Task};
 
 mod apply;
 mod member;
+mod request;
 
 /// How many reports may wait before connections are held back.
 const REPORTS_LEN: usize = 64;
@@ -37,36 +39,6 @@ const REPORTS_LEN: usize = 64;
 const REQUESTS_LEN: usize = 64;
 /// How long a failure stands before a call may have the server tried again.
 const FAILURE_STANDS: Duration = Duration::from_secs(30);
-
-/// What the host asks of the supervisor.
-pub(crate) enum Request {
-    /// End what is there and connect anew.
-    Reconnect {
-        server: String,
-        done: oneshot::Sender<Result<(), UnknownServer>>,
-    },
-    /// Somebody wants to call a server that failed.
-    Revive {
-        server: String,
-        done: oneshot::Sender<()>,
-    },
-    /// A new plan takes over.
-    Apply {
-        members: BTreeMap<ServerName, Member>,
-        settings: Arc<Settings>,
-        anew: Anew,
-        done: oneshot::Sender<Changes>,
-    },
-}
-
-/// What connections rest on and a new plan changes, beside their definitions.
-#[derive(Debug, Default)]
-pub(crate) struct Anew {
-    /// Whether another organisation vouches for the person.
-    pub organisation: bool,
-    /// The account whose connectors are servers too.
-    pub account: AccountChange,
-}
 
 /// A connection's task, and the ways to speak to it.
 pub(crate) struct Running {
@@ -231,8 +203,12 @@ impl Supervisor {
     fn serve(&mut self, request: Request) {
         // Whoever asked may have gone; what was asked for is done all the same.
         match request {
-            Request::Reconnect { server, done } => {
-                let _ = done.send(self.reconnect(server));
+            Request::Reconnect {
+                server,
+                unless,
+                done,
+            } => {
+                let _ = done.send(self.reconnect(server, unless));
             }
             Request::Revive { server, done } => {
                 self.revive(&server);
@@ -250,7 +226,7 @@ impl Supervisor {
         }
     }
 
-    fn reconnect(&mut self, server: String) -> Result<(), UnknownServer> {
+    fn reconnect(&mut self, server: String, unless: Unless) -> Result<(), UnknownServer> {
         let known = self
             .members
             .iter_mut()
@@ -259,7 +235,7 @@ impl Supervisor {
             return Err(UnknownServer(server));
         };
         let name = name.clone();
-        if member.running.is_some() {
+        if member.running.is_some() && !unless.holds(member) {
             self.epoch += 1;
             member.begin_anew(self.epoch, Tries::AsFirst, &self.events);
             self.publish(&[name]);

@@ -151,6 +151,8 @@ pub(super) async fn follow(connectors: Connectors, reload: &Reload) {
     let mut changes = connectors.account.changes();
     loop {
         changes.mark_unchanged();
+        // From before the asking, so that a login meanwhile is noticed.
+        let mut shown = connectors.account.present().await.ok();
         let before = account.state();
         let now = refresh(&connectors).await.state;
         say(&now);
@@ -170,7 +172,7 @@ pub(super) async fn follow(connectors: Connectors, reload: &Reload) {
         }
         let is_out = matches!(now, DirectoryState::LoggedOut { .. });
         if matches!(before, DirectoryState::LoggedOut { .. }) && !is_out {
-            reload.reconnect(waits_for_account).await;
+            reload.reconnect_waiting(waits_for_account).await;
         }
         account.learn(&connectors, now);
         loop {
@@ -178,13 +180,24 @@ pub(super) async fn follow(connectors: Connectors, reload: &Reload) {
                 return;
             }
             changes.mark_unchanged();
-            // Logins at servers move the same counter: only a login or logout here matters.
-            let login = connectors.account.present().await;
-            let logged_out = matches!(&login, Err(error) if error.wants_login());
-            debug!(logged_out, "somebody logged in or out somewhere");
-            if logged_out != is_out {
+            // Logins at servers move the same counter: only what the provider is shown matters.
+            let present = match connectors.account.present().await {
+                Ok(headers) => Some(headers),
+                Err(error) if error.wants_login() => None,
+                // It cannot be read now, which says nothing of who is logged in.
+                Err(_) => continue,
+            };
+            if present == shown {
+                continue;
+            }
+            let logged_out = present.is_none();
+            debug!(logged_out, "somebody logged in or out, or renewed a login");
+            if is_out || logged_out {
                 break;
             }
+            // The list is the same, but what was refused may be taken now.
+            shown = present;
+            reload.reconnect_waiting(waits_for_account).await;
         }
     }
 }

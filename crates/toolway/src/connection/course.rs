@@ -142,7 +142,8 @@ impl Connection {
         self.note(course, "the server asks for a login");
         course.may_pass = false;
         if let Some(auth) = &self.context.auth {
-            auth.wanted(&self.server, &self.source).await;
+            let epoch = self.epoch.load(Ordering::Relaxed);
+            auth.wanted(&self.server, &self.source, epoch).await;
         }
         self.report(News::Down(ConnectionState::NeedsAuth { detail }))
             .await;

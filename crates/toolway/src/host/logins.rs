@@ -10,7 +10,7 @@ use toolway_types::{ConnectionState, ServerName};
 use super::Host;
 use crate::auth::{Auth, Kept, LoggedOut, LoginHandle, LoginOptions, LoginProblem, Organisation};
 use crate::event::UnknownServer;
-use crate::supervisor::Request;
+use crate::supervisor::{Request, Unless};
 
 impl Host {
     /// Begins a login, or joins the one under way. A server that has not said what it wants is
@@ -50,7 +50,11 @@ impl Host {
         if !out.is_empty() {
             let server = server.to_owned();
             self.reach
-                .ask(|done| Request::Reconnect { server, done })
+                .ask(|done| Request::Reconnect {
+                    server,
+                    unless: Unless::Never,
+                    done,
+                })
                 .await;
         }
         Ok(out)

@@ -17,7 +17,7 @@ use crate::auth::Auth;
 use crate::connection::InProcessServer;
 use crate::event::{Changes, NoPlanSource, Replan};
 use crate::snapshot::ServerSnapshot;
-use crate::supervisor::{self, Anew, Request};
+use crate::supervisor::{self, Anew, Request, Unless};
 use crate::tasks;
 
 /// Where plans come from, and who takes them.
@@ -80,12 +80,13 @@ impl Reload {
         }
     }
 
-    /// Has these servers connected anew; waits for none of them.
-    pub(crate) async fn reconnect(&self, which: impl Fn(&ServerSnapshot) -> bool) {
+    /// Has those of these servers connected anew that wait for a login; waits for none of them.
+    pub(crate) async fn reconnect_waiting(&self, which: impl Fn(&ServerSnapshot) -> bool) {
         let picture = self.reach.snapshot();
         for server in picture.servers.iter().filter(|server| which(server)) {
             let asked = self.reach.ask(|done| Request::Reconnect {
                 server: server.name.as_str().to_owned(),
+                unless: Unless::LoggedIn,
                 done,
             });
             // A server that is gone by now needs nothing.

@@ -244,6 +244,36 @@ async fn a_login_elsewhere_reaches_a_host_that_runs_and_so_does_a_logout() {
 }
 
 #[tokio::test]
+async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
+    let authority = Authority::start(Settings {
+        refresh_tokens: false,
+        ..Settings::account_provider()
+    });
+    let stage = Stage::at(&authority);
+    stage.log_in().await;
+    let host = stage.host();
+    connected(&host, "notes").await;
+    assert_eq!(settled(&host).await, fresh());
+    // The login stays in the vault: nothing that could end it was tried.
+    authority.revoke_everything();
+    whoami(&host, "notes").await.expect_err("refused");
+    let mut pictures = host.watch();
+    let waits = pictures.wait_for(|picture| {
+        let shown = picture.server("notes").map(|server| &server.state);
+        matches!(shown, Some(ConnectionState::NeedsAuth { .. }))
+    });
+    drop(waits.await.expect("the host runs"));
+    let asked = authority.seen_at(Party::Issuer, "/directory").len();
+    stage.log_in().await;
+    connected(&host, "notes").await;
+    whoami(&host, "notes").await.expect("an answer");
+    let asked_again = authority.seen_at(Party::Issuer, "/directory").len();
+    // The login looks there for where to log in; who is logged in did not change.
+    assert_eq!(asked_again, asked + 1);
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn rel_14_two_processes_renew_an_ended_token_once() {
     let authority = Authority::start(Settings::account_provider());
     let stage = Stage::at(&authority);

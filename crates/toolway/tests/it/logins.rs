@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use toolway::auth::{AuthOptions, Pass, PassError, Passes, Target};
 use toolway::journal::Journal;
 use toolway::{CallError, Host, HostOptions};
@@ -37,6 +37,8 @@ struct State {
     asked: usize,
     /// Why nothing can be renewed now.
     busy: Option<PassError>,
+    /// Keeps the next who asks waiting.
+    held: Option<oneshot::Receiver<()>>,
 }
 
 impl Purse {
@@ -73,6 +75,10 @@ impl Passes for Purse {
         refused: Option<&'a Secret>,
     ) -> BoxFuture<'a, Result<Option<Pass>, PassError>> {
         async move {
+            let held = self.state.lock().expect("no panic").held.take();
+            if let Some(held) = held {
+                held.await.expect("let go");
+            }
             let mut state = self.state.lock().expect("no panic");
             state.asked += 1;
             let Some(token) = state.token.clone().transpose()? else {
@@ -283,6 +289,54 @@ async fn a_login_of_any_process_connects_a_waiting_server_and_its_tools_replace_
     purse.change(|state| state.token = Some(Ok("t".to_owned())));
     connected(&host).await;
     assert_eq!(names(&host), ["mcp__web__echo", "mcp__web__mute"]);
+    host.shutdown().await;
+}
+
+/// How often the server was connected to.
+fn handshakes(server: &Server) -> usize {
+    let methods = server.methods();
+    methods
+        .iter()
+        .filter(|method| *method == "initialize")
+        .count()
+}
+
+#[tokio::test]
+async fn a_server_that_connected_by_itself_is_left_alone_when_somebody_logs_in() {
+    let server = guarded("t").await;
+    let (home, purse) = (Home::new(), Purse::with(None));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    purse.quietly(|state| state.token = Some(Ok("t".to_owned())));
+    host.reconnect("web").await.expect("known");
+    assert_eq!(handshakes(&server), 2);
+    purse.change(|_| {});
+    for _ in 0..10 {
+        echo(&host, "web", "hi").await.expect("not cancelled");
+    }
+    assert_eq!(handshakes(&server), 2);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_login_that_was_looked_for_while_the_server_connected_ends_no_connection() {
+    let server = guarded("t").await;
+    let (home, purse) = (Home::new(), Purse::with(None));
+    let host = start(&home, &entry(&server), &purse);
+    host.settled().await;
+    let (let_go, held) = oneshot::channel();
+    purse.change(|state| state.held = Some(held));
+    while purse.look(|state| state.held.is_some()) {
+        tokio::task::yield_now().await;
+    }
+    purse.quietly(|state| state.token = Some(Ok("t".to_owned())));
+    host.reconnect("web").await.expect("known");
+    assert_eq!(handshakes(&server), 2);
+    let_go.send(()).expect("somebody waits");
+    for _ in 0..10 {
+        echo(&host, "web", "hi").await.expect("not cancelled");
+    }
+    assert_eq!(handshakes(&server), 2);
     host.shutdown().await;
 }
 

@@ -76,6 +76,11 @@ impl<T> Task<T> {
         self.handle.is_finished()
     }
 
+    /// Has it end as soon as it yields.
+    pub(crate) fn abort(&self) {
+        self.handle.abort();
+    }
+
     /// Waits until the task has ended. A caller that goes away while it waits aborts the task.
     pub(crate) async fn join(mut self) -> Result<T, TaskFailure> {
         let outcome = (&mut self.handle).await;
@@ -92,7 +97,7 @@ impl<T> Task<T> {
         if let Ok(outcome) = tokio::time::timeout(after, &mut self.handle).await {
             return outcome.map_err(|source| TaskFailure::Early { name, source });
         }
-        self.handle.abort();
+        self.abort();
         // What it owned is gone when it is; a task that never yields is left behind.
         match tokio::time::timeout(ABORTED_WITHIN, &mut self.handle).await {
             Ok(Ok(outcome)) => Ok(outcome),
@@ -104,7 +109,7 @@ impl<T> Task<T> {
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        self.handle.abort();
+        self.abort();
     }
 }
 

@@ -11,6 +11,7 @@ mod problem;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use toolway_auth::assertion::ClientKey;
@@ -137,6 +138,14 @@ pub(super) struct Running {
     account: Option<String>,
     invited: watch::Receiver<Option<Invitation>>,
     task: Task<()>,
+    /// Whether nobody wants it any more: it is on its way out.
+    is_given_up: bool,
+}
+
+impl Running {
+    fn is_under_way(&self) -> bool {
+        !self.is_given_up && !self.task.is_finished()
+    }
 }
 
 impl Auth {
@@ -164,7 +173,7 @@ impl Auth {
         let account = options.account.clone().or_else(|| target.account.clone());
         // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
-            && !running.task.is_finished()
+            && running.is_under_way()
             && running.account == account
         {
             return Ok(LoginHandle {
@@ -178,7 +187,12 @@ impl Auth {
         let short = lock(&self.short).remove(server);
         let challenge = challenge.map(|challenge| challenge.as_received().to_owned());
         let challenge = challenge.or(short);
+        let mut former = running.remove(server);
         let work = async move {
+            // It has the server's one window, until it is gone.
+            if let Some(former) = &mut former {
+                let _ = former.task.end_within(Duration::ZERO).await;
+            }
             let relay = Relay {
                 invite,
                 person: options.person.clone(),
@@ -194,6 +208,7 @@ impl Auth {
             account,
             invited: invited.clone(),
             task,
+            is_given_up: false,
         };
         running.insert(server.clone(), began);
         Ok(LoginHandle {
@@ -205,9 +220,11 @@ impl Auth {
     /// Gives a login up that nobody wants any more.
     pub(super) fn give_up(&self, server: &ServerName, login: &LoginHandle) {
         let mut running = lock(&self.running);
-        let is_this = |running: &Running| running.invited.same_channel(&login.invited);
-        if running.get(server).is_some_and(is_this) {
-            running.remove(server);
+        if let Some(running) = running.get_mut(server)
+            && running.invited.same_channel(&login.invited)
+        {
+            running.is_given_up = true;
+            running.task.abort();
         }
     }
 
@@ -215,7 +232,7 @@ impl Auth {
     pub(super) fn is_logging_in(&self, server: &ServerName) -> bool {
         let running = lock(&self.running);
         let running = running.get(server);
-        running.is_some_and(|running| !running.task.is_finished())
+        running.is_some_and(Running::is_under_way)
     }
 
     async fn log_in(

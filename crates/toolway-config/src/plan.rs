@@ -4,6 +4,7 @@
 //! made in `load`, `merge` and `policy`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
 use crate::raw::settings::{Account, Identity, Named, Trust};
 use crate::raw::{self, Settings, Source};
+use crate::shown::Keys;
 use crate::spec::Builder;
 use crate::tool_search::ToolSearch;
 use crate::{Environment, raw::json::kind_of};
@@ -101,8 +103,8 @@ impl Plan {
     }
 }
 
-/// One mention of one server.
-#[derive(Debug, Clone)]
+/// One mention of one server. Its `Debug` names the keys of the entry, and no value in it.
+#[derive(Clone)]
 pub struct PlannedServer {
     /// Its name.
     pub name: ServerName,
@@ -127,6 +129,25 @@ pub struct PlannedServer {
     pub variables: Vec<String>,
     /// What its entry changes about its tools.
     pub curation: Arc<Curation>,
+}
+
+impl fmt::Debug for PlannedServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("PlannedServer")
+            .field("name", &self.name)
+            .field("scope", &self.scope)
+            .field("origin", &self.origin)
+            .field("transport", &self.transport)
+            .field("definition", &Keys(&self.definition))
+            .field("digest", &self.digest)
+            .field("verdict", &self.verdict)
+            .field("shadows", &self.shadows)
+            .field("diagnoses", &self.diagnoses)
+            .field("variables", &self.variables)
+            .field("curation", &self.curation)
+            .finish()
+    }
 }
 
 /// Another mention, by its place.

@@ -338,7 +338,7 @@ fn a_server_can_be_switched_off_and_on() {
 fn secrets_are_not_shown() {
     let home = TempHome::new();
     home.write_settings(servers(&[
-        ("a", json!({ "command": "true", "env": { "TOKEN": marked!("hunter2-"), "KEY": "${KEY:-hunter3}", "REF": "${REF:-}" } })),
+        ("a", json!({ "command": "true", "env": { "TOKEN": marked!("hunter2-"), "KEY": marked!("${KEY:-hunter3-", "}"), "REF": "${REF:-}" } })),
         ("b", json!({ "type": "http", "url": "https://x.example/", "headers": { "Authorization": marked!("Bearer hunter2-") } })),
     ]));
     for verb in [

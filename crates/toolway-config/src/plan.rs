@@ -4,7 +4,6 @@
 //! made in `load`, `merge` and `policy`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +24,6 @@ use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
 use crate::raw::settings::{Account, Identity, Named, Trust};
 use crate::raw::{self, Settings, Source};
-use crate::shown::Keys;
 use crate::spec::Builder;
 use crate::tool_search::ToolSearch;
 use crate::{Environment, raw::json::kind_of};
@@ -129,25 +127,6 @@ pub struct PlannedServer {
     pub variables: Vec<String>,
     /// What its entry changes about its tools.
     pub curation: Arc<Curation>,
-}
-
-impl fmt::Debug for PlannedServer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("PlannedServer")
-            .field("name", &self.name)
-            .field("scope", &self.scope)
-            .field("origin", &self.origin)
-            .field("transport", &self.transport)
-            .field("definition", &Keys(&self.definition))
-            .field("digest", &self.digest)
-            .field("verdict", &self.verdict)
-            .field("shadows", &self.shadows)
-            .field("diagnoses", &self.diagnoses)
-            .field("variables", &self.variables)
-            .field("curation", &self.curation)
-            .finish()
-    }
 }
 
 /// Another mention, by its place.

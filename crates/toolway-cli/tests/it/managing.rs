@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use toolway_testkit::marked::MARK;
 use toolway_testkit::{TempHome, marked};
 
 use crate::support::{servers, toolway};
@@ -351,7 +352,7 @@ fn secrets_are_not_shown() {
         &["doctor"],
     ] {
         let output = toolway(&home, verb);
-        assert!(!output.to_string().contains("hunter"), "{output}");
+        assert!(!output.to_string().contains(MARK), "{output}");
     }
 }
 

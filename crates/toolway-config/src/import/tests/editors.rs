@@ -311,7 +311,7 @@ fn zed() {
   "context_servers": {
     "new": { "source": "custom", "enabled": false, "command": "npx", "args": ["-y", "x"], "env": {}, "timeout": 90 },
     "old": { "source": "custom", "command": { "path": "uvx", "args": ["y"], "env": { "A": "1" }, "timeout": 60000 } },
-    "web": { "url": "https://web.example/mcp", "headers": { "Authorization": "Bearer t" } },
+    "web": { "url": "https://web.example/mcp", "headers": { "Authorization": "t" } },
     "postgres": { "source": "extension", "settings": { "database_url": "postgres://" } },
   },
 }
@@ -364,7 +364,7 @@ fn zed() {
               "type": "http",
               "url": "https://web.example/mcp",
               "headers": {
-                "Authorization": "Bearer t"
+                "Authorization": "t"
               }
             },
             "enabled": true,

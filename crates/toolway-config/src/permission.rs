@@ -2,14 +2,15 @@
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
 //! `disableBypass`, `pins`), the union of these over all scopes, and the decision. The syntax of one rule
-//! is in `permission/rule.rs`, the reading of the object in `permission/read.rs`, hooks are in
-//! `permission/hooks.rs`.
+//! is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, the reading
+//! of the object in `permission/read.rs`, hooks are in `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
 //! dispatch line lets through before it comes here.
 //!
 //! Invariants: deny beats ask beats allow, whatever the scope. No scope can take away a rule of
 //! another, so adding rules never removes a deny. What cannot be decided is never allowed.
 
+mod concern;
 mod hooks;
 mod predicate;
 mod read;
@@ -30,8 +31,9 @@ pub use hooks::{
 };
 pub use predicate::Hints;
 
+use concern::{Concerned, Rules};
 use predicate::Truth;
-use rule::{Rule, Stance};
+use rule::Stance;
 pub use rule::{rule_for_server, rule_for_tool};
 pub use spelling::Spellings;
 
@@ -228,9 +230,8 @@ impl<'a> From<&Subject<'a>> for Subject<'a> {
 /// The permission settings of one file, or of all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permissions {
-    deny: Vec<Rule>,
-    ask: Vec<Rule>,
-    allow: Vec<Rule>,
+    /// Shared with whoever remembers which of them speak of a tool.
+    rules: Arc<Rules>,
     mode: Option<(Scope, Mode)>,
     pins: Option<(Scope, PinPolicy)>,
     bypass_forbidden: Option<Origin>,
@@ -273,10 +274,12 @@ impl Permissions {
     /// the highest scope that has one, and a ban on bypass from anywhere.
     pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
         let mut all = Permissions::empty();
+        let mut rules = Rules::default();
         for layer in layers {
-            all.deny.extend(layer.deny);
-            all.ask.extend(layer.ask);
-            all.allow.extend(layer.allow);
+            let of_layer = Arc::unwrap_or_clone(layer.rules);
+            rules.deny.extend(of_layer.deny);
+            rules.ask.extend(of_layer.ask);
+            rules.allow.extend(of_layer.allow);
             if layer.mode.map(|(scope, _)| scope) >= all.mode.map(|(scope, _)| scope) {
                 all.mode = layer.mode;
             }
@@ -288,9 +291,10 @@ impl Permissions {
         }
         // The highest scope is named first when several rules say the same: a person can change
         // a user rule, but not the managed one behind it.
-        for rules in [&mut all.deny, &mut all.ask, &mut all.allow] {
-            rules.sort_by_key(|rule| std::cmp::Reverse(rule.scope));
+        for list in [&mut rules.deny, &mut rules.ask, &mut rules.allow] {
+            list.sort_by_key(|rule| std::cmp::Reverse(rule.scope));
         }
+        all.rules = Arc::new(rules);
         all
     }
 
@@ -299,7 +303,10 @@ impl Permissions {
     #[must_use]
     pub fn narrowing_only(self) -> Permissions {
         Permissions {
-            allow: Vec::new(),
+            rules: Arc::new(Rules {
+                allow: Vec::new(),
+                ..Arc::unwrap_or_clone(self.rules)
+            }),
             mode: None,
             pins: self.pins.filter(|(_, policy)| *policy == PinPolicy::Ask),
             ..self
@@ -329,9 +336,9 @@ impl Permissions {
     /// it stands.
     pub fn rules(&self) -> impl Iterator<Item = (&'static str, &str, Scope, &Origin)> {
         let lists = [
-            ("deny", &self.deny),
-            ("ask", &self.ask),
-            ("allow", &self.allow),
+            ("deny", &self.rules.deny),
+            ("ask", &self.rules.ask),
+            ("allow", &self.rules.allow),
         ];
         lists.into_iter().flat_map(|(list, rules)| {
             rules.iter().map(move |rule| {
@@ -362,44 +369,30 @@ impl Permissions {
             };
         }
         let subject = subject.into();
+        let concerned = Concerned::by(&self.rules, &subject);
         let mut ask = None;
-        if !(self.deny.is_empty() && self.ask.is_empty()) {
-            let made;
-            let spellings = if let Some(kept) = subject.spellings {
-                kept
-            } else {
-                made = Spellings::of(&subject);
-                &made
-            };
-            for rule in self
-                .deny
-                .iter()
-                .filter(|rule| rule.restricts(&subject, spellings))
-            {
-                match rule.holds(&subject, Stance::Restrict) {
-                    Truth::Yes => {
-                        let rule = Arc::clone(rule.cited());
-                        return Decision::Deny { rule };
-                    }
-                    Truth::Unknown => ask = ask.or(Some(rule)),
-                    Truth::No => {}
+        for rule in concerned.deny(&self.rules) {
+            match rule.holds(&subject, Stance::Restrict) {
+                Truth::Yes => {
+                    let rule = Arc::clone(rule.cited());
+                    return Decision::Deny { rule };
                 }
+                Truth::Unknown => ask = ask.or(Some(rule)),
+                Truth::No => {}
             }
-            ask = ask.or_else(|| {
-                self.ask.iter().find(|rule| {
-                    rule.restricts(&subject, spellings)
-                        && rule.holds(&subject, Stance::Restrict) != Truth::No
-                })
-            });
         }
+        ask = ask.or_else(|| {
+            let mut rules = concerned.ask(&self.rules);
+            rules.find(|rule| rule.holds(&subject, Stance::Restrict) != Truth::No)
+        });
         if let Some(rule) = ask {
             return Decision::Ask {
                 rule: Some(Arc::clone(rule.cited())),
             };
         }
-        let allow = self.allow.iter().find(|rule| {
-            rule.permits(&subject) && rule.holds(&subject, Stance::Permit) == Truth::Yes
-        });
+        let allow = concerned
+            .allow(&self.rules)
+            .find(|rule| rule.holds(&subject, Stance::Permit) == Truth::Yes);
         match (allow, self.mode()) {
             (Some(rule), _) => Decision::Allow {
                 rule: Some(Arc::clone(rule.cited())),

@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p toolway --example calls -- [REPETITIONS] [CALLS]`: prints one JSON
 //! object with the nanoseconds of every repetition. `cargo xtask bench calls` makes a table of it.
+//! With `bare` or `pipeline` as a third word it makes only these calls and times nothing: for a
+//! profiler.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -34,6 +36,7 @@ const SERVER: &str = "bench";
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let mut words = std::env::args().skip(1);
+    let only = std::env::args().nth(3);
     let mut number = |default: usize| {
         let word = words.next();
         word.map_or(default, |word| word.parse().expect("a number"))
@@ -46,6 +49,15 @@ async fn main() {
     let server = ServerName::new(SERVER).expect("a name");
     let picture = plain.snapshot();
     let line = picture.line(&server).expect("a connected server");
+    if let Some(only) = only {
+        for _ in 0..repetitions {
+            match only.as_str() {
+                "bare" => bare(&*line, calls).await,
+                _ => piped(&plain, calls).await,
+            }
+        }
+        return;
+    }
     let mut times: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     // One after the other: an audit is still being written when its calls have returned, and would
     // slow whoever comes next.

@@ -247,7 +247,7 @@ pub struct ToolOutcome {
     /// Media of the result, saved as files.
     pub saved: Vec<SavedFile>,
     /// What a model should get of it, where the caller wanted that.
-    pub bounded: Option<BoundedResult>,
+    pub bounded: Option<Box<BoundedResult>>,
     /// What a person should know about this call and cannot see in the result.
     pub warnings: Vec<String>,
     /// What hooks want known by whoever reads the result, clean, in the order of the hooks.

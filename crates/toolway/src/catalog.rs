@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use foldhash::fast::RandomState;
 use toolway_config::Curation;
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
@@ -109,9 +110,9 @@ pub struct Catalog {
     pub prompts: Vec<CatalogPrompt>,
     /// What was left out or changed, and why.
     pub warnings: Vec<CatalogWarning>,
-    by_name: HashMap<String, usize>,
-    by_key: HashMap<ToolKey, usize>,
-    by_spelling: HashMap<String, Vec<usize>>,
+    by_name: HashMap<String, usize, RandomState>,
+    by_key: HashMap<ToolKey, usize, RandomState>,
+    by_spelling: HashMap<String, Vec<usize>, RandomState>,
     /// Made by the first search.
     pub(crate) search: OnceLock<Index>,
 }
@@ -191,6 +192,10 @@ impl Catalog {
         names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
         names::hide_collisions(&mut catalog.prompts, &mut catalog.warnings);
         terms.settle(&mut catalog);
+        let most = catalog.tools.len() + catalog.host_only.len() + catalog.built_in.len();
+        catalog.by_name.reserve(most);
+        catalog.by_key.reserve(most);
+        catalog.by_spelling.reserve(catalog.tools.len());
         for (index, tool) in catalog.tools.iter().enumerate() {
             catalog.by_name.insert(tool.name.clone(), index);
             catalog.by_key.insert(tool.key.clone(), index);

@@ -103,15 +103,23 @@ impl Dispatch<'_> {
         let mut after = hooks::After::of(&call, self);
         let answer = send::send(call, self.lines, options, self.limits).await;
         let unfit = answer.as_ref().ok().and_then(validate::structured);
-        let answer = after.look(answer).await?;
+        let answer = match &mut after {
+            // Boxed: a call without hooks must not carry the room for them along.
+            Some(after) => Box::pin(after.look(answer)).await?,
+            None => answer?,
+        };
         let place = result::Place {
             output_dir: self.output_dir,
             max_tokens: self.max_output_tokens,
         };
-        let outcome = result::finish(answer, &options.delivery, place).await;
-        let mut outcome = after.conclude(outcome).await?;
-        outcome.warnings.extend(unfit);
-        Ok(outcome)
+        let mut outcome = result::finish(answer, &options.delivery, place).await;
+        if let Some(after) = after {
+            outcome = Box::pin(after.conclude(outcome)).await;
+        }
+        if let (Ok(outcome), Some(unfit)) = (&mut outcome, unfit) {
+            outcome.warnings.push(unfit);
+        }
+        outcome
     }
 
     /// A tool can be unknown because its server is not connected; then that is the news.

@@ -28,6 +28,8 @@ pub struct HostSnapshot {
     pub(crate) definitions: BTreeMap<ServerName, Arc<str>>,
     /// Those that were connected, are lost, and are being brought back.
     pub(crate) healing: BTreeSet<ServerName>,
+    /// Whether one that is not connected may come.
+    pub(crate) awaited: bool,
     /// How many bugs ended a connection since the host started. Each was contained: that
     /// connection was torn down and tried again, and nobody else noticed.
     pub panics: u64,
@@ -57,12 +59,10 @@ impl HostSnapshot {
     /// The server that a call means, if it is not connected but may come: a name that models see
     /// begins with its server's.
     pub(crate) fn absent(&self, target: &ToolTarget) -> Option<&ServerSnapshot> {
-        let may_come = |server: &&ServerSnapshot| {
-            matches!(
-                server.state,
-                ConnectionState::Pending { .. } | ConnectionState::Failed(_)
-            )
-        };
+        if !self.awaited {
+            return None;
+        }
+        let may_come = |server: &&ServerSnapshot| server.may_come();
         match target {
             ToolTarget::Key(key) => self.server(key.server.as_str()).filter(may_come),
             ToolTarget::Exposed(name) => {
@@ -109,8 +109,8 @@ impl fmt::Debug for HostSnapshot {
 /// A call that resolved against this picture is sent to the servers of this picture. If a server
 /// has lost its connection since, the call waits at its door for the next one.
 impl Lines for HostSnapshot {
-    fn definition(&self, server: &ServerName) -> Option<Arc<str>> {
-        self.definitions.get(server).cloned()
+    fn definition(&self, server: &ServerName) -> Option<&Arc<str>> {
+        self.definitions.get(server)
     }
 
     fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
@@ -166,6 +166,11 @@ impl ServerSnapshot {
     /// Whether it is still connecting.
     pub fn is_pending(&self) -> bool {
         matches!(self.state, ConnectionState::Pending { .. })
+    }
+
+    /// Whether it is not connected, but may be by waiting or trying.
+    pub(crate) fn may_come(&self) -> bool {
+        self.is_pending() || matches!(self.state, ConnectionState::Failed(_))
     }
 }
 

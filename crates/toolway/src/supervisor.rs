@@ -26,7 +26,7 @@ use crate::connection::clock::{self, Clock};
 use crate::connection::{Connection, Context, Lists, News, Orders, Report, Tries};
 use crate::event::{HostEvent, UnknownServer};
 use crate::pool::settle::Deferral;
-use crate::snapshot::{HostSnapshot, Settings};
+use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::tasks::{self, Task};
 
 mod apply;
@@ -341,7 +341,7 @@ impl Supervisor {
         let definitions = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.definition(name)?)))
             .collect();
-        let servers = self
+        let servers: Vec<ServerSnapshot> = self
             .members
             .values()
             .map(|member| member.show(&catalog))
@@ -353,6 +353,7 @@ impl Supervisor {
             .map(|(name, _)| name.clone())
             .collect();
         self.published.send_replace(Arc::new(HostSnapshot {
+            awaited: servers.iter().any(ServerSnapshot::may_come),
             servers,
             healing,
             catalog,

@@ -2,6 +2,8 @@
 //!
 //! Owns the keys of the object and its diagnoses; what a rule's text means is `rule.rs`.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
@@ -116,10 +118,11 @@ impl Reader<'_> {
     }
 
     fn keep(&mut self, list: List, rule: Rule) {
+        let rules = Arc::make_mut(&mut self.read.rules);
         match list {
-            List::Allow => self.read.allow.push(rule),
-            List::Ask => self.read.ask.push(rule),
-            List::Deny => self.read.deny.push(rule),
+            List::Allow => rules.allow.push(rule),
+            List::Ask => rules.ask.push(rule),
+            List::Deny => rules.deny.push(rule),
         }
     }
 

@@ -4,9 +4,12 @@
 //! must catch a tool under any name a person may have seen it by. Allow rules do not come here;
 //! they name one identity.
 
+use std::sync::OnceLock;
+
 use toolway_types::text::{self, fold};
 use toolway_types::{ToolKey, name};
 
+use super::concern::Concerned;
 use super::{Subject, Target};
 
 /// The spellings of one tool, folded (NFC, lower case). Making them costs more than judging by
@@ -21,6 +24,8 @@ pub struct Spellings {
     /// the host's own.
     tool: Option<(ToolKey, String)>,
     shown_as: Option<String>,
+    /// The rules that speak of it, found by the first who judges by these.
+    pub(super) concerned: OnceLock<Concerned>,
 }
 
 impl Spellings {
@@ -36,6 +41,7 @@ impl Spellings {
                 server: Vec::new(),
                 tool: None,
                 shown_as: None,
+                concerned: OnceLock::new(),
             },
             Target::Tool(key) => Self::of_key(key),
         };
@@ -85,6 +91,7 @@ impl Spellings {
             server,
             tool: Some((key.clone(), exposed)),
             shown_as: None,
+            concerned: OnceLock::new(),
         }
     }
 }

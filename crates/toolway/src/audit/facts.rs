@@ -146,9 +146,9 @@ fn granter(grant: Grant) -> By {
             rule: cited.rule.clone(),
             origin: cited.origin.to_string(),
         },
-        Grant::Hook { title, origin } => By::Hook {
-            hook: title,
-            origin: origin.to_string(),
+        Grant::Hook(hook) => By::Hook {
+            hook: hook.title,
+            origin: hook.origin.to_string(),
         },
         Grant::Mode => By::Mode,
         Grant::Typed => By::Typed,

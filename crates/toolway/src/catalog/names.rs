@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use toolway_types::ToolKey;
 use toolway_types::name::normalize;
 
@@ -26,7 +28,8 @@ pub(super) trait Named {
 /// Takes out every item whose exposed name another one has too, and says so. Keeping either
 /// would let one server's tool be taken for another's.
 pub(super) fn hide_collisions<T: Named>(items: &mut Vec<T>, warnings: &mut Vec<CatalogWarning>) {
-    let mut owners: HashMap<String, Vec<ToolKey>> = HashMap::with_capacity(items.len());
+    let mut owners: HashMap<String, Vec<ToolKey>, RandomState> =
+        HashMap::with_capacity_and_hasher(items.len(), RandomState::default());
     for item in items.iter() {
         owners
             .entry(item.name().to_owned())
@@ -62,7 +65,8 @@ pub(super) fn hide_collisions<T: Named>(items: &mut Vec<T>, warnings: &mut Vec<C
 /// Gives the prefix back to tools without one whose names are not theirs alone. A name that another
 /// has too says nothing; with its prefix it does.
 pub(super) fn prefix_collisions(tools: &mut [CatalogTool], warnings: &mut Vec<CatalogWarning>) {
-    let mut count: HashMap<String, usize> = HashMap::with_capacity(tools.len());
+    let mut count: HashMap<String, usize, RandomState> =
+        HashMap::with_capacity_and_hasher(tools.len(), RandomState::default());
     for tool in tools.iter() {
         *count.entry(tool.name.clone()).or_default() += 1;
     }

@@ -319,8 +319,8 @@ impl ServerLine {
 
     /// Sends a request, and again when the server had forgotten the session.
     async fn pass(&self, passage: &Passage<'_>) -> Result<Box<RawValue>, SendError> {
-        let enter = |spent| tokio::time::timeout_at(passage.deadline, self.enter(spent));
-        let Ok(entered) = enter(None).await else {
+        let entering = tokio::time::timeout_at(passage.deadline, self.enter(None));
+        let Ok(entered) = entering.await else {
             return Err(SendError::TimedOut);
         };
         let Entered { standing, counted } = entered?;
@@ -330,7 +330,18 @@ impl ServerLine {
             return outcome.map_err(|error| standing.explain(error));
         }
         drop(counted);
-        let Ok(entered) = enter(Some(&standing)).await else {
+        // Boxed: a session that is known must not carry the room for another along.
+        Box::pin(self.pass_again(passage, &standing)).await
+    }
+
+    /// Sends a request once more, in another session than this one.
+    async fn pass_again(
+        &self,
+        passage: &Passage<'_>,
+        spent: &Arc<Standing>,
+    ) -> Result<Box<RawValue>, SendError> {
+        let entering = tokio::time::timeout_at(passage.deadline, self.enter(Some(spent)));
+        let Ok(entered) = entering.await else {
             return Err(SendError::TimedOut);
         };
         let Entered { standing, counted } = entered?;

@@ -39,10 +39,16 @@ pub(crate) use self::runner::RunnerOwner;
 #[derive(Debug)]
 pub struct HookedCall {
     call: ValidCall,
+    /// Boxed, like all that few calls have: every stage moves the call on.
+    said: Option<Box<Said>>,
+}
+
+/// What is to be said of a call, by hooks and others.
+#[derive(Debug, Default)]
+struct Said {
     warnings: Vec<String>,
     context: Vec<String>,
-    /// Boxed like all that few calls have: every stage moves the call on.
-    verdict: Option<Box<Verdict>>,
+    verdict: Option<Verdict>,
 }
 
 /// What the hooks say of a call, taken together.
@@ -116,34 +122,36 @@ impl HookedCall {
 
     /// What the caller should be told with the outcome.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        self.said.as_ref().map_or(&[], |said| &said.warnings)
     }
 
     /// Tells the caller something with the outcome.
     pub(super) fn warn(&mut self, warning: String) {
-        self.warnings.push(warning);
+        self.said().warnings.push(warning);
     }
 
     /// What hooks want known by whoever reads the result.
     pub(super) fn context(&self) -> &[String] {
-        &self.context
+        self.said.as_ref().map_or(&[], |said| &said.context)
     }
 
     /// What the hooks say; nothing when none has an opinion.
     pub(super) fn verdict(&self) -> Option<&Verdict> {
-        self.verdict.as_deref()
+        self.said.as_ref()?.verdict.as_ref()
+    }
+
+    fn said(&mut self) -> &mut Said {
+        self.said.get_or_insert_default()
     }
 }
 
 /// Runs the hooks before a call. What they say is carried on; arguments that they wrote are
 /// checked like any others.
 pub async fn run(call: ValidCall, dispatch: &Dispatch<'_>) -> HookedCall {
-    let mut hooked = HookedCall {
-        warnings: call.warning().map(str::to_owned).into_iter().collect(),
-        call,
-        context: Vec::new(),
-        verdict: None,
-    };
+    let mut hooked = HookedCall { call, said: None };
+    if let Some(warning) = hooked.call.warning().map(str::to_owned) {
+        hooked.warn(warning);
+    }
     if any(dispatch.hooks, dispatch.runner) {
         // Boxed: a call without hooks must not carry the room for them along.
         Box::pin(hooked.ask(dispatch)).await;
@@ -182,10 +190,9 @@ impl HookedCall {
                     continue;
                 }
             };
-            self.context.extend(said.context());
+            self.said().context.extend(said.context());
             if let Some(message) = &said.system_message {
-                self.warnings
-                    .push(format!("{hook} says: {}", reply::one_line(message)));
+                self.warn(format!("{hook} says: {}", reply::one_line(message)));
             }
             if let Some(decision) = said.decision {
                 self.judge(Verdict {
@@ -196,7 +203,7 @@ impl HookedCall {
             }
             if let Some(arguments) = said.updated_input {
                 if let Some((other, _)) = &rewritten {
-                    self.warnings.push(format!(
+                    self.warn(format!(
                         "{other} rewrote the arguments, and so did {hook}: the latter's were sent"
                     ));
                 }
@@ -205,7 +212,7 @@ impl HookedCall {
         }
         let denied = |verdict: &Verdict| verdict.decision == HookDecision::Deny;
         if let Some((hook, arguments)) = rewritten
-            && !self.verdict.as_deref().is_some_and(denied)
+            && !self.verdict().is_some_and(denied)
             && let Err(error) = self.call.rewrite(arguments)
         {
             let why = match error {
@@ -223,9 +230,9 @@ impl HookedCall {
 
     /// The strictest counts, and of equals the first.
     fn judge(&mut self, verdict: Verdict) {
-        let known = self.verdict.as_ref().map(|known| known.decision);
+        let known = self.verdict().map(|known| known.decision);
         if known.is_none_or(|known| known < verdict.decision) {
-            self.verdict = Some(Box::new(verdict));
+            self.said().verdict = Some(verdict);
         }
     }
 }

@@ -34,13 +34,12 @@ pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
 /// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
 ///
 /// fn forge(call: HookedCall) -> PermittedCall {
-///     PermittedCall { call: Box::new(call), grant: Grant::Typed }
+///     PermittedCall { call, grant: Grant::Typed }
 /// }
 /// ```
 #[derive(Debug)]
 pub struct PermittedCall {
-    /// Boxed, because it is moved along with the answer, through every stage that is left.
-    call: Box<HookedCall>,
+    call: HookedCall,
     grant: Grant,
 }
 
@@ -50,12 +49,7 @@ pub enum Grant {
     /// An allow rule.
     Rule(Arc<Cited>),
     /// A hook, where neither a rule nor another hook wanted a person asked.
-    Hook {
-        /// What it is called in messages.
-        title: String,
-        /// Where it stands.
-        origin: Origin,
-    },
+    Hook(Box<GrantingHook>),
     /// The mode, which allows everything.
     Mode,
     /// The person who typed the call.
@@ -67,6 +61,15 @@ pub enum Grant {
     /// Nobody has to: it is a tool of the host's own that does no harm, and neither a rule nor a
     /// hook has anything against it.
     BuiltIn,
+}
+
+/// A hook that said yes. Apart, because few calls have one and every grant is moved along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantingHook {
+    /// What it is called in messages.
+    pub title: String,
+    /// Where it stands.
+    pub origin: Origin,
 }
 
 impl PermittedCall {
@@ -102,7 +105,7 @@ impl PermittedCall {
 enum Opinion {
     Granted(Grant),
     /// The rule that wants it; none when the mode or a hook does.
-    Ask(Option<(String, Origin)>),
+    Ask(Option<Arc<Cited>>),
 }
 
 /// Decides whether the call may run, asking a person where that is called for: a deny rule, then
@@ -115,10 +118,7 @@ pub(crate) async fn permit(
     entry: &mut Entry,
 ) -> Result<PermittedCall, CallError> {
     match decide(&mut call, dispatch, consent, entry).await {
-        Ok(grant) => Ok(PermittedCall {
-            call: Box::new(call),
-            grant,
-        }),
+        Ok(grant) => Ok(PermittedCall { call, grant }),
         Err(by) => Err(CallError::Refused {
             server: call.tool().key.server.clone(),
             tool: call.tool_name(),
@@ -142,7 +142,7 @@ async fn decide(
     let pins = dispatch.approvals.pins();
     let policy = dispatch.permissions.pins();
     let server = dispatch.lines.definition(&call.tool().key.server);
-    let place = call.tool().place(server.as_ref());
+    let place = call.tool().place(server);
     let standing = match policy {
         PinPolicy::Off => Standing::Same,
         // The host's own tools change with the program, which nobody else can change.
@@ -170,12 +170,13 @@ async fn decide(
             let asking = Asking {
                 // The rule allows it again once the change is accepted.
                 allowed: true,
-                ..Asking::new(server.as_deref(), None, change)
+                ..Asking::new(server.map(AsRef::as_ref), None, change)
             };
             Box::pin(consult(call, dispatch, consent, asking)).await?
         }
         (Opinion::Ask(rule), change) => {
-            let asking = Asking::new(server.as_deref(), rule, change);
+            let rule = rule.as_deref().map(owned);
+            let asking = Asking::new(server.map(AsRef::as_ref), rule, change);
             Box::pin(consult(call, dispatch, consent, asking)).await?
         }
     };
@@ -212,7 +213,7 @@ fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, Refuse
     Ok(match (decision, hook(HookDecision::Allow)) {
         (Decision::Ask { rule: None }, Some(allowed)) => {
             let (title, origin) = allowed.cited();
-            Opinion::Granted(Grant::Hook { title, origin })
+            Opinion::Granted(Grant::Hook(Box::new(GrantingHook { title, origin })))
         }
         (Decision::Allow { rule }, _) if !asks => Opinion::Granted(match rule {
             Some(rule) => Grant::Rule(rule),
@@ -221,7 +222,7 @@ fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, Refuse
         (Decision::Ask { rule: None }, None) if !asks && is_free(tool) => {
             Opinion::Granted(Grant::BuiltIn)
         }
-        (Decision::Ask { rule }, _) => Opinion::Ask(rule.as_deref().map(owned)),
+        (Decision::Ask { rule }, _) => Opinion::Ask(rule),
         // It is the hook that wants a person asked.
         _ => Opinion::Ask(None),
     })

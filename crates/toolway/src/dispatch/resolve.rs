@@ -11,9 +11,12 @@ use toolway_types::Untrusted;
 use crate::call::{CallError, ToolRequest};
 use crate::catalog::{Catalog, CatalogTool};
 
-/// A call bound to one tool of one catalogue.
+/// A call bound to one tool of one catalogue. Boxed, because every stage moves it on.
 #[derive(Debug)]
-pub struct ResolvedCall {
+pub struct ResolvedCall(Box<Bound>);
+
+#[derive(Debug)]
+struct Bound {
     catalog: Arc<Catalog>,
     index: usize,
     arguments: Map<String, Value>,
@@ -22,25 +25,25 @@ pub struct ResolvedCall {
 impl ResolvedCall {
     /// The tool.
     pub fn tool(&self) -> &CatalogTool {
-        self.catalog.at(self.index)
+        self.0.catalog.at(self.0.index)
     }
 
     /// The arguments as asked.
     pub fn arguments(&self) -> &Map<String, Value> {
-        &self.arguments
+        &self.0.arguments
     }
 
     /// Puts other arguments in their place.
     pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) {
-        self.arguments = arguments;
+        self.0.arguments = arguments;
     }
 
     /// Shows the tool and the arguments as one JSON value, which they are not kept as.
     pub(super) fn look<T>(&mut self, look: impl FnOnce(&CatalogTool, &Value) -> T) -> T {
-        let value = Value::Object(std::mem::take(&mut self.arguments));
+        let value = Value::Object(std::mem::take(&mut self.0.arguments));
         let seen = look(self.tool(), &value);
         if let Value::Object(arguments) = value {
-            self.arguments = arguments;
+            self.0.arguments = arguments;
         }
         seen
     }
@@ -54,9 +57,9 @@ impl ResolvedCall {
 /// Finds the tool that a request means.
 pub fn resolve(catalog: &Arc<Catalog>, request: ToolRequest) -> Result<ResolvedCall, CallError> {
     let index = catalog.position(&request.target)?;
-    Ok(ResolvedCall {
+    Ok(ResolvedCall(Box::new(Bound {
         catalog: Arc::clone(catalog),
         index,
         arguments: request.arguments,
-    })
+    })))
 }

@@ -77,12 +77,17 @@ pub async fn finish(
             return Err(malformed(format!("a result of the unknown type `{kind}`")));
         }
     }
-    let bounds = if of_editor {
-        Bounds::NONE
+    let (result, done) = if *delivery == Delivery::Whole && !media::any(&result.content) {
+        (result, Done::default())
     } else {
-        Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
+        let bounds = if of_editor {
+            Bounds::NONE
+        } else {
+            Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
+        };
+        // Boxed: a result that passes as it is must not carry the room for working on it along.
+        Box::pin(process(result, &raw, delivery, bounds, place.output_dir)).await
     };
-    let (result, done) = process(result, &raw, delivery, bounds, place.output_dir).await;
     let mut warnings = call.warnings().to_vec();
     warnings.extend(done.warnings);
     Ok(ToolOutcome {
@@ -92,7 +97,7 @@ pub async fn finish(
         raw,
         result,
         saved: done.saved,
-        bounded: done.bounded,
+        bounded: done.bounded.map(Box::new),
         warnings,
         context: Vec::new(),
         replaced_by: None,
@@ -114,21 +119,11 @@ async fn process(
     bounds: Bounds,
     output_dir: &Path,
 ) -> (view::ToolResult, Done) {
-    if !media::any(&result.content) && (*delivery == Delivery::Whole || raw.get().len() < SMALL) {
+    if !media::any(&result.content) && raw.get().len() < SMALL {
         let done = work(&result, delivery, bounds, output_dir);
         return (result, done);
     }
-    Box::pin(process_aside(result, raw, delivery, bounds, output_dir)).await
-}
-
-/// Decoding and writing can take long; they must not hold up the others on this thread.
-async fn process_aside(
-    result: view::ToolResult,
-    raw: &RawValue,
-    delivery: &Delivery,
-    bounds: Bounds,
-    output_dir: &Path,
-) -> (view::ToolResult, Done) {
+    // Decoding and writing can take long; they must not hold up the others on this thread.
     let (delivery, directory) = (delivery.clone(), output_dir.to_owned());
     let wants_bounds = delivery != Delivery::Whole;
     let work = tasks::blocking("result", move || {

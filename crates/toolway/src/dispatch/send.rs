@@ -57,7 +57,7 @@ pub trait Lines: Send + Sync {
     fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError>;
 
     /// The digest of what one server is defined as; none where its name is all there is.
-    fn definition(&self, _server: &ServerName) -> Option<Arc<str>> {
+    fn definition(&self, _server: &ServerName) -> Option<&Arc<str>> {
         None
     }
 }

@@ -44,14 +44,13 @@ pub(super) async fn drive(
             Err(RequestError::Rpc(error)) if error.code == URL_ELICITATION_REQUIRED => pages(error),
             _ => return outcome,
         };
-        if pages.is_empty() || !run(session, &pages, deadline).await? {
+        // Boxed: a request without an errand must not carry the room for one along.
+        if pages.is_empty() || !Box::pin(run(session, &pages, deadline)).await? {
             return outcome;
         }
     }
-    session
-        .legacy_request(name, params, deadline, progress)
-        .await
-        .map_err(refine)
+    let last = session.legacy_request(name, params, deadline, progress);
+    Box::pin(last).await.map_err(refine)
 }
 
 /// The pages that an error names; none when it cannot be read.

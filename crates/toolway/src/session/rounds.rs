@@ -63,7 +63,9 @@ pub(super) async fn drive(
                 // Once: a server that refuses fresh headers means something else.
                 let stale = request.tool.filter(|_| relisted.is_none());
                 let mismatch = RequestError::Rpc(error);
-                relisted = Some(relist(session, stale, request.deadline, mismatch).await?);
+                // Boxed, like all that is rare here: every request carries the room for the rest.
+                let listing = Box::pin(relist(session, stale, request.deadline, mismatch));
+                relisted = Some(listing.await?);
                 continue;
             }
             outcome => outcome?,
@@ -82,14 +84,18 @@ pub(super) async fn drive(
                 if rounds > MAX_ROUNDS {
                     return Err(RequestError::TooManyRounds { rounds: MAX_ROUNDS });
                 }
-                let input = input(session, &result, rounds, request.deadline).await?;
+                let asking = Box::pin(input(session, &result, rounds, request.deadline));
+                let input = asking.await?;
                 params = Some(input.added_to(request.params)?);
             }
             ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
                 if let Some(is_task) = is_task {
                     is_task.store(true, Ordering::Relaxed);
                 }
-                return task::follow(session, &result, request.deadline, request.progress).await;
+                let Request {
+                    deadline, progress, ..
+                } = request;
+                return Box::pin(task::follow(session, &result, deadline, progress)).await;
             }
             ResultType::InputRequired => return Err(unexpected("input_required")),
             ResultType::Task => return Err(unexpected("task")),

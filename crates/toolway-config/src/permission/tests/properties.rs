@@ -192,6 +192,26 @@ proptest! {
         prop_assert_eq!(permissions.decide(renamed.shown_as(&shown)), expected);
     }
 
+    /// Which rules speak of a tool is remembered with its spellings; other rules are not judged by
+    /// that, however they came.
+    #[test]
+    fn kept_spellings_outlive_a_change_of_the_rules(
+        before in settings(), after in settings(), tool in tool_key(), shown in part(),
+    ) {
+        let kept = Spellings::of_tool(&tool, &shown);
+        let subject = Subject::tool(&tool).shown_as(&shown);
+        let read = |(value, scope): &(Value, Scope)| {
+            Permissions::parse(value, &here(), *scope).0
+        };
+        let (before, after) = (read(&before), read(&after));
+        let merged = Permissions::merged([before.clone(), after.clone()]);
+        let narrowed = merged.clone().narrowing_only();
+        for permissions in [&before, &after, &merged, &narrowed, &before, &after] {
+            let expected = permissions.decide(subject);
+            prop_assert_eq!(permissions.decide(subject.with_spellings(&kept)), expected);
+        }
+    }
+
     #[test]
     fn an_allow_without_wildcard_names_at_most_one_tool(
         server in part(), own in part(), one in tool_key(), other in tool_key(),

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::Content;
 
@@ -56,26 +56,51 @@ impl<'de> Deserialize<'de> for Plain {
                 let (mut content, mut is_error) = (None, None);
                 while let Some(member) = members.next_key()? {
                     let twice = match member {
-                        Member::Content => content
-                            .replace(members.next_value::<Vec<Block>>()?)
-                            .is_some(),
+                        Member::Content => content.replace(members.next_value()?).is_some(),
                         Member::IsError => is_error.replace(members.next_value()?).is_some(),
                     };
                     if twice {
                         return Err(de::Error::custom("a member stands twice"));
                     }
                 }
+                let Texts(content) = content.unwrap_or_default();
                 Ok(Plain {
-                    content: content
-                        .unwrap_or_default()
-                        .into_iter()
-                        .map(|Block { text }| Content::Text { text })
-                        .collect(),
+                    content,
                     is_error: is_error.unwrap_or_default(),
                 })
             }
         }
         deserializer.deserialize_map(Read)
+    }
+}
+
+/// A list of blocks of text.
+#[derive(Default)]
+struct Texts(Vec<Content>);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Texts;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("blocks of text")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Texts, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(Block { text }) = blocks.next_element()? {
+                    // Most answers have one, and a vector begins with room for four.
+                    if texts.is_empty() {
+                        texts.reserve_exact(1);
+                    }
+                    texts.push(Content::Text { text });
+                }
+                Ok(Texts(texts))
+            }
+        }
+        deserializer.deserialize_seq(Read)
     }
 }
 

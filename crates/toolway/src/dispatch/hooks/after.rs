@@ -38,15 +38,22 @@ struct Told {
 }
 
 impl<'a> After<'a> {
-    /// Takes note of a call before it is sent.
-    pub(in crate::dispatch) fn of(call: &PermittedCall, dispatch: &'a Dispatch<'a>) -> Self {
-        Self {
+    /// Takes note of a call before it is sent; nothing when nothing is to be done afterwards.
+    pub(in crate::dispatch) fn of(
+        call: &PermittedCall,
+        dispatch: &'a Dispatch<'a>,
+    ) -> Option<Box<Self>> {
+        let told = Told::of(call, dispatch);
+        if told.is_none() && call.context().is_empty() {
+            return None;
+        }
+        Some(Box::new(Self {
             dispatch,
             context: call.context().to_vec(),
             warnings: Vec::new(),
-            call: Told::of(call, dispatch),
+            call: told,
             replaced: None,
-        }
+        }))
     }
 
     /// Runs the hooks on an answer, or on the lack of one.
@@ -54,12 +61,11 @@ impl<'a> After<'a> {
         &mut self,
         answer: Result<RawResult, CallError>,
     ) -> Result<RawResult, CallError> {
-        // Boxed: a call without hooks must not carry the room for them along.
         match answer {
             answer if self.call.is_none() => answer,
-            Ok(answer) => Box::pin(self.answered(answer)).await,
+            Ok(answer) => self.answered(answer).await,
             Err(error) => {
-                Box::pin(self.failed(&error)).await;
+                self.failed(&error).await;
                 Err(error)
             }
         }
@@ -103,7 +109,7 @@ impl<'a> After<'a> {
             Ok(outcome) => outcome,
             Err(error) => {
                 if self.call.is_some() {
-                    Box::pin(self.failed(&error)).await;
+                    self.failed(&error).await;
                 }
                 return Err(error);
             }

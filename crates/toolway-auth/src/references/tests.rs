@@ -137,7 +137,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
     assert_eq!(pairs[0].1, secret);
     assert_eq!(pairs.len(), 2);
     assert_eq!(remote.headers[0].1.expose(), format!("v {secret}"));
-    assert!(!format!("{spec:?}").contains(CANARY));
+    assert!(!format!("{spec:?} {resolved:?}").contains(MARK));
     // What names a place above would lead there.
     for dots in [".", "..", "..."] {
         let key = Key::named("k");

@@ -13,8 +13,8 @@
 // sees its development pages: any name and any password at first, then a page to consent. In a
 // browser that is two forms; each has one button of type `submit`.
 //
-// Known clients: `public` (no secret, redirects to loopback), `robot` (secret `robot-secret`, client
-// credentials), `resource` (secret `resource-secret`, introspects).
+// Known clients: `public` (no secret, redirects to loopback), `robot` (client credentials, its
+// secret marked as those of tests are), `resource` (secret `resource-secret`, introspects).
 
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -59,7 +59,7 @@ const provider = new Provider(issuer, {
     },
     {
       client_id: 'robot',
-      client_secret: 'robot-secret',
+      client_secret: 'robot-canary7Kq2Zt9wXo',
       redirect_uris: [],
       response_types: [],
       grant_types: ['client_credentials'],

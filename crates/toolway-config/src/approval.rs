@@ -6,7 +6,7 @@
 //! Does not own: what the organisation allows (`policy`).
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -40,12 +40,23 @@ pub(crate) struct ProjectRecord {
 }
 
 /// One decision.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Record {
     pub(crate) decision: Decided,
     pub(crate) digest: String,
     pub(crate) definition: Value,
     pub(crate) allow_env: Vec<String>,
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Record")
+            .field("decision", &self.decision)
+            .field("digest", &self.digest)
+            .field("allow_env", &self.allow_env)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What was decided.

@@ -6,10 +6,13 @@
 //! Nothing is lost in silence: what has no counterpart here is said in `dropped`, what was guessed
 //! in `notes`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use toolway_types::Diagnosis;
+
+use crate::shown::Keys;
 
 mod claude_code;
 mod claude_desktop;
@@ -175,8 +178,8 @@ pub struct Found {
     pub diagnoses: Vec<Diagnosis>,
 }
 
-/// One server, in our shape.
-#[derive(Debug, Clone, PartialEq)]
+/// One server, in our shape. Its `Debug` names the keys of the entry, and no value in it.
+#[derive(Clone, PartialEq)]
 pub struct Imported {
     /// Its name, as written.
     pub name: String,
@@ -190,6 +193,20 @@ pub struct Imported {
     pub dropped: Vec<String>,
     /// What was guessed or put differently, one sentence each.
     pub notes: Vec<String>,
+}
+
+impl fmt::Debug for Imported {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Imported")
+            .field("name", &self.name)
+            .field("line", &self.line)
+            .field("definition", &Keys(&self.definition))
+            .field("enabled", &self.enabled)
+            .field("dropped", &self.dropped)
+            .field("notes", &self.notes)
+            .finish()
+    }
 }
 
 /// Reads every file of a client that exists. A broken one is a diagnosis in its [`Found`] and

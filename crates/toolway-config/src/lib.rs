@@ -25,6 +25,7 @@ pub mod planner;
 pub mod policy;
 mod raw;
 pub mod schema;
+mod shown;
 mod spec;
 pub mod tool_search;
 

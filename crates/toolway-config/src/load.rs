@@ -4,6 +4,7 @@
 //! that cannot be read never stops the others; only a policy file can (SEC-14).
 //! Does not own: what wins and what may connect (`merge`, `policy`).
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::ide::Editors;
 use crate::plan::account_settings;
 use crate::planner::LastGood;
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
+use crate::shown::Keys;
 
 pub(crate) mod beneath;
 mod editor;
@@ -31,8 +33,8 @@ pub(crate) use plugins::plugin_files;
 use read::read_text;
 pub(crate) use system::{read_policy, system_files};
 
-/// What the command line says about configuration.
-#[derive(Debug, Default, Clone)]
+/// What the command line says about configuration. Its `Debug` shows no server that was typed.
+#[derive(Default, Clone)]
 pub struct Flags {
     /// `--mcp-config`: a file's path, or JSON when it starts with `{`. A later one wins.
     pub mcp_config: Vec<String>,
@@ -48,13 +50,37 @@ pub struct Flags {
     pub connectors: Vec<ConnectorEntry>,
 }
 
-/// A hosted connector.
-#[derive(Debug, Clone)]
+impl fmt::Debug for Flags {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Flags")
+            .field("mcp_config", &self.mcp_config.len())
+            .field("mcp_server", &self.mcp_server.len())
+            .field("strict", &self.strict)
+            .field("approve_project_servers", &self.approve_project_servers)
+            .field("ide", &self.ide)
+            .field("connectors", &self.connectors)
+            .finish()
+    }
+}
+
+/// A hosted connector. Its `Debug` names the keys of the entry, and no value in it.
+#[derive(Clone)]
 pub struct ConnectorEntry {
     /// Its display name.
     pub name: String,
     /// Its entry, as a configuration file would have it.
     pub definition: Map<String, Value>,
+}
+
+impl fmt::Debug for ConnectorEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ConnectorEntry")
+            .field("name", &self.name)
+            .field("definition", &Keys(&self.definition))
+            .finish()
+    }
 }
 
 /// Everything that was written anywhere, before anything is decided.

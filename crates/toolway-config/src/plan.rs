@@ -101,8 +101,8 @@ impl Plan {
     }
 }
 
-/// One mention of one server.
-#[derive(Debug, Clone)]
+/// One mention of one server. Its `Debug` names the keys of the entry, and no value in it.
+#[derive(Clone)]
 pub struct PlannedServer {
     /// Its name.
     pub name: ServerName,

@@ -6,6 +6,7 @@
 //! Nothing here expands a variable (SEC-01).
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ pub(crate) mod keys;
 pub(crate) mod remote;
 pub(crate) mod settings;
 
+use crate::shown::Keys;
 use json::{Content, Member, Root, RootMember, Spot};
 pub(crate) use settings::Settings;
 
@@ -76,7 +78,7 @@ pub(crate) enum FileKind {
 }
 
 /// One server as one file writes it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RawServer {
     pub(crate) name: ServerName,
     /// Whether the name stands as written; a name with hidden characters never competes with the
@@ -95,6 +97,18 @@ impl RawServer {
         self.diagnoses
             .iter()
             .find(|diagnosis| diagnosis.severity == Severity::Error)
+    }
+}
+
+impl fmt::Debug for RawServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RawServer")
+            .field("name", &self.name)
+            .field("origin", &self.origin)
+            .field("definition", &Keys(&self.definition))
+            .field("diagnoses", &self.diagnoses)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,20 +1,17 @@
 //! A temporary home: no test may read or write the developer's own.
 //!
 //! Owns the directories and the environment a program under test is started with, and looking for
-//! secrets in what it printed and left there (`marked.rs`). What the program printed is
-//! `output.rs`.
+//! secrets in what it printed (`marked.rs`). Looking in what it left is `folder.rs`, what it
+//! printed is `output.rs`.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
-use tempfile::TempDir;
-
-use crate::CommandOutput;
-use crate::marked::{self, Leave};
+use crate::marked;
+use crate::{CommandOutput, ScannedFolder};
 
 /// A home, a project inside it and a system directory, gone when dropped.
 ///
@@ -22,9 +19,7 @@ use crate::marked::{self, Leave};
 /// but for those that the test wrote with [`TempHome::write`] or gave leave to.
 #[derive(Debug)]
 pub struct TempHome {
-    root: TempDir,
-    /// Files in which secrets may stand.
-    leave: Mutex<Vec<(PathBuf, Leave)>>,
+    root: ScannedFolder,
     home: PathBuf,
     project: PathBuf,
     system: PathBuf,
@@ -39,24 +34,15 @@ impl Default for TempHome {
 impl TempHome {
     /// Makes empty directories.
     pub fn new() -> Self {
-        let root = tempfile::Builder::new()
-            .prefix("toolway-test-")
-            .tempdir()
-            .expect("a temporary directory can be made");
-        // The product resolves symbolic links, so the paths to compare with must be resolved too.
-        let real = root
-            .path()
-            .canonicalize()
-            .expect("the temporary directory exists");
-        let home = real.join("home");
+        let root = ScannedFolder::new();
+        let home = root.path().join("home");
         let project = home.join("project");
-        let system = real.join("system");
+        let system = root.path().join("system");
         for directory in [&project, &system] {
             fs::create_dir_all(directory).expect("a directory below the temporary one can be made");
         }
         Self {
             root,
-            leave: Mutex::default(),
             home,
             project,
             system,
@@ -85,40 +71,24 @@ impl TempHome {
 
     /// Writes a file, making its directories. A relative path is below the project.
     pub fn write(&self, path: impl AsRef<Path>, text: impl AsRef<str>) -> PathBuf {
-        let path = self.project.join(path);
-        let directory = path.parent().expect("a file has a directory");
-        fs::create_dir_all(directory).expect("the file's directory can be made");
-        fs::write(&path, text.as_ref()).expect("the file can be written");
-        self.leave(&path, Leave::Input);
-        path
+        self.root.write(self.project.join(path), text.as_ref())
     }
 
     /// Secrets may stand in this file, or below this folder: a server of the test writes them
     /// there. A relative path is below the project.
     pub fn may_hold_secrets(&self, path: impl AsRef<Path>) {
-        self.leave(&self.project.join(path), Leave::Input);
+        self.root.may_hold_secrets(self.project.join(path));
     }
 
     /// Secrets may stand in this file, or below this folder, if nobody but its owner can read it:
     /// the test asked the program for that. A relative path is below the project.
     pub fn may_keep_secrets(&self, path: impl AsRef<Path>) {
-        self.leave(&self.project.join(path), Leave::Private);
-    }
-
-    fn leave(&self, path: &Path, leave: Leave) {
-        let mut all = self.leave.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push((path.to_path_buf(), leave));
+        self.root.may_keep_secrets(self.project.join(path));
     }
 
     /// Panics with every file in which a secret stands without leave.
     pub fn assert_no_secrets(&self) {
-        let all = self.leave.lock().unwrap_or_else(PoisonError::into_inner);
-        let root = self.root.path().canonicalize();
-        let root = root.expect("the temporary directory exists");
-        marked::assert_clean(&root, &|path| {
-            let given = all.iter().rev().find(|(known, _)| path.starts_with(known));
-            given.map_or(Leave::None, |(_, leave)| *leave)
-        });
+        self.root.assert_no_secrets();
     }
 
     /// Writes the user's `settings.json`.
@@ -219,15 +189,6 @@ impl TempHome {
             stdout: self.normalise(&String::from_utf8_lossy(&output.stdout)),
             stderr: self.normalise(&String::from_utf8_lossy(&output.stderr)),
             code: output.status.code(),
-        }
-    }
-}
-
-impl Drop for TempHome {
-    fn drop(&mut self) {
-        // A test that failed already is not helped by a second reason.
-        if !std::thread::panicking() {
-            self.assert_no_secrets();
         }
     }
 }

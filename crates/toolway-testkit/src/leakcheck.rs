@@ -201,7 +201,7 @@ impl LeakCheck {
     }
 }
 
-fn process_ids() -> impl Iterator<Item = u32> {
+pub(crate) fn process_ids() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
@@ -214,7 +214,7 @@ fn carries(pid: u32, entry: &[u8]) -> bool {
         .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|found| found == entry))
 }
 
-fn command_line(pid: u32) -> String {
+pub(crate) fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes)
         .replace('\0', " ")

@@ -1,7 +1,8 @@
 //! What the tests of every crate lean on: a home that is not the developer's, a server that
 //! misbehaves on command, an authorization server that does, a bus that falls silent, a proxy that
 //! spoils what passes, a process for one test, a census of what was left behind, a search for
-//! secrets in what was written, a ledger of outcomes, and the way to the real peers.
+//! secrets in what was written, a witness of how children start, a ledger of outcomes, and the way
+//! to the real peers.
 //!
 //! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
 //! is not repeated on the other: the scripted server writes its own JSON-RPC.
@@ -17,6 +18,7 @@ pub mod authority;
 pub mod browser;
 pub mod chance;
 pub mod chaos;
+pub mod folder;
 pub mod home;
 pub mod leakcheck;
 pub mod listening;
@@ -30,11 +32,13 @@ pub mod script;
 pub mod scripted;
 #[cfg(unix)]
 pub mod silent_bus;
+pub mod witness;
 
 pub use alone::alone;
 pub use authority::{Authority, Settings, Switch};
 pub use browser::Browser;
 pub use chance::Chance;
+pub use folder::ScannedFolder;
 pub use home::TempHome;
 pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};
 pub use listening::{ListeningServer, Way};
@@ -46,3 +50,4 @@ pub use script::{Escape, Exit, Script, SkillFlaw, Skills, Speaks};
 pub use scripted::ScriptedServer;
 #[cfg(unix)]
 pub use silent_bus::{Silence, SilentBus};
+pub use witness::Witness;

@@ -28,11 +28,11 @@ pub const DEVELOPERS: &str = "SECRET_OF_THE_DEVELOPER";
 /// The most that is read of one file.
 const MAX_FILE: u64 = 256 << 20;
 
-/// A constant secret: `marked!("ghp_")`.
+/// A constant secret: `marked!("ghp_")`, or one in the midst of a text: `marked!("key=", "&more")`.
 #[macro_export]
 macro_rules! marked {
-    ($start:literal) => {
-        concat!($start, "canary7Kq2Zt9wXo")
+    ($start:literal $(, $end:literal)?) => {
+        concat!($start, "canary7Kq2Zt9wXo" $(, $end)?)
     };
 }
 

@@ -4,6 +4,7 @@
 //! one is `toolway-transport`'s.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,8 +83,9 @@ impl StdioSpec {
     }
 }
 
-/// A server reached over the network.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A server reached over the network. Its `Debug` says which host that is and nothing else of the
+/// URL, which may hold a secret anywhere behind it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct RemoteSpec {
     /// The endpoint.
     pub url: Url,
@@ -93,6 +95,19 @@ pub struct RemoteSpec {
     pub headers_helper: Option<HeadersHelper>,
     /// OAuth settings.
     pub oauth: Option<OauthSpec>,
+}
+
+impl fmt::Debug for RemoteSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let origin = self.url.origin().ascii_serialization();
+        formatter
+            .debug_struct("RemoteSpec")
+            .field("url", &format_args!("{origin}/…"))
+            .field("headers", &self.headers)
+            .field("headers_helper", &self.headers_helper)
+            .field("oauth", &self.oauth)
+            .finish()
+    }
 }
 
 /// A program that prints a JSON object of headers.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::Secret;
 use url::Url;
 
@@ -67,7 +69,7 @@ fn the_address_says_everything_once() {
         assert_eq!(parameters[name], value);
     }
     let code = attempt
-        .check(&answer(&[("state", &state(&attempt)), ("code", "c")]))
+        .check(&answer(&[("state", &state(&attempt)), ("code", MARK)]))
         .expect("good");
     assert_eq!(parameters["code_challenge"], challenge(&code.verifier));
     assert_eq!(code.verifier.expose().len(), 43);
@@ -138,7 +140,7 @@ fn sec_18_the_issuer_of_an_answer_by_the_table() {
     for (promised, said, good) in rows {
         let attempt = attempt(promised);
         let state = state(&attempt);
-        let mut pairs = vec![("state", state.as_str()), ("code", "the-code")];
+        let mut pairs = vec![("state", state.as_str()), ("code", MARK)];
         pairs.extend(said.map(|issuer| ("iss", issuer)));
         let judged = attempt.check(&answer(&pairs));
         assert_eq!(judged.is_ok(), good, "{promised} {said:?}");
@@ -173,7 +175,7 @@ fn sec_18_an_issuer_that_is_nearly_right_is_wrong() {
         for promised in [true, false] {
             let attempt = attempt(promised);
             let state = state(&attempt);
-            let code = answer(&[("state", &state), ("code", "c"), ("iss", near)]);
+            let code = answer(&[("state", &state), ("code", MARK), ("iss", near)]);
             let error = attempt.check(&code).expect_err(near);
             assert!(
                 matches!(error, AuthorizeError::IssuerMismatch { .. }),
@@ -182,8 +184,8 @@ fn sec_18_an_issuer_that_is_nearly_right_is_wrong() {
             // What another server says about errors is neither believed nor shown.
             let lie = answer(&[
                 ("state", &state),
-                ("error", "CANARY-code"),
-                ("error_description", "CANARY-text"),
+                ("error", marked!("code-")),
+                ("error_description", marked!("text-")),
                 ("iss", near),
             ]);
             let error = attempt.check(&lie).expect_err(near);
@@ -191,7 +193,7 @@ fn sec_18_an_issuer_that_is_nearly_right_is_wrong() {
                 matches!(error, AuthorizeError::IssuerMismatch { .. }),
                 "{near}"
             );
-            assert!(!format!("{error} {error:?}").contains("CANARY"));
+            assert!(!format!("{error} {error:?}").contains(MARK));
         }
     }
 }
@@ -210,19 +212,19 @@ fn a_foreign_state_ends_the_reading() {
         Some(long.as_str()),
         Some(&state.to_uppercase()),
     ] {
-        let mut pairs = vec![("code", "c"), ("iss", ISSUER), ("error", "access_denied")];
+        let mut pairs = vec![("code", MARK), ("iss", ISSUER), ("error", "access_denied")];
         pairs.extend(wrong.map(|state| ("state", state)));
         assert_eq!(attempt.check(&answer(&pairs)), Err(AuthorizeError::State));
     }
     for (name, twice) in [
         ("state", state.as_str()),
-        ("code", "c"),
+        ("code", MARK),
         ("iss", ISSUER),
         ("error", "e"),
     ] {
         let pairs = [
             ("state", state.as_str()),
-            ("code", "c"),
+            ("code", MARK),
             ("iss", ISSUER),
             ("error", "e"),
             (name, twice),
@@ -242,7 +244,7 @@ fn a_refusal_is_told_and_a_missing_code_too() {
         ("state", &state),
         ("error", "invalid_scope"),
         ("error_description", "no such\u{1b}[31m scope\n"),
-        ("code", "c"),
+        ("code", MARK),
     ]));
     assert_eq!(
         refused.expect_err("refused").to_string(),
@@ -261,7 +263,7 @@ fn a_refusal_is_told_and_a_missing_code_too() {
 fn what_a_person_pastes_is_read() {
     let attempt = attempt(false);
     let state = state(&attempt);
-    let query = query(&[("code", "the code"), ("state", &state)]);
+    let query = query(&[("code", marked!("the code ")), ("state", &state)]);
     let (begin, end) = query.split_at(20);
     for text in [
         format!("http://127.0.0.1:4711/path?{query}"),
@@ -273,15 +275,15 @@ fn what_a_person_pastes_is_read() {
     ] {
         let answer = pasted(&text).expect("an answer");
         let code = attempt.check(&answer).expect("ours");
-        assert_eq!(code.code.expose(), "the code", "{text}");
+        assert_eq!(code.code.expose(), marked!("the code "), "{text}");
     }
     assert_eq!(pasted(" \n ").expect_err("nothing"), PasteError::Empty);
     for text in [
-        "just-a-code",
+        marked!("just-a-code-"),
         "http://127.0.0.1/path",
-        "code=c",
+        marked!("code="),
         "state=s",
-        "http://127.0.0.1/?code=c",
+        marked!("http://127.0.0.1/?code="),
     ] {
         assert_eq!(
             pasted(text).expect_err(text),
@@ -299,17 +301,21 @@ fn what_a_person_pastes_is_read() {
 fn sec_47_an_attempt_and_its_answers_show_no_secret() {
     let attempt = attempt(true);
     let state = state(&attempt);
-    let given = answer(&[("state", &state), ("code", "CANARY-code"), ("iss", ISSUER)]);
+    let given = answer(&[
+        ("state", &state),
+        ("code", marked!("code-")),
+        ("iss", ISSUER),
+    ]);
     let code = attempt.check(&given).expect("good");
     let foreign = attempt.check(&answer(&[
-        ("state", "CANARY-state"),
-        ("code", "CANARY-code"),
+        ("state", marked!("state-")),
+        ("code", marked!("code-")),
     ]));
     let shown = format!(
         "{attempt:?} {given:?} {code:?} {foreign:?} {:#?}",
         (&attempt, &given)
     );
-    for secret in ["CANARY", state.as_str(), code.verifier.expose()] {
+    for secret in [MARK, state.as_str(), code.verifier.expose()] {
         assert!(!shown.contains(secret), "{shown}");
     }
 }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use url::Url;
 
 use super::{Callback, CallbackError, Place};
@@ -37,7 +39,7 @@ async fn callback() -> (Callback, Attempt, String) {
         .await
         .expect("bound");
     let attempt = attempt(&callback);
-    let good = format!("?code=the-code&state={}", state(&attempt));
+    let good = format!("?code=the-code-{MARK}&state={}", state(&attempt));
     (callback, attempt, good)
 }
 
@@ -117,14 +119,14 @@ async fn sec_44_the_code_comes_through_and_the_page_says_so() {
     let (callback, attempt, good) = callback().await;
     let browser = Browser::at(callback.redirect_uri());
     let (code, page) = login(callback, &attempt, browser.get(&good)).await;
-    assert_eq!(code.expect("a code").code.expose(), "the-code");
+    assert_eq!(code.expect("a code").code.expose(), marked!("the-code-"));
     assert_eq!(status(&page), "200");
     assert!(page.contains("You are logged in"));
     assert!(
         page.contains("git &lt;b&gt;hub&lt;/b&gt;"),
         "the name is text"
     );
-    assert!(!page.contains("the-code") && !page.contains(&state(&attempt)));
+    assert!(!page.contains(marked!("the-code-")) && !page.contains(&state(&attempt)));
     let lower = page.to_lowercase();
     assert!(lower.contains("content-security-policy: default-src 'none'; style-src 'sha256-"));
     assert!(lower.contains("cache-control: no-store"));
@@ -149,18 +151,22 @@ async fn sec_44_what_does_not_belong_to_the_login_is_turned_away_and_changes_not
     let steps = async {
         for query in [
             String::new(),
-            "?code=CANARY".to_owned(),
-            "?code=CANARY&state=".to_owned(),
-            "?code=CANARY&state=wrong".to_owned(),
-            format!("?code=CANARY&state={state}x"),
-            format!("?code=CANARY&state={state}&state={state}"),
-            format!("?code=CANARY&code=CANARY&state={state}"),
+            marked!("?code=").to_owned(),
+            marked!("?code=", "&state=").to_owned(),
+            marked!("?code=", "&state=wrong").to_owned(),
+            format!("?code={MARK}&state={state}x"),
+            format!("?code={MARK}&state={state}&state={state}"),
+            format!("?code={MARK}&code={MARK}&state={state}"),
             "?error=access_denied".to_owned(),
-            "?error=access_denied&error_description=%3Cscript%3ECANARY&state=wrong".to_owned(),
+            marked!(
+                "?error=access_denied&error_description=%3Cscript%3E",
+                "&state=wrong"
+            )
+            .to_owned(),
         ] {
             let answer = browser.get(&query).await;
             assert_eq!(status(&answer), "400", "{query}");
-            assert!(!answer.contains("CANARY"), "nothing is repeated: {answer}");
+            assert!(!answer.contains(MARK), "nothing is repeated: {answer}");
         }
         // A name that was made to lead here, several names, and none.
         for hosts in [
@@ -214,7 +220,7 @@ async fn sec_44_what_does_not_belong_to_the_login_is_turned_away_and_changes_not
         browser.get(&good).await
     };
     let (code, page) = login(callback, &attempt, steps).await;
-    assert_eq!(code.expect("a code").code.expose(), "the-code");
+    assert_eq!(code.expect("a code").code.expose(), marked!("the-code-"));
     assert_eq!(status(&page), "200");
 }
 
@@ -258,10 +264,13 @@ async fn a_refused_or_foreign_answer_ends_the_login_with_a_page_that_says_so() {
     let cases = [
         ("error=access_denied", "You declined the login"),
         (
-            "error=server_error&error_description=CANARY",
+            marked!("error=server_error&error_description="),
             "The login did not work",
         ),
-        ("code=c&iss=https://evil.example", "The login did not work"),
+        (
+            marked!("code=", "&iss=https://evil.example"),
+            "The login did not work",
+        ),
         ("nothing=here", "The login did not work"),
     ];
     for (query, headline) in cases {
@@ -278,7 +287,7 @@ async fn a_refused_or_foreign_answer_ends_the_login_with_a_page_that_says_so() {
             ));
         }
         assert!(page.contains(headline), "{query}: {page}");
-        assert!(!page.contains("CANARY"));
+        assert!(!page.contains(MARK));
     }
 }
 
@@ -316,7 +325,7 @@ async fn a_browser_that_leaves_does_not_stop_the_login() {
     let (result, ()) = tokio::join!(callback.finish(&attempt, spend), visit);
     assert_eq!(
         result.expect("answered").expect("spent").code.expose(),
-        "the-code"
+        marked!("the-code-")
     );
 }
 

@@ -7,21 +7,21 @@ use std::path::Path;
 use std::sync::{Arc, Mutex as Cell};
 
 use http::Method;
-use tempfile::TempDir;
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::{ShieldMode, StdioSpec};
 
 use super::*;
 
-const CANARY: &str = "canary-5e7a";
-
 struct Scene {
-    home: TempDir,
+    home: ScannedFolder,
 }
 
 impl Scene {
     fn new() -> Self {
         Self {
-            home: tempfile::tempdir().unwrap(),
+            home: ScannedFolder::new(),
         }
     }
 
@@ -30,8 +30,7 @@ impl Scene {
     }
 
     fn helper(&self, script: &str) -> Helper {
-        let path = self.home.path().join("helper");
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let path = self.home.write("helper", format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         self.named(&path)
     }
@@ -64,7 +63,7 @@ impl Scene {
             error.starts_with("the headers helper `./helper --flag ${SECRET}` "),
             "{error}"
         );
-        assert!(!error.contains(CANARY), "{error}");
+        assert!(!error.contains(MARK), "{error}");
         assert!(!error.contains("a b; $(id)"), "{error}");
         error
     }
@@ -73,15 +72,16 @@ impl Scene {
 #[tokio::test]
 async fn what_it_prints_becomes_headers_without_those_of_the_protocol() {
     let scene = Scene::new();
-    let helper = scene.helper(
-        r#"echo '{"Authorization": "Bearer t", "X-Team": "a", "Host": "evil", "Mcp-Session-Id": "x",
-            "Content-Length": "1", "transfer-encoding": "chunked"}'"#,
-    );
+    let helper = scene.helper(marked!(
+        r#"echo '{"Authorization": "Bearer "#,
+        r#"", "X-Team": "a", "Host": "evil", "Mcp-Session-Id": "x",
+            "Content-Length": "1", "transfer-encoding": "chunked"}'"#
+    ));
     let headers = helper.run().await.unwrap();
     let names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
     assert_eq!(names, ["authorization", "x-team"]);
-    assert_eq!(headers["authorization"], "Bearer t");
-    assert!(!format!("{headers:?}").contains("Bearer t"));
+    assert_eq!(headers["authorization"], marked!("Bearer "));
+    assert!(!format!("{headers:?}").contains(MARK));
 }
 
 #[tokio::test]
@@ -125,19 +125,19 @@ async fn sec_15_what_cannot_be_a_header_is_refused_as_a_whole() {
     let scene = Scene::new();
     for (script, expected) in [
         (
-            r#"printf %s '{"X": "canary-5e7a\r\nEvil: 1"}'"#,
+            marked!(r#"printf %s '{"X": ""#, r#"\r\nEvil: 1"}'"#),
             "a value for `x` that a header cannot have",
         ),
         (
-            r#"printf %s '{"X": "canary-5e7a\u0000"}'"#,
+            marked!(r#"printf %s '{"X": ""#, r#"\u0000"}'"#),
             "a value for `x` that a header cannot have",
         ),
         (
-            r#"printf %s '{"X\r\ncanary-5e7a": "v"}'"#,
+            marked!(r#"printf %s '{"X\r\n"#, r#"": "v"}'"#),
             "a header whose name is not valid",
         ),
         (
-            r#"printf %s '{"a canary-5e7a": "v"}'"#,
+            marked!(r#"printf %s '{"a "#, r#"": "v"}'"#),
             "a header whose name is not valid",
         ),
         (
@@ -146,23 +146,26 @@ async fn sec_15_what_cannot_be_a_header_is_refused_as_a_whole() {
         ),
         (r#"printf %s '{"X": 1}'"#, "a value that is no string"),
         (
-            r#"printf %s '{"X": ["canary-5e7a"]}'"#,
+            marked!(r#"printf %s '{"X": [""#, r#""]}'"#),
             "a value that is no string",
         ),
-        (r#"printf %s '["canary-5e7a"]'"#, "another kind of JSON"),
         (
-            r#"printf %s '{"X": "a", "X": "canary-5e7a"}'"#,
+            marked!(r#"printf %s '[""#, r#""]'"#),
+            "another kind of JSON",
+        ),
+        (
+            marked!(r#"printf %s '{"X": "a", "X": ""#, r#""}'"#),
             "an object with a doubled key",
         ),
         (
-            r#"printf %s '{"X": "a", "x": "canary-5e7a"}'"#,
+            marked!(r#"printf %s '{"X": "a", "x": ""#, r#""}'"#),
             "printed `x` twice",
         ),
-        ("echo 'Authorization: canary-5e7a'", "printed no JSON"),
-        ("printf '\\377\\376canary-5e7a'", "printed no text"),
+        (marked!("echo 'Authorization: ", "'"), "printed no JSON"),
+        (marked!("printf '\\377\\376", "'"), "printed no text"),
         ("true", "printed nothing"),
         (
-            "echo canary-5e7a; echo canary-5e7a >&2; exit 1",
+            marked!("key=", "; echo $key; echo $key >&2; exit 1"),
             "ended with exit code 1",
         ),
         ("kill -9 $$", "ended with signal 9"),
@@ -170,13 +173,13 @@ async fn sec_15_what_cannot_be_a_header_is_refused_as_a_whole() {
         let error = scene.error(script).await;
         assert!(error.contains(expected), "{script}: {error}");
     }
-    let missing = scene.named(Path::new("/nowhere/canary-5e7a"));
+    let missing = scene.named(Path::new(marked!("/nowhere/")));
     let error = missing.run().await.unwrap_err().to_string();
     assert!(
         error.contains("was not started: no such program"),
         "{error}"
     );
-    assert!(!error.contains(CANARY), "{error}");
+    assert!(!error.contains(MARK), "{error}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Keys of every kind, tokens of others, and tokens that are not to be believed.
 
 use serde_json::{Map, Value, json};
+use toolway_testkit::marked;
 use toolway_types::Secret;
 
 use super::{Algorithm, KeyError, KeySet, SigningKey, VerifyError, encode, peek};
@@ -161,7 +162,7 @@ fn broken_tokens_are_refused_without_a_panic() {
 fn keys_that_cannot_be_used_say_what_is_wanted() {
     let read =
         |pem: &str, asked| SigningKey::from_pem(&Secret::new(pem), asked).expect_err("refused");
-    assert_eq!(read("CANARY-not-a-key", None), KeyError::NoKey);
+    assert_eq!(read(marked!("not-a-key-"), None), KeyError::NoKey);
     assert_eq!(
         read(
             "-----BEGIN PRIVATE KEY-----\nQ0FOQVJZ\n-----END PRIVATE KEY-----\n",

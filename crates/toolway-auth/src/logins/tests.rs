@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::marked;
 use toolway_types::Secret;
 use url::Url;
 
@@ -78,7 +80,7 @@ fn of_account(login: &Login, account: &str, logged_in_at: u64) -> Login {
 
 #[tokio::test]
 async fn a_server_has_the_login_of_its_definition_and_account() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = Login {
@@ -111,7 +113,7 @@ async fn a_server_has_the_login_of_its_definition_and_account() {
 
 #[tokio::test]
 async fn a_login_elsewhere_takes_the_place_of_the_old_one() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let (one, two) = (Authority::start(settings()), Authority::start(settings()));
     let logins = logins(home.path());
     logins.save(&due(&one, "a")).await.unwrap();
@@ -125,11 +127,11 @@ async fn a_login_elsewhere_takes_the_place_of_the_old_one() {
 
 #[tokio::test]
 async fn a_client_is_kept_for_its_issuer_and_no_other() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let logins = logins(home.path());
     let client = Registered {
         client_id: "one".to_owned(),
-        client_secret: Some("canary-client".into()),
+        client_secret: Some(marked!("client-").into()),
         auth_method: AuthMethod::ClientSecretPost,
         source: ClientSource::Dynamic,
         secret_expires_at: None,
@@ -157,13 +159,13 @@ async fn a_client_is_kept_for_its_issuer_and_no_other() {
 
 #[tokio::test]
 async fn what_is_no_login_is_named_and_can_be_removed() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let key = due(&authority, "a").key();
     logins
         .vault()
-        .write(&key, &"{\"canary\": 1}".into())
+        .write(&key, &marked!("{\"", "\": 1}").into())
         .await
         .unwrap();
     let error = logins.read(&key).await.unwrap_err();

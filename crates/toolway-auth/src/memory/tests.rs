@@ -2,13 +2,14 @@
 
 use std::fs;
 
+use toolway_testkit::ScannedFolder;
 use toolway_transport::state_file::now;
 
 use super::{NeedsAuth, id};
 
 #[tokio::test]
 async fn a_server_is_remembered_for_a_quarter_of_an_hour_by_all() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let path = home.path().join("state/needs-auth.json");
     let memory = NeedsAuth::new(&path);
     assert_eq!(memory.since("a", "d").await, None);
@@ -38,7 +39,7 @@ async fn a_server_is_remembered_for_a_quarter_of_an_hour_by_all() {
 
 #[tokio::test]
 async fn a_damaged_file_says_nothing_and_is_replaced() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let path = home.path().join("needs-auth.json");
     for damaged in ["", "{", "[]", "{\"servers\": 1}"] {
         fs::write(&path, damaged).unwrap();
@@ -51,7 +52,7 @@ async fn a_damaged_file_says_nothing_and_is_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_take_turns_and_the_file_stays_small() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let memory = NeedsAuth::new(home.path().join("needs-auth.json"));
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..8 {

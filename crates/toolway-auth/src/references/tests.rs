@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_transport::OpenOptions;
 use toolway_types::{
     OauthSpec, ProtocolMode, ReferenceKind, RemoteSpec, Secret, SecretReference, ServerName,
@@ -12,7 +15,7 @@ use toolway_types::{
 use super::References;
 use crate::vault::{Key, Storage, Vault, VaultOptions};
 
-const CANARY: &str = "canary-51c0";
+const CANARY: &str = marked!("51c0-");
 
 fn references(folder: &Path) -> References {
     let path = ("PATH".to_owned(), Secret::new("/usr/bin:/bin"));
@@ -66,23 +69,32 @@ async fn token(references: &References, wanted: Vec<SecretReference>) -> Result<
 
 #[tokio::test]
 async fn every_kind_is_found_where_it_lies() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let references = references(home.path());
     let key = Key::named("git hub");
-    references.vault.write(&key, &"one".into()).await.unwrap();
-    let file = home.path().join("file");
-    std::fs::write(&file, "two\r\n").unwrap();
+    references
+        .vault
+        .write(&key, &marked!("one-").into())
+        .await
+        .unwrap();
+    let file = home.write("file", marked!("two-", "\r\n"));
     let wanted = vec![
         reference(ReferenceKind::Keychain, "git hub"),
         reference(ReferenceKind::File, file.to_str().unwrap()),
-        reference(ReferenceKind::Command, "printf 'th%s\\n' ree; exit 0"),
+        reference(
+            ReferenceKind::Command,
+            marked!("printf 'three-%s\\n' ", "; exit 0"),
+        ),
     ];
-    assert_eq!(token(&references, wanted).await.unwrap(), "one+two+three");
+    assert_eq!(
+        token(&references, wanted).await.unwrap(),
+        format!("one-{MARK}+two-{MARK}+three-{MARK}")
+    );
 }
 
 #[tokio::test]
 async fn a_secret_in_an_address_cannot_lead_elsewhere() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let references = references(home.path());
     let secret = format!("{CANARY}&a=b#c/../ d");
     let key = Key::named("k");
@@ -125,7 +137,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
     assert_eq!(pairs[0].1, secret);
     assert_eq!(pairs.len(), 2);
     assert_eq!(remote.headers[0].1.expose(), format!("v {secret}"));
-    assert!(!format!("{spec:?}").contains(CANARY));
+    assert!(!format!("{spec:?} {resolved:?}").contains(MARK));
     // What names a place above would lead there.
     for dots in [".", "..", "..."] {
         let key = Key::named("k");
@@ -138,7 +150,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
 
 #[tokio::test]
 async fn a_login_gets_its_own_and_the_file_is_named_where_one_is_missing() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let references = references(home.path());
     let wanted = SecretReference {
         place: "oauth.clientSecret".to_owned(),
@@ -167,7 +179,7 @@ async fn a_login_gets_its_own_and_the_file_is_named_where_one_is_missing() {
 
 #[tokio::test]
 async fn what_is_missing_is_named_without_any_value() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let references = references(home.path());
     let key = Key::named("two-lines");
     let lines = format!("{CANARY}\n{CANARY}");

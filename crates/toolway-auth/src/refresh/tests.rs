@@ -6,6 +6,7 @@ mod hold_off;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Settings, Switch, holds_secret};
 use toolway_types::Secret;
 
@@ -56,7 +57,7 @@ fn refreshes(authority: &Authority) -> u64 {
 
 #[tokio::test]
 async fn a_token_is_renewed_when_it_is_due_or_refused_and_not_before() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = due(&authority, "a");
@@ -88,7 +89,7 @@ async fn a_token_is_renewed_when_it_is_due_or_refused_and_not_before() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rel_14_tasks_and_vaults_renew_once() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let login = due(&authority, "a");
     let key = Arc::new(login.key());
@@ -110,7 +111,7 @@ async fn rel_14_tasks_and_vaults_renew_once() {
 
 #[tokio::test]
 async fn rel_14_a_refused_grant_is_looked_at_again_before_it_ends_anything() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let stale = due(&authority, "a");
@@ -126,7 +127,7 @@ async fn rel_14_a_refused_grant_is_looked_at_again_before_it_ends_anything() {
 
 #[tokio::test]
 async fn a_login_that_was_revoked_ends_and_no_other_does() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let (one, two) = (Authority::start(settings()), Authority::start(settings()));
     let logins = logins(home.path());
     let (gone, other) = (due(&one, "gone"), due(&two, "other"));
@@ -147,7 +148,7 @@ async fn a_login_that_was_revoked_ends_and_no_other_does() {
 
 #[tokio::test]
 async fn rel_15_a_lost_answer_is_asked_for_once_more() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(Settings {
         grace_ms: 60_000,
         switches: vec![Switch::RefreshLostOnce],
@@ -166,7 +167,7 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more() {
 
 #[tokio::test]
 async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(Settings {
         switches: vec![Switch::RefreshLostOnce],
         ..settings()
@@ -183,7 +184,7 @@ async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
 
 #[tokio::test]
 async fn rel_15_answers_that_never_come_end_the_attempt_and_keep_the_login() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(Settings {
         grace_ms: 60_000,
         switches: vec![Switch::RefreshLost],
@@ -204,7 +205,7 @@ async fn rel_15_answers_that_never_come_end_the_attempt_and_keep_the_login() {
 
 #[tokio::test]
 async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = due(&authority, "a");
@@ -230,7 +231,7 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
 
 #[tokio::test]
 async fn an_authority_that_is_away_ends_nothing() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let mut login = due(&authority, "a");
@@ -251,7 +252,7 @@ async fn an_authority_that_is_away_ends_nothing() {
 
 #[tokio::test]
 async fn without_a_refresh_token_it_depends_on_how_the_login_came_about() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let mut settings = settings();
     settings.clients[0].secret = Some("secret".to_owned());
     let authority = Authority::start(settings);
@@ -280,7 +281,7 @@ async fn without_a_refresh_token_it_depends_on_how_the_login_came_about() {
 
 #[tokio::test]
 async fn a_client_that_is_gone_is_registered_anew_next_time() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(Settings::default());
     let logins = logins(home.path());
     let mut login = due(&authority, "a");
@@ -299,7 +300,7 @@ async fn a_client_that_is_gone_is_registered_anew_next_time() {
 
 #[tokio::test]
 async fn what_cannot_be_saved_is_kept_in_memory_and_saved_later() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = due(&authority, "a");
@@ -336,7 +337,7 @@ async fn rel_16_wrong_clocks_and_odd_expiries_lead_to_no_loop_and_no_logout() {
         Switch::ExpiryHuge,
     ];
     for switch in switches {
-        let home = tempfile::tempdir().unwrap();
+        let home = ScannedFolder::new();
         let authority = Authority::start(Settings {
             switches: vec![switch],
             ..settings()
@@ -365,7 +366,7 @@ async fn rel_16_a_clock_that_jumps_costs_one_renewal() {
         ("just now", unix_now(), false),
     ];
     for (when, received_at, is_renewed) in shifts {
-        let home = tempfile::tempdir().unwrap();
+        let home = ScannedFolder::new();
         let authority = Authority::start(settings());
         let logins = logins(home.path());
         let mut login = due(&authority, "a");

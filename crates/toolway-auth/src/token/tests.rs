@@ -10,6 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_transport::client::Client as Http;
 use toolway_types::Secret;
 use url::Url;
@@ -110,7 +112,7 @@ const RESOURCE: &str = "https://mcp.example/mcp";
 fn good() -> Scripted {
     Scripted::json(
         200,
-        &json!({ "access_token": "a", "token_type": "Bearer", "expires_in": 60 }),
+        &json!({ "access_token": marked!("a-"), "token_type": "Bearer", "expires_in": 60 }),
     )
 }
 
@@ -143,8 +145,8 @@ impl Asking {
 
 fn code() -> Code {
     Code {
-        code: Secret::new("the-code"),
-        verifier: Secret::new("the-verifier"),
+        code: Secret::new(marked!("code-")),
+        verifier: Secret::new(marked!("verifier-")),
         redirect_uri: "http://127.0.0.1:1/x".to_owned(),
     }
 }
@@ -154,7 +156,7 @@ async fn every_grant_says_what_its_rfc_asks() {
     let endpoint = Endpoint::new([good(), good(), good(), good(), good()]).await;
     let asking = Asking::by(Client::public("me"));
     let code = code();
-    let secret = Secret::new("given");
+    let secret = Secret::new(MARK);
     for grant in [
         Grant::Code(&code),
         Grant::Refresh(&secret),
@@ -177,11 +179,16 @@ async fn every_grant_says_what_its_rfc_asks() {
     };
     assert_eq!(
         said(0),
-        "client_id=me code=the-code code_verifier=the-verifier grant_type=authorization_code redirect_uri=http://127.0.0.1:1/x resource=https://mcp.example/mcp"
+        format!(
+            "client_id=me code=code-{MARK} code_verifier=verifier-{MARK} grant_type=authorization_code redirect_uri=http://127.0.0.1:1/x resource=https://mcp.example/mcp"
+        )
     );
     assert_eq!(
         said(1),
-        "client_id=me grant_type=refresh_token refresh_token=given resource=https://mcp.example/mcp"
+        marked!(
+            "client_id=me grant_type=refresh_token refresh_token=",
+            " resource=https://mcp.example/mcp"
+        )
     );
     assert_eq!(
         said(2),
@@ -189,11 +196,17 @@ async fn every_grant_says_what_its_rfc_asks() {
     );
     assert_eq!(
         said(3),
-        "client_id=me device_code=given grant_type=urn:ietf:params:oauth:grant-type:device_code resource=https://mcp.example/mcp"
+        marked!(
+            "client_id=me device_code=",
+            " grant_type=urn:ietf:params:oauth:grant-type:device_code resource=https://mcp.example/mcp"
+        )
     );
     assert_eq!(
         said(4),
-        "assertion=given client_id=me grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer resource=https://mcp.example/mcp scope=one two"
+        marked!(
+            "assertion=",
+            " client_id=me grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer resource=https://mcp.example/mcp scope=one two"
+        )
     );
     assert!(
         seen.iter()
@@ -207,13 +220,16 @@ async fn an_exchange_must_give_what_was_asked_for() {
     let answer = |kind: &str| {
         Scripted::json(
             200,
-            &json!({ "access_token": "jag", "issued_token_type": kind, "token_type": "N_A" }),
+            &json!({ "access_token": marked!("jag-"), "issued_token_type": kind, "token_type": "N_A" }),
         )
     };
-    let bare = Scripted::json(200, &json!({ "access_token": "jag", "token_type": "N_A" }));
+    let bare = Scripted::json(
+        200,
+        &json!({ "access_token": marked!("jag-"), "token_type": "N_A" }),
+    );
     let endpoint = Endpoint::new([answer(jag), answer("urn:x"), bare.clone(), bare]).await;
     let asking = Asking::by(Client::public("me"));
-    let subject = Secret::new("id");
+    let subject = Secret::new(marked!("id-"));
     let exchange = Grant::Exchange(Exchange {
         subject: &subject,
         subject_type: "urn:ietf:params:oauth:token-type:id_token",
@@ -227,7 +243,7 @@ async fn an_exchange_must_give_what_was_asked_for() {
             .expect("a JAG")
             .access
             .expose(),
-        "jag"
+        marked!("jag-")
     );
     assert_eq!(endpoint.seen()[0].form["audience"], ISSUER);
     assert_eq!(endpoint.seen()[0].form["requested_token_type"], jag);
@@ -251,7 +267,7 @@ async fn a_client_proves_itself_in_the_way_it_has() {
     let endpoint = Endpoint::new([good()]).await;
     let (key, _) = SigningKey::generate().expect("made");
     let key = Arc::new(ClientKey { key, id: None });
-    let secret = Secret::new("s:e c/r+e&t");
+    let secret = Secret::new(marked!("s:e c/r+e&t"));
     for proof in [
         Proof::Basic(secret.clone()),
         Proof::Post(secret.clone()),
@@ -271,7 +287,7 @@ async fn a_client_proves_itself_in_the_way_it_has() {
         .header("authorization")
         .and_then(|value| value.strip_prefix("Basic "));
     let basic = STANDARD.decode(basic.expect("basic")).expect("base64");
-    assert_eq!(basic, b"me+%26+co:s%3Ae+c%2Fr%2Be%26t");
+    assert_eq!(basic, marked!("me+%26+co:s%3Ae+c%2Fr%2Be%26t").as_bytes());
     assert!(!seen[0].form.contains_key("client_secret"));
     assert_eq!(seen[1].form["client_secret"], secret.expose());
     assert_eq!(seen[1].form["client_id"], "me & co");
@@ -330,7 +346,10 @@ async fn a_failure_says_whether_the_server_acted() {
         ),
         (plain(200, "{}"), "cannot be used: it has no `access_token`"),
         (
-            Scripted::json(200, &json!({ "access_token": "a", "token_type": "DPoP" })),
+            Scripted::json(
+                200,
+                &json!({ "access_token": marked!("a-"), "token_type": "DPoP" }),
+            ),
             "bound to a key that was never shown",
         ),
     ];
@@ -346,7 +365,7 @@ async fn a_failure_says_whether_the_server_acted() {
         assert_eq!(endpoint.seen().len(), 1, "asked once");
     }
     // Old servers answer with a form.
-    let form = plain(200, "access_token=gho_1&token_type=bearer")
+    let form = plain(200, marked!("access_token=gho_", "&token_type=bearer"))
         .with("content-type", "application/x-www-form-urlencoded");
     let endpoint = Endpoint::new([form]).await;
     let asking = Asking::by(Client::public("me"));
@@ -354,7 +373,7 @@ async fn a_failure_says_whether_the_server_acted() {
         .send(&endpoint, Grant::ClientCredentials)
         .await
         .expect("tokens");
-    assert_eq!(tokens.access.expose(), "gho_1");
+    assert_eq!(tokens.access.expose(), marked!("gho_"));
 }
 
 #[tokio::test]
@@ -390,7 +409,10 @@ async fn an_answer_that_never_comes_is_lost_and_a_server_that_is_not_there_is_no
 
 #[tokio::test]
 async fn a_nonce_is_put_into_the_proof_once() {
-    let bound = Scripted::json(200, &json!({ "access_token": "a", "token_type": "DPoP" }));
+    let bound = Scripted::json(
+        200,
+        &json!({ "access_token": marked!("a-"), "token_type": "DPoP" }),
+    );
     let demand = refusing("use_dpop_nonce").with("dpop-nonce", "n1");
     let endpoint = Endpoint::new([demand, bound.with("dpop-nonce", "n2")]).await;
     let mut asking = Asking::by(Client::public("me"));
@@ -437,19 +459,22 @@ async fn sec_47_what_was_sent_does_not_come_back_in_an_error() {
     let echo = Scripted::json(
         400,
         &json!({
-            "error": "CANARY-refresh",
-            "error_description": "bad token CANARY-refresh of CANARY-secret in bWU6Q0FOQVJZLXNlY3JldA==, \
-                                  code CANARY-code with CANARY-verifier",
+            "error": marked!("refresh-"),
+            "error_description": format!(
+                "bad token refresh-{MARK} of secret-{MARK} in {}, code code-{MARK} with \
+                 verifier-{MARK}",
+                STANDARD.encode(format!("me:secret-{MARK}"))
+            ),
         }),
     );
     let endpoint = Endpoint::new([echo]).await;
-    let secret = Secret::new("CANARY-secret");
+    let secret = Secret::new(marked!("secret-"));
     let code = Code {
-        code: Secret::new("CANARY-code"),
-        verifier: Secret::new("CANARY-verifier"),
+        code: Secret::new(marked!("code-")),
+        verifier: Secret::new(marked!("verifier-")),
         redirect_uri: String::new(),
     };
-    let token = Secret::new("CANARY-refresh");
+    let token = Secret::new(marked!("refresh-"));
     let mut shown = String::new();
     for proof in [Proof::Basic(secret.clone()), Proof::Post(secret)] {
         let asking = Asking::by(Client {
@@ -462,21 +487,27 @@ async fn sec_47_what_was_sent_does_not_come_back_in_an_error() {
             // The server knows only what this request sent; the rest is its own invention.
             let said = format!("{error} {error:?}");
             match grant {
-                Grant::Refresh(_) => assert!(!said.contains("CANARY-refresh"), "{said}"),
-                _ => assert!(!said.contains("CANARY-code") && !said.contains("CANARY-verifier")),
+                Grant::Refresh(_) => assert!(!said.contains(marked!("refresh-")), "{said}"),
+                _ => assert!(
+                    !said.contains(marked!("code-")) && !said.contains(marked!("verifier-"))
+                ),
             }
-            assert!(!said.contains("CANARY-secret"), "{said}");
+            assert!(!said.contains(marked!("secret-")), "{said}");
+            if matches!(asking.client.proof, Proof::Basic(_)) {
+                let sent = STANDARD.encode(format!("me:secret-{MARK}"));
+                assert!(!said.contains(&sent), "{said}");
+            }
         }
     }
-    assert!(!shown.contains("CANARY"), "{shown}");
+    assert!(!shown.contains(MARK), "{shown}");
     let tokens = Tokens {
-        access: Secret::new("CANARY-access"),
+        access: Secret::new(marked!("access-")),
         kind: TokenKind::Bearer,
         refresh: Some(token),
-        id_token: Some(Secret::new("CANARY-id")),
+        id_token: Some(Secret::new(marked!("id-"))),
         expires_at: None,
         received_at: 0,
         scopes: vec![],
     };
-    assert!(!format!("{tokens:?} {tokens:#?}").contains("CANARY"));
+    assert!(!format!("{tokens:?} {tokens:#?}").contains(MARK));
 }

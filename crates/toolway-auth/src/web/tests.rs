@@ -15,6 +15,8 @@ use futures_util::stream;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 
 use super::*;
 
@@ -283,7 +285,7 @@ async fn sec_20_redirects_end_after_three_and_posts_follow_none() {
     let before = site.connects();
     let url = site.url("127.0.0.1", "/1");
     let posted = web
-        .post_form(&url, &[("code", "canary")], HeaderMap::new())
+        .post_form(&url, &[("code", MARK)], HeaderMap::new())
         .await;
     assert!(
         matches!(posted, Err(WebError::Redirected { .. })),
@@ -298,7 +300,7 @@ async fn sec_20_redirects_end_after_three_and_posts_follow_none() {
     // Nor to another origin, with whatever status: what is posted belongs to one address.
     let other = Site::new(answering("{}")).await;
     let mut headers = HeaderMap::new();
-    headers.insert("x-api-key", "canary".parse().unwrap());
+    headers.insert("x-api-key", MARK.parse().unwrap());
     for status in [301, 302, 303, 307, 308] {
         let location = other.url("localhost", "/").to_string();
         let answer = move || async move {
@@ -307,7 +309,7 @@ async fn sec_20_redirects_end_after_three_and_posts_follow_none() {
         };
         let site = Site::new(Router::new().route("/", any(answer))).await;
         let url = site.url("127.0.0.1", "/");
-        let posted = web.post_form(&url, &[("code", "canary")], headers.clone());
+        let posted = web.post_form(&url, &[("code", MARK)], headers.clone());
         let posted = posted.await;
         assert!(
             matches!(posted, Err(WebError::Redirected { .. })),
@@ -374,7 +376,7 @@ async fn what_was_sent_is_told_from_what_was_not() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = Url::parse(&format!("http://{}/", gone.local_addr().unwrap())).unwrap();
     drop(gone);
-    let form = [("refresh_token", "canary")];
+    let form = [("refresh_token", MARK)];
     let web = web(Reach::Loopback);
     let failed = web.post_form(&nobody, &form, HeaderMap::new()).await;
     assert!(
@@ -393,7 +395,7 @@ async fn what_was_sent_is_told_from_what_was_not() {
         };
         let ((), lost) = tokio::join!(serve, web.post_form(&url, &form, HeaderMap::new()));
         assert!(matches!(lost, Err(WebError::Lost { .. })), "{lost:?}");
-        assert!(!format!("{lost:?}").contains("canary"));
+        assert!(!format!("{lost:?}").contains(MARK));
     }
 }
 
@@ -470,7 +472,7 @@ fn reply(kind: &str, body: &str) -> Reply {
         status: 200,
         headers,
         body: Bytes::copy_from_slice(body.as_bytes()),
-        url: Url::parse("https://idp.example.com/token?secret=x").unwrap(),
+        url: Url::parse("https://idp.example.com/token?secret=canary7Kq2Zt9wXo").unwrap(),
     }
 }
 
@@ -489,12 +491,12 @@ fn rel_27_an_answer_that_is_no_object_is_named() {
         ("application/json", "[]", "it is another kind of JSON"),
         (
             "application/json",
-            "{\"token\":\"canary\"",
-            "it is not JSON (line 1, column 17)",
+            marked!("{\"token\":\"", "\""),
+            "it is not JSON (line 1, column 27)",
         ),
         (
             "application/json",
-            "{\"issuer\":\"canary\",\"\\u0069ssuer\":\"b\"}",
+            marked!("{\"issuer\":\"", "\",\"\\u0069ssuer\":\"b\"}"),
             "\"issuer\" stands in it twice",
         ),
         ("application/json", &deep, "it nests too deeply"),
@@ -502,13 +504,13 @@ fn rel_27_an_answer_that_is_no_object_is_named() {
         let error = reply(kind, body).object().unwrap_err().to_string();
         assert!(error.contains(why), "{body}: {error}");
         assert!(error.starts_with("the answer of https://idp.example.com/token (HTTP 200)"));
-        assert!(!error.contains("canary"), "{error}");
+        assert!(!error.contains(MARK), "{error}");
     }
     assert_eq!(
         reply("text/html", "\u{feff}{\"a\":1}").object().unwrap()["a"],
         1
     );
-    assert!(!format!("{:?}", reply("a/b", "canary")).contains("canary"));
+    assert!(!format!("{:?}", reply("a/b", MARK)).contains(MARK));
 }
 
 #[test]

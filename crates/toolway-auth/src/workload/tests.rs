@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{Invocation, Program, ProgramLimits};
 use toolway_types::{Secret, ShieldMode};
@@ -26,7 +28,7 @@ fn token(claims: &Value) -> Secret {
 }
 
 fn good() -> Secret {
-    token(&json!({ "sub": "pod", "aud": ISSUER, "exp": unix_now() + 600 }))
+    token(&json!({ "sub": marked!("pod-"), "aud": ISSUER, "exp": unix_now() + 600 }))
 }
 
 async fn ask(
@@ -50,7 +52,8 @@ async fn ask(
 }
 
 async fn endpoint() -> Endpoint {
-    let answer = json!({ "access_token": "a", "refresh_token": "r", "expires_in": 60 });
+    let answer =
+        json!({ "access_token": marked!("a-"), "refresh_token": marked!("r-"), "expires_in": 60 });
     Endpoint::new([Scripted::json(200, &answer)]).await
 }
 
@@ -138,9 +141,9 @@ async fn a_token_for_somebody_else_is_not_sent() {
     let old = Source::Given(token(&json!({ "aud": ISSUER, "exp": unix_now() - 1 })));
     let error = ask(&endpoint, &old, None).await.expect_err("expired");
     assert!(matches!(error, WorkloadError::Expired));
-    let none = Source::Given(Secret::new("CANARY"));
+    let none = Source::Given(Secret::new(MARK));
     let error = ask(&endpoint, &none, None).await.expect_err("no token");
-    assert!(!format!("{error} {error:?} {none:?}").contains("CANARY"));
+    assert!(!format!("{error} {error:?} {none:?}").contains(MARK));
     assert!(endpoint.seen().is_empty());
     for (audience, expected) in [
         (json!(endpoint.url.as_str()), None),

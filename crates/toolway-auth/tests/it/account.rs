@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use tempfile::TempDir;
 use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
 use toolway_auth::login::Way;
 use toolway_auth::logins::{Login, Logins};
@@ -12,6 +11,7 @@ use toolway_auth::refresh::Ended;
 use toolway_auth::token::unix_now;
 use toolway_auth::vault::{Kind, Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Party, Settings, Switch, holds_secret};
 use toolway_testkit::eventually;
 use toolway_transport::client::Client;
@@ -22,7 +22,7 @@ use crate::person::{Habit, Tester};
 
 /// A provider, and a vault that every account here shares as processes do.
 struct Scene {
-    folder: TempDir,
+    folder: ScannedFolder,
     authority: Authority,
 }
 
@@ -38,7 +38,7 @@ impl Scene {
 
     fn without_login(settings: Settings) -> Self {
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder: ScannedFolder::new(),
             authority: Authority::start(settings),
         }
     }

@@ -11,6 +11,8 @@ use toolway_auth::discovery::{
     Discovered, DiscoveryError, DiscoveryOptions, canonical, covers, discover,
 };
 use toolway_auth::web::{Lookup, Reach, Web};
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_transport::client::Client;
 use url::Url;
 
@@ -286,7 +288,7 @@ fn the_canonical_form_holds_no_key() {
             "https://mcp.example.com/mcp/",
         ),
         (
-            "https://u:w@mcp.example.com:8443/mcp?api_key=canary#x",
+            marked!("https://u:w@mcp.example.com:8443/mcp?api_key=", "#x"),
             "https://mcp.example.com:8443/mcp",
         ),
     ] {
@@ -419,9 +421,9 @@ impl Lookup for Inward {
 async fn sec_17_discovery_carries_no_credential() {
     let (mcp, idp, issuer) = honest("").await;
     idp.put(OAUTH, &server(&issuer));
-    let mut url = mcp.url("/mcp?api_key=canary");
-    url.set_username("canary").unwrap();
-    url.set_password(Some("canary")).unwrap();
+    let mut url = mcp.url(marked!("/mcp?api_key="));
+    url.set_username(MARK).unwrap();
+    url.set_password(Some(MARK)).unwrap();
     let refused = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
     found(&mcp).await.unwrap();
     for asked in mcp.asked().into_iter().chain(idp.asked()) {
@@ -429,9 +431,9 @@ async fn sec_17_discovery_carries_no_credential() {
             assert!(!asked.headers.contains_key(name), "{asked:?}");
         }
         assert_eq!(asked.body, "");
-        assert!(!format!("{asked:?}").contains("canary"), "{asked:?}");
+        assert!(!format!("{asked:?}").contains(MARK), "{asked:?}");
     }
-    assert!(!format!("{refused:?}").contains("canary"), "{refused:?}");
+    assert!(!format!("{refused:?}").contains(MARK), "{refused:?}");
 }
 
 #[tokio::test]

@@ -223,7 +223,9 @@ async fn answers_that_are_none_are_not_taken() {
         let outcome = ended.unwrap();
         if switch == Switch::ErrorEscapes {
             // It spoils only what is refused.
-            let refused = login.send(Grant::Refresh(&Secret::new("nonsense"))).await;
+            let refused = login
+                .send(Grant::Refresh(&Secret::new(format!("{CANARY}-nonsense"))))
+                .await;
             let error = refused.expect_err("refused").to_string();
             assert!(!error.contains('\u{1b}'), "{error:?}");
             continue;

@@ -309,7 +309,7 @@ async fn a_registration_that_the_server_forgot_is_made_anew() {
     let first = case.log_in().await.unwrap();
     // Another server at the same address would know nothing: as good as a client it never gave.
     let forgotten = Registered {
-        client_secret: Some(Secret::new("wrong")),
+        client_secret: Some(Secret::new(format!("{CANARY}-wrong"))),
         auth_method: AuthMethod::ClientSecretPost,
         ..first.client.clone()
     };

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
-use tempfile::TempDir;
 use tokio::task::JoinSet;
 use toolway_auth::logins::{How, Login, Logins};
 use toolway_auth::refresh::{Means, RefreshError};
@@ -18,6 +17,7 @@ use toolway_auth::registration::{AuthMethod, ClientSource, Registered};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
 use toolway_testkit::marked::{self, Leave};
 use toolway_types::Secret;
@@ -65,12 +65,12 @@ pub(crate) struct Said {
 /// The servers, and a vault with a login at each.
 pub(crate) struct Race {
     authorities: Vec<Authority>,
-    folder: TempDir,
+    folder: ScannedFolder,
 }
 
 impl Race {
     pub(crate) async fn prepare(servers: usize) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = ScannedFolder::new();
         let logins = logins(folder.path());
         let mut authorities = Vec::new();
         for server in 0..servers {

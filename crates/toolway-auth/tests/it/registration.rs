@@ -6,6 +6,8 @@ use toolway_auth::registration::{
     AuthMethod, ClientDocument, ClientSource, Registered, RegistrationError, Wanted, register,
 };
 use toolway_auth::web::{Reach, Web};
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_transport::client::Client;
 use toolway_types::Secret;
 use url::Url;
@@ -122,7 +124,7 @@ async fn the_way_to_authenticate_is_one_that_the_server_offers() {
         };
         site.put(
             "/register",
-            &json!({"client_id": "a", "client_secret": "s"}),
+            &json!({"client_id": "a", "client_secret": marked!("s-")}),
         );
         let client = register(&web(), &server, &wanted()).await.unwrap();
         let request = site.asked().pop().unwrap().json();
@@ -143,7 +145,7 @@ async fn what_the_server_answers_counts() {
         &site,
         &json!({
             "client_id": "a",
-            "client_secret": "canary",
+            "client_secret": MARK,
             "client_secret_expires_at": NOW + 3600,
             "token_endpoint_auth_method": "client_secret_post",
         }),
@@ -152,8 +154,9 @@ async fn what_the_server_answers_counts() {
     .unwrap();
     assert_eq!(client.auth_method, AuthMethod::ClientSecretPost);
     assert_eq!(client.secret_expires_at, Some(NOW + 3600));
-    assert!(!format!("{client:?}").contains("canary"));
-    let ageless = json!({"client_id": "a", "client_secret": "s", "client_secret_expires_at": 0});
+    assert!(!format!("{client:?}").contains(MARK));
+    let ageless =
+        json!({"client_id": "a", "client_secret": marked!("s-"), "client_secret_expires_at": 0});
     assert_eq!(
         given(&site, &ageless).await.unwrap().secret_expires_at,
         None
@@ -251,7 +254,7 @@ async fn without_registration_the_person_is_told_what_to_do() {
 #[tokio::test]
 async fn a_configured_client_comes_before_a_document_and_both_before_a_registration() {
     let site = Site::new().await;
-    let secret = Secret::new("canary");
+    let secret = Secret::new(MARK);
     let document = ClientDocument {
         url: Url::parse("https://toolway.example/client.json").unwrap(),
         redirect_uri: "http://localhost/callback".to_owned(),
@@ -285,7 +288,7 @@ async fn a_configured_client_comes_before_a_document_and_both_before_a_registrat
     };
     site.put(
         "/register",
-        &json!({"client_id": "new", "client_secret": "s"}),
+        &json!({"client_id": "new", "client_secret": marked!("s-")}),
     );
     let client = register(&web(), &deaf, &documented).await.unwrap();
     assert_eq!(client.source, ClientSource::Dynamic);
@@ -295,7 +298,7 @@ async fn a_configured_client_comes_before_a_document_and_both_before_a_registrat
 async fn a_registration_is_kept_and_repeated_only_when_it_must_be() {
     let site = Site::new().await;
     let secret = json!({
-        "client_id": "kept", "client_secret": "s", "client_secret_expires_at": NOW + 3600,
+        "client_id": "kept", "client_secret": marked!("s-"), "client_secret_expires_at": NOW + 3600,
     });
     let kept = given(&site, &secret).await.unwrap();
     assert_eq!(site.lines().len(), 1);
@@ -340,7 +343,7 @@ async fn a_registration_is_kept_and_repeated_only_when_it_must_be() {
 fn a_client_survives_the_vault() {
     let client = Registered {
         client_id: "a".to_owned(),
-        client_secret: Some(Secret::new("s")),
+        client_secret: Some(Secret::new(marked!("s-"))),
         auth_method: AuthMethod::PrivateKeyJwt,
         source: ClientSource::Dynamic,
         secret_expires_at: Some(7),

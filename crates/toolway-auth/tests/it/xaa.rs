@@ -19,6 +19,7 @@ use toolway_auth::token::{Client, Proof, Tokens};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::{Reach, Web};
 use toolway_auth::xaa::{Outcome, Rule, Target, XaaError, obtain};
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
 };
@@ -389,7 +390,7 @@ async fn the_clock_of_the_provider_may_be_wrong() {
 async fn the_vault_carries_an_identity_to_other_processes() {
     let idp = idp_with(&[]);
     let server = Server::trusting(&idp, &[]).await;
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ScannedFolder::new();
     let process = || {
         let vault = Vault::open(VaultOptions {
             storage: Storage::File,

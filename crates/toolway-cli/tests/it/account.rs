@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Settings, assert_no_secret_below, holds_secret};
+use toolway_testkit::authority::{Authority, Settings, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{CommandOutput, TempHome, marked};
 
@@ -15,7 +15,7 @@ use crate::support::command;
 fn home_at(authority: &Authority) -> TempHome {
     let home = TempHome::new();
     let twin = json!({ "type": "http", "url": authority.connector("calendar"),
-        "headers": { "Authorization": "Bearer none" } });
+        "headers": { "Authorization": marked!("Bearer ") } });
     let settings = json!({
         "account": { "url": authority.issuer() },
         "mcpServers": { "my-calendar": twin },
@@ -162,7 +162,7 @@ fn a_login_brings_connectors_and_a_logout_takes_them_away() {
         all.push_str(&output.stderr);
     }
     assert!(!holds_secret(&(all + &said + &after)));
-    assert_no_secret_below(home.home());
+    home.assert_no_secrets();
     assert_eq!(authority.report().attacker_requests, 0);
 }
 

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use toolway_testkit::marked::MARK;
 use toolway_testkit::{Script, Speaks, TempHome};
 
 use crate::support::{command, home_with, toolway};
@@ -173,13 +174,13 @@ fn sec_36_a_form_that_asks_for_a_secret_is_flagged_and_declined_unless_told_othe
     insisted.expect("> ");
     insisted.type_line("ada");
     insisted.expect("> ");
-    insisted.type_line("hunter2");
+    insisted.type_line(MARK);
     insisted.expect("api_key: (not shown)");
     insisted.expect("[Y/n/edit] ");
     insisted.type_line("y");
     let left = insisted.leave();
-    assert_eq!(answer(&left.stdout)["content"]["api_key"], "hunter2");
-    assert!(!left.shown.contains("hunter2"), "{}", left.shown);
+    assert_eq!(answer(&left.stdout)["content"]["api_key"], MARK);
+    assert!(!left.shown.contains(MARK), "{}", left.shown);
 }
 
 #[test]

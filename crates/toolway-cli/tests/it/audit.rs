@@ -23,14 +23,14 @@ fn records(home: &TempHome, args: &[&str]) -> Vec<Value> {
 #[test]
 fn every_call_is_written_down_with_who_allowed_it_and_what_became_of_it() {
     let home = home_with(Script::default());
-    toolway(&home, &["call", "chaos", "echo", "text=hunter2"]).expect_code(0);
+    toolway(&home, &["call", "chaos", "echo", "text=written"]).expect_code(0);
     toolway(&home, &["call", "chaos", "echo"]).expect_code(2);
     toolway(&home, &["call", "chaos", "ehco", "text=x"]).expect_code(2);
     let shown: Vec<String> = records(&home, &[])
         .iter()
         .map(|record| format!("{record}\n"))
         .collect();
-    assert!(!shown.concat().contains("hunter2"));
+    assert!(!shown.concat().contains("written"));
     assert_snapshot!(shown.concat(), @r#"
     {"time":"then","process":0,"who":"cli","server":"chaos","tool":"echo","decision":"allowed","by":{"kind":"typed"},"milliseconds":0,"sent":18,"received":70,"outcome":"answered"}
     {"time":"then","process":0,"who":"cli","server":"chaos","tool":"echo","milliseconds":0,"sent":2,"outcome":"invalid"}
@@ -66,7 +66,7 @@ fn a_table_is_shown_to_people() {
 fn arguments_and_results_are_kept_when_asked_for_and_nothing_when_switched_off() {
     let home = home_with(Script::default());
     let call = |value: &str| {
-        let args = ["call", "chaos", "echo", "text=hunter2"];
+        let args = ["call", "chaos", "echo", "text=written"];
         let mut command = command(&home, &args);
         home.run(command.env("TOOLWAY_AUDIT", value)).expect_code(0);
     };
@@ -77,9 +77,9 @@ fn arguments_and_results_are_kept_when_asked_for_and_nothing_when_switched_off()
     let [arguments, results] = &records(&home, &[])[..] else {
         panic!("two calls")
     };
-    assert_eq!(arguments["arguments"]["text"], "hunter2");
+    assert_eq!(arguments["arguments"]["text"], "written");
     assert_eq!(arguments.get("result"), None);
-    assert_eq!(results["result"]["content"][0]["text"], "hunter2");
+    assert_eq!(results["result"]["content"][0]["text"], "written");
 }
 
 #[test]

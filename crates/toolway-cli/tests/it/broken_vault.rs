@@ -8,6 +8,7 @@ use std::process::Command;
 use insta::assert_snapshot;
 use toolway_testkit::authority::{Authority, Settings};
 use toolway_testkit::browser::browse;
+use toolway_testkit::marked;
 use toolway_testkit::{CommandOutput, TempHome};
 
 use crate::support::servers;
@@ -163,16 +164,16 @@ fn another_passphrase_is_said_to_be_another_one() {
         command
     };
     scene
-        .log_in(&mut with(&["login", "shop"], "right"))
+        .log_in(&mut with(&["login", "shop"], marked!("right-")))
         .expect_code(0);
-    assert_snapshot!(scene.shown_of(&mut with(&["auth", "status"], "wrong")), @"
+    assert_snapshot!(scene.shown_of(&mut with(&["auth", "status"], marked!("wrong-"))), @"
     exit: 0
     ----- stdout
     ----- stderr
     warning: the login of `shop` is sealed with a passphrase, and TOOLWAY_VAULT_KEY is another one
     hint: set `TOOLWAY_VAULT_KEY` to the passphrase that it was saved with
     ");
-    assert_snapshot!(scene.shown_of(&mut with(&["call", "shop", "whoami"], "wrong")), @"
+    assert_snapshot!(scene.shown_of(&mut with(&["call", "shop", "whoami"], marked!("wrong-"))), @"
     exit: 4
     ----- stdout
     ----- stderr
@@ -310,29 +311,32 @@ fn what_is_no_export_is_not_taken() {
         let output = scene.home.run_with_input(&mut scene.command(words), input);
         output.to_string()
     };
-    run(&["vault", "export", "all.sealed"], "passphrase\n");
-    assert_snapshot!(run(&["vault", "export", "all.sealed"], "passphrase\n"), @"
+    run(
+        &["vault", "export", "all.sealed"],
+        marked!("passphrase-", "\n"),
+    );
+    assert_snapshot!(run(&["vault", "export", "all.sealed"], marked!("passphrase-", "\n")), @"
     exit: 3
     ----- stdout
     ----- stderr
     error: `all.sealed` cannot be written: File exists (os error 17)
     hint: name a file that does not exist yet
     ");
-    assert_snapshot!(run(&["vault", "export", "nowhere/all.sealed"], "passphrase\n"), @"
+    assert_snapshot!(run(&["vault", "export", "nowhere/all.sealed"], marked!("passphrase-", "\n")), @"
     exit: 3
     ----- stdout
     ----- stderr
     error: `nowhere/all.sealed` cannot be written: No such file or directory (os error 2)
     hint: name a file in a directory that exists
     ");
-    assert_snapshot!(run(&["vault", "import", "all.sealed"], "another\n"), @"
+    assert_snapshot!(run(&["vault", "import", "all.sealed"], marked!("another-", "\n")), @"
     exit: 3
     ----- stdout
     ----- stderr
     error: `all.sealed` is sealed with another passphrase, or damaged
     hint: try again with the passphrase that it was exported with
     ");
-    assert_snapshot!(run(&["vault", "import", "none.sealed"], "passphrase\n"), @"
+    assert_snapshot!(run(&["vault", "import", "none.sealed"], marked!("passphrase-", "\n")), @"
     exit: 3
     ----- stdout
     ----- stderr
@@ -340,7 +344,7 @@ fn what_is_no_export_is_not_taken() {
     hint: name a file that `toolway vault export` wrote
     ");
     scene.home.write("letter", "Dear vault");
-    assert_snapshot!(run(&["vault", "import", "letter"], "passphrase\n"), @"
+    assert_snapshot!(run(&["vault", "import", "letter"], marked!("passphrase-", "\n")), @"
     exit: 3
     ----- stdout
     ----- stderr

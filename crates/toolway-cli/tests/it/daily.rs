@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 use serde_json::json;
+use toolway_testkit::marked;
 use toolway_testkit::{Script, ScriptedServer, TempHome};
 
 use crate::support::{command, home_with, servers, shown_on, terminal, toolway};
@@ -77,7 +78,7 @@ fn an_address_where_nothing_answers_is_named() {
 
 #[test]
 fn a_proxy_that_is_down_is_blamed_instead_of_the_server() {
-    let down = [("HTTP_PROXY", "http://me:secret@127.0.0.1:9")];
+    let down = [("HTTP_PROXY", marked!("http://me:", "@127.0.0.1:9"))];
     assert_snapshot!(complaint("http", "http://far.invalid:7000/mcp", &down), @"
     error: server `far` failed: cannot reach the server: through the proxy 127.0.0.1:9: Connection refused
     hint: check `HTTPS_PROXY` and `HTTP_PROXY`; hosts in `NO_PROXY` are reached without one

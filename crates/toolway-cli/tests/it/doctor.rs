@@ -6,6 +6,8 @@ use std::net::TcpListener;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::TempHome;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 
 use crate::support::{command, servers, toolway};
 
@@ -58,11 +60,14 @@ fn what_stands_in_the_way_of_a_login_is_told_with_how_to_mend_it() {
 
     let mut command_line = command(&home, &["doctor", "--json"]);
     command_line
-        .env("HTTPS_PROXY", "http://user:canary-0d2e@proxy.example:3128")
-        .env("HTTP_PROXY", "http://[broken:canary-0d2e")
+        .env(
+            "HTTPS_PROXY",
+            marked!("http://user:", "@proxy.example:3128"),
+        )
+        .env("HTTP_PROXY", marked!("http://[broken:"))
         .env("NODE_EXTRA_CA_CERTS", home.home().join("absent.pem"));
     let output = home.run(&mut command_line).expect_code(3);
-    assert!(!output.to_string().contains("canary-0d2e"), "{output}");
+    assert!(!output.to_string().contains(MARK), "{output}");
     let output = output.json();
     assert_eq!(
         check(&output, "proxy")["message"],
@@ -88,7 +93,7 @@ fn rel_16_the_clock_is_compared_with_a_servers_when_the_network_may_be_used() {
     let home = TempHome::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let entry = json!({ "type": "http", "url": url, "headers": { "Authorization": "canary" } });
+    let entry = json!({ "type": "http", "url": url, "headers": { "Authorization": MARK } });
     home.write_settings(servers(&[("web", entry)]));
     let serving = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
@@ -105,7 +110,7 @@ fn rel_16_the_clock_is_compared_with_a_servers_when_the_network_may_be_used() {
     let output = toolway(&home, &["doctor", "--network"]).expect_code(3);
     let request = serving.join().unwrap();
     assert!(request.starts_with("GET / HTTP/1.1\r\n"), "{request}");
-    assert!(!request.contains("canary"), "{request}");
+    assert!(!request.contains(MARK), "{request}");
     let line = output
         .stdout
         .lines()

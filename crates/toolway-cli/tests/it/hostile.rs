@@ -4,6 +4,8 @@
 use std::process::Command;
 
 use serde_json::json;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_testkit::{CommandOutput, TempHome};
 
 use crate::support::{command, servers, toolway};
@@ -169,7 +171,7 @@ fn sec_01_a_servers_name_cannot_smuggle_a_command_into_a_hint() {
 #[test]
 fn the_secrets_of_an_address_are_not_shown() {
     let home = TempHome::new();
-    let url = "http://me:pass-canary@127.0.0.1:1/mcp?key=query-canary&x=${NAME}";
+    let url = format!("http://me:{MARK}@127.0.0.1:1/mcp?key={MARK}&x=${{NAME}}");
     home.write_settings(servers(&[("far", json!({ "type": "http", "url": url }))]));
     for words in [
         &["get", "far"][..],
@@ -181,15 +183,12 @@ fn the_secrets_of_an_address_are_not_shown() {
         &["call", "far", "x"],
         &[
             "call",
-            "http://pass-canary@127.0.0.1:1/mcp?key=query-canary",
+            &format!("http://{MARK}@127.0.0.1:1/mcp?key={MARK}"),
             "x",
         ],
     ] {
-        let output = home.run(command(&home, words).env("NAME", "value-canary"));
-        assert!(
-            !output.to_string().contains("canary"),
-            "{words:?}:\n{output}"
-        );
+        let output = home.run(command(&home, words).env("NAME", MARK));
+        assert!(!output.to_string().contains(MARK), "{words:?}:\n{output}");
     }
     let output = toolway(&home, &["get", "far"]);
     let shown = "http://[redacted]@127.0.0.1:1/mcp?key=[redacted]&x=${NAME}";
@@ -200,22 +199,23 @@ fn the_secrets_of_an_address_are_not_shown() {
 fn a_changed_definition_is_explained_without_its_secrets() {
     let home = TempHome::new();
     let entry = |secret: &str| {
-        let env = json!({ "KEY": secret, "SAME": "same-canary", "NAME": "${VAR}" });
+        let env = json!({ "KEY": secret, "SAME": marked!("same-"), "NAME": "${VAR}" });
         servers(&[("a", json!({ "command": "x", "env": env }))])
     };
-    home.write(".mcp.json", entry("old-canary"));
-    toolway(&home, &["approve", "a", "--yes"]).expect_code(0);
-    home.write(".mcp.json", entry("new-canary"));
+    home.write(".mcp.json", entry(marked!("old-")));
+    // What is approved is shown whole.
+    home.run_showing_secrets(&mut command(&home, &["approve", "a", "--yes"]))
+        .expect_code(0);
+    home.write(".mcp.json", entry(marked!("new-")));
     for words in [&["explain", "a"][..], &["explain", "a", "--json"]] {
         let output = toolway(&home, words);
-        assert!(!output.to_string().contains("canary"), "{output}");
+        assert!(!output.to_string().contains(MARK), "{output}");
         assert!(output.stdout.contains("[redacted, changed]"), "{output}");
     }
-    let shown = toolway(&home, &["approve", "a"]);
-    assert!(
-        shown.stderr.contains("new-canary"),
-        "what is approved is shown whole:\n{shown}"
-    );
+    let shown = home.run_showing_secrets(&mut command(&home, &["approve", "a"]));
+    assert!(shown.stderr.contains(marked!("new-")));
+    // The record of the approval holds the whole entry too, to compare it with the next.
+    home.may_keep_secrets(home.config_home().join("approvals.json"));
 }
 
 #[test]

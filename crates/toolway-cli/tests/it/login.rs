@@ -12,6 +12,7 @@ use toolway_testkit::authority::{
     holds_secret,
 };
 use toolway_testkit::browser::{browse, fetch};
+use toolway_testkit::marked;
 use toolway_testkit::{CommandOutput, TempHome, eventually_blocking};
 
 use crate::support::{servers, toolway};
@@ -189,7 +190,7 @@ fn what_cannot_be_logged_in_to_says_so() {
     scene.home.write_settings(servers(&[
         ("local", json!({ "command": "cat" })),
         ("written", json!({
-            "type": "http", "url": scene.authority.resource(), "headers": { "Authorization": "Bearer x" }
+            "type": "http", "url": scene.authority.resource(), "headers": { "Authorization": marked!("Bearer ") }
         })),
     ]));
     assert_snapshot!(scene.shown(&scene.run(&["login", "written"])), @"

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
+use toolway_testkit::marked::MARK;
 use toolway_testkit::{Canary, Script, ScriptedServer, TempHome};
 
 use crate::support::{command, program, servers, toolway};
@@ -189,7 +190,7 @@ fn sec_39_and_sec_41_hold_below_the_keeper() {
         let mut call = home.command("sh");
         call.args(["-c", "exec 9</dev/null; exec \"$@\"", "sh", program()])
             .args(["call", "chaos", "inspect"])
-            .env("SECRET_OF_THE_PARENT", "canary")
+            .env("SECRET_OF_THE_PARENT", MARK)
             .env("TOOLWAY_SHIELD", shield);
         let output = home.run(&mut call).expect_code(0);
         let facts: Value = serde_json::from_str(&output.stdout).expect("JSON");

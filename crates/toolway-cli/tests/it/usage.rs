@@ -2,13 +2,14 @@
 
 use insta::assert_snapshot;
 use toolway_testkit::TempHome;
+use toolway_testkit::marked;
 
 use crate::support::toolway;
 
 #[test]
 fn a_slip_in_the_scheme_is_not_taken_for_a_command() {
     let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["add", "docs", "htps://u:secret@mcp.example.com/mcp"]), @"
+    assert_snapshot!(toolway(&home, &["add", "docs", marked!("htps://u:", "@mcp.example.com/mcp")]), @"
     exit: 2
     ----- stdout
     ----- stderr

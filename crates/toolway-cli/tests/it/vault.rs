@@ -7,6 +7,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
+use toolway_testkit::marked::MARK;
 use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome, marked};
 
 use crate::support::{command, servers, shown_on, terminal};
@@ -108,21 +109,31 @@ fn what_is_no_secret_is_refused() {
     error: nothing was given
     hint: type it, or pipe it in: `pass show x | toolway vault set x`
     ");
-    let lines = toolway(&home, &["vault", "set", "a"], "one\ntwo\n").expect_code(2);
+    let lines = toolway(&home, &["vault", "set", "a"], marked!("one\n", "\ntwo\n")).expect_code(2);
     assert_snapshot!(lines.stderr, @"error: it must be one line of at most 65536 bytes");
     toolway(&home, &["vault", "set", "a}b"], "x").expect_code(2);
     toolway(&home, &["vault", "remove"], "").expect_code(2);
-    toolway(&home, &["vault", "set", "a"], &"x".repeat(70_000)).expect_code(2);
+    toolway(&home, &["vault", "set", "a"], &MARK.repeat(5_000)).expect_code(2);
 }
 
 #[test]
 fn an_export_is_sealed_unless_plain_text_is_asked_for() {
     let home = TempHome::new();
     toolway(&home, &["vault", "set", "a"], CANARY).expect_code(0);
-    let sealed = toolway(&home, &["vault", "export", "sealed"], "pass\n").expect_code(0);
+    let sealed = toolway(
+        &home,
+        &["vault", "export", "sealed"],
+        marked!("pass-", "\n"),
+    )
+    .expect_code(0);
     assert_snapshot!(sealed.stderr, @"wrote 1 secret to `sealed`, sealed with the passphrase");
     assert_nowhere(home.home());
-    let again = toolway(&home, &["vault", "export", "sealed"], "pass\n").expect_code(3);
+    let again = toolway(
+        &home,
+        &["vault", "export", "sealed"],
+        marked!("pass-", "\n"),
+    )
+    .expect_code(3);
     assert_snapshot!(again.stderr, @"
     error: `sealed` cannot be written: File exists (os error 17)
     hint: name a file that does not exist yet
@@ -143,12 +154,22 @@ fn an_export_is_sealed_unless_plain_text_is_asked_for() {
     }
 
     toolway(&home, &["vault", "remove", "a"], "").expect_code(0);
-    let wrong = toolway(&home, &["vault", "import", "sealed"], "other\n").expect_code(3);
+    let wrong = toolway(
+        &home,
+        &["vault", "import", "sealed"],
+        marked!("other-", "\n"),
+    )
+    .expect_code(3);
     assert_snapshot!(wrong.stderr, @"
     error: `sealed` is sealed with another passphrase, or damaged
     hint: try again with the passphrase that it was exported with
     ");
-    let right = toolway(&home, &["vault", "import", "sealed"], "pass\n").expect_code(0);
+    let right = toolway(
+        &home,
+        &["vault", "import", "sealed"],
+        marked!("pass-", "\n"),
+    )
+    .expect_code(0);
     assert_snapshot!(right.stderr, @"took 1 secret");
     toolway(&home, &["vault", "import", "plain"], "").expect_code(0);
     assert!(

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, SigningKey, holds_secret,
 };
+use toolway_testkit::marked;
 use toolway_testkit::{CommandOutput, TempHome};
 
 use crate::support::{command, servers};
@@ -196,7 +197,7 @@ fn a_job_of_github_actions_asks_for_its_token() {
     let (url, server) = github(&scene, 2);
     let wrong = [
         ("ACTIONS_ID_TOKEN_REQUEST_URL", url.as_str()),
-        ("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "wrong"),
+        ("ACTIONS_ID_TOKEN_REQUEST_TOKEN", marked!("wrong-")),
     ];
     let output = scene.call(&wrong);
     assert!(

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
+use toolway_testkit::marked;
 use toolway_types::Diagnosis;
 use url::Url;
 
@@ -137,7 +138,7 @@ fn mistakes_are_named_with_their_lines_and_leave_no_account() {
     f.json:14 the header `Mcp-Session-Id` belongs to the protocol
     not used
     ");
-    assert_snapshot!(findings(r#"{"url": "https://u:p@c.example", "connectors": []}"#), @"
+    assert_snapshot!(findings(marked!(r#"{"url": "https://u:"#, r#"@c.example", "connectors": []}"#)), @"
     f.json:2 `account.connectors` must be an object, not an array
     f.json:2 `account.url` must not hold a user name or password | hint: write e.g. `\"https://connect.example.com\"`
     not used
@@ -200,7 +201,7 @@ fn a_directory_gives_names_and_ids_and_nothing_else() {
     let answer = object(&json!({"connectors": [
         {
             "id": "drive", "name": "Google  Drive (beta)", "url": "https://drive.example/mcp",
-            "headers": {"Authorization": "Bearer stolen"}, "headersHelper": "/bin/sh",
+            "headers": {"Authorization": marked!("Bearer ")}, "headersHelper": "/bin/sh",
             "command": "/bin/sh", "env": {"A": "b"}, "type": "stdio", "oauth": {"clientId": "x"},
         },
         {"id": "plain"},
@@ -233,7 +234,7 @@ fn a_hostile_directory_is_bounded_and_harmless() {
         json!({"id": "\u{1b}]0;x\u{7}", "name": "\u{1b}[2J\u{202e}evil\u{0}"}),
         json!({"id": "f", "name": "F", "url": "file:///etc/passwd"}),
         json!({"id": "v", "name": "V", "url": "https://x.example/?a=${SECRET}"}),
-        json!({"id": "u", "name": "U", "url": "https://user:pass@x.example/"}),
+        json!({"id": "u", "name": "U", "url": marked!("https://user:", "@x.example/")}),
         json!({"id": "long", "name": "n".repeat(1_000_000), "url": "h".repeat(1_000_000)}),
         json!({"id": "nameless", "name": "(\u{2026})"}),
         json!({"id": "(", "name": ")"}),

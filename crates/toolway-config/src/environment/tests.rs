@@ -3,6 +3,7 @@
 use std::fs;
 
 use tempfile::TempDir;
+use toolway_testkit::marked::MARK;
 
 use super::*;
 
@@ -144,7 +145,7 @@ fn sec_39_only_harmless_variables_are_inherited() {
         ("HOME", "/h"),
         ("LC_ALL", "C"),
         ("TERM", "() { :; }; evil"),
-        ("AWS_SECRET_ACCESS_KEY", "canary"),
+        ("AWS_SECRET_ACCESS_KEY", MARK),
         ("LD_PRELOAD", "/evil.so"),
     ];
     let inherited = environment(&pairs, &repo).inherited();
@@ -157,8 +158,8 @@ fn sec_39_only_harmless_variables_are_inherited() {
 #[test]
 fn debug_output_shows_no_variable() {
     let (_guard, _home, repo) = place();
-    let shown = format!("{:?}", environment(&[("TOKEN", "canary-value")], &repo));
-    assert!(!shown.contains("canary-value"));
+    let shown = format!("{:?}", environment(&[("TOKEN", MARK)], &repo));
+    assert!(!shown.contains(MARK));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The identity provider as written, and what is wrong with it.
 
 use insta::assert_snapshot;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::{Diagnosis, ReferenceKind};
 
 use super::IdentitySettings;
@@ -86,8 +88,8 @@ fn the_secret_is_never_in_the_file() {
             r#"{{"issuer": "https://login.example", "clientId": "c", "clientSecret": {secret}}}"#
         )
     };
-    let written = findings(FileKind::User, &with(r#""canary""#));
-    assert!(!written.contains("canary"));
+    let written = findings(FileKind::User, &with(marked!("\"", "\"")));
+    assert!(!written.contains(MARK));
     assert_snapshot!(written, @r#"
     f.json:2 `identityProvider.clientSecret` must be a reference, not the secret itself | hint: keep it with `toolway vault set idp`, and write `"${keychain:idp}"`
     not used

@@ -10,18 +10,19 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use toolway_testkit::ScannedFolder;
 
 use super::*;
 
 /// A home directory with nothing in it but what a test puts there.
 struct Home {
-    directory: tempfile::TempDir,
+    directory: ScannedFolder,
 }
 
 impl Home {
     fn new() -> Self {
         Self {
-            directory: tempfile::tempdir().unwrap(),
+            directory: ScannedFolder::new(),
         }
     }
 
@@ -30,10 +31,7 @@ impl Home {
     }
 
     fn write(&self, file: &str, text: &str) -> PathBuf {
-        let path = self.path(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
+        self.directory.write(file, text)
     }
 
     fn places(&self) -> Places {

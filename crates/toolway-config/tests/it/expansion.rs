@@ -1,6 +1,8 @@
 //! Variables: who may read which, and what a missing one leads to.
 
 use insta::assert_snapshot;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::TransportSpec;
 
 use crate::{Stage, findings, spec, table, word};
@@ -42,7 +44,7 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
         panic!("not http")
     };
     assert_eq!(web.url.as_str(), "https://a.example/mcp");
-    assert_eq!(web.headers[0].1.expose(), "t canary");
+    assert_eq!(web.headers[0].1.expose(), marked!("t "));
     let oauth = web.oauth.as_ref().unwrap();
     assert_eq!(
         oauth.scopes.as_deref(),
@@ -52,7 +54,7 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
         panic!("not stdio")
     };
     assert_eq!(local.args, ["a.example", "${x%y}"]);
-    assert_eq!(local.env["K"].expose(), "canary");
+    assert_eq!(local.env["K"].expose(), MARK);
     let mut names: Vec<_> = local.environment().map(|(name, _)| name).collect();
     names.sort_unstable();
     assert_eq!(
@@ -113,7 +115,7 @@ fn sec_40_a_project_reads_only_variables_it_was_given() {
     home/repo/.mcp.json:2 a project's file may not read `SECRET` from your environment without your word | run `toolway approve default --allow-env SECRET`
     home/repo/.mcp.json:1 a project's file may not read `SECRET` from your environment without your word | run `toolway approve evil --allow-env SECRET`
     ");
-    assert!(!format!("{plan:?}").contains("canary"));
+    assert!(!format!("{plan:?}").contains(MARK));
 
     stage.approve("evil", &["SECRET"]);
     assert_eq!(word(&stage.plan(), "evil"), "admitted");
@@ -124,4 +126,35 @@ fn sec_40_a_project_reads_only_variables_it_was_given() {
     );
     stage.user(r#"{"projectVariables": ["SEC*"]}"#);
     assert_eq!(word(&stage.plan(), "default"), "admitted");
+}
+
+#[test]
+fn sec_47_nothing_that_is_written_into_an_entry_is_shown_to_programmers() {
+    let stage = Stage::new();
+    let entries = serde_json::json!({
+        "local": {"command": "x", "env": {"K": MARK}},
+        "web": {"type": "http", "url": marked!("https://u:", "@a.example/?key=x"),
+                "headers": {"Authorization": marked!("Bearer ")}},
+        "wrong": {"type": "http", "url": "https://a.example/", "oauth": {"clientSecret": MARK}},
+        "off": {"command": "x", "disabled": true, "env": {"K": MARK}},
+    });
+    let text = serde_json::json!({ "mcpServers": entries }).to_string();
+    stage.user(&text);
+    stage.local(&text);
+    stage.project(&text);
+    let flags = toolway_config::Flags {
+        mcp_config: vec![text.replace("local", "given")],
+        mcp_server: vec![marked!("typed=https://a.example/?key=").to_owned()],
+        ..toolway_config::Flags::default()
+    };
+    stage.approve("local", &[]);
+    stage
+        .folder
+        .may_keep_secrets("home/.config/toolway/approvals.json");
+    let layers = toolway_config::load::load(&stage.environment(), &flags);
+    let loaded = format!("{flags:?} {layers:?}");
+    let merged = toolway_config::merge::merge(layers);
+    let shown = format!("{loaded} {merged:?} {:?}", stage.plan_with(&flags));
+    assert!(shown.contains("headers"), "keys are");
+    toolway_testkit::marked::assert_none("what is shown", shown.as_bytes());
 }

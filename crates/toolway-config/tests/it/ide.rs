@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 use toolway_config::Flags;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::{RemoteSpec, TransportSpec};
 
 use crate::{Stage, findings, server, spec, table, word};
@@ -19,7 +21,7 @@ impl Stage {
             "workspaceFolders": ["/elsewhere", self.root.join("home/repo")],
             "ideName": "Some Editor",
             "transport": "ws",
-            "authToken": "lock-canary",
+            "authToken": marked!("lock-"),
         });
         change(&mut lock);
         self.lock_text(path, &lock.to_string(), 0o600);
@@ -62,9 +64,9 @@ fn an_entry_without_a_url_is_completed_from_the_lock_file() {
         let plan = stage.plan();
         let remote = remote(&spec(&plan, "editor").transport);
         assert_eq!(remote.url.as_str(), "ws://127.0.0.1:40123/");
-        let token = ("X-Claude-Code-Ide-Authorization", "lock-canary");
+        let token = ("X-Claude-Code-Ide-Authorization", marked!("lock-"));
         assert_eq!(headers(remote), [token]);
-        assert!(!format!("{plan:?}").contains("lock-canary"));
+        assert!(!format!("{plan:?}").contains(MARK));
         assert_eq!(findings(&stage, &plan), "");
     }
 }
@@ -132,14 +134,14 @@ fn lock_files_that_cannot_be_believed_or_understood_are_named_once_each() {
     stage.lock_text("home/.claude/ide/1.lock", "{\"pid\": 1,", 0o600);
     stage.lock_text(
         "home/.claude/ide/2.lock",
-        "{\"authToken\": \"lock-canary\"}",
+        marked!("{\"authToken\": \"", "\"}"),
         0o600,
     );
     stage.lock("home/.claude/ide/3.lock", |lock| {
-        lock["transport"] = json!("lock-canary");
+        lock["transport"] = json!(marked!("lock-"));
     });
     stage.lock("home/.claude/ide/4.lock", |lock| {
-        lock["authToken"] = json!("a\r\nlock-canary: x");
+        lock["authToken"] = json!(marked!("a\r\n", ": x"));
     });
     for (port, mode) in [(5, 0o620), (6, 0o602), (7, 0o666)] {
         let path = format!("home/.claude/ide/{port}.lock");
@@ -171,7 +173,7 @@ fn lock_files_that_cannot_be_believed_or_understood_are_named_once_each() {
             .all(|said| said.contains("is not believed")),
         "{said:#?}"
     );
-    assert!(!findings(&stage, &plan).contains("lock-canary"));
+    assert!(!findings(&stage, &plan).contains(MARK));
 }
 
 #[test]
@@ -220,7 +222,7 @@ fn a_url_of_its_own_must_be_on_this_machine_and_gets_the_token_of_its_port() {
     let plan = stage.plan();
     let named = remote(&spec(&plan, "named").transport);
     assert_eq!(named.url.as_str(), "ws://127.0.0.1:40123/x");
-    assert_eq!(headers(named)[0].1, "lock-canary");
+    assert_eq!(headers(named)[0].1, marked!("lock-"));
     assert_eq!(headers(remote(&spec(&plan, "other").transport)), []);
     let own = headers(remote(&spec(&plan, "own").transport));
     assert_eq!(own, [("x-claude-code-ide-authorization", "mine")]);
@@ -242,7 +244,7 @@ fn the_flag_adds_the_one_editor_and_an_entry_of_the_same_name_wins() {
     assert_eq!(table(&stage, &plan), "ide [dynamic] admitted\n");
     let found = remote(&spec(&plan, "ide").transport);
     assert_eq!(found.url.as_str(), "ws://127.0.0.1:40123/");
-    assert_eq!(headers(found)[0].1, "lock-canary");
+    assert_eq!(headers(found)[0].1, marked!("lock-"));
     assert_eq!(stage.plan().servers.len(), 0, "only when asked for");
 
     let typed = Flags {

@@ -13,8 +13,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tempfile::TempDir;
 use toolway_config::{Environment, Flags, Plan, PlannedServer};
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked::MARK;
 use toolway_types::ServerSpec;
 
 mod account;
@@ -36,7 +37,8 @@ mod token;
 
 /// A home with a repository in it, and a system directory.
 struct Stage {
-    _directory: TempDir,
+    /// No secret may be left in it, but in what a test wrote.
+    folder: ScannedFolder,
     root: PathBuf,
     vars: BTreeMap<String, String>,
     cwd: PathBuf,
@@ -44,8 +46,8 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        let directory = TempDir::new().unwrap();
-        let root = directory.path().canonicalize().unwrap();
+        let folder = ScannedFolder::new();
+        let root = folder.path().to_path_buf();
         for folder in ["home/repo/.git", "home/repo/deep", "system"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
@@ -53,12 +55,12 @@ impl Stage {
         let vars = [
             ("HOME", home.as_str()),
             ("PATH", "/usr/bin:/bin"),
-            ("SECRET", "canary"),
+            ("SECRET", MARK),
         ];
         let vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let cwd = root.join("home/repo");
         Self {
-            _directory: directory,
+            folder,
             vars: vars.into(),
             cwd,
             root,
@@ -66,10 +68,7 @@ impl Stage {
     }
 
     fn write(&self, path: &str, text: &str) -> PathBuf {
-        let path = self.root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
+        self.folder.write(path, text)
     }
 
     fn user(&self, text: &str) -> PathBuf {

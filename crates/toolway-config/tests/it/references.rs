@@ -1,6 +1,7 @@
 //! References to secrets: where they may stand, who may use them, and what policy makes of them.
 
 use insta::assert_snapshot;
+use toolway_testkit::marked::MARK;
 use toolway_types::{OauthSpec, RemoteSpec, TransportSpec, WorkloadSource};
 
 use crate::{Stage, findings, spec, table};
@@ -96,7 +97,7 @@ fn references_stand_where_they_may_and_are_not_looked_up() {
 fn a_reference_elsewhere_is_refused_with_its_line_and_what_to_do() {
     let stage = Stage::new();
     stage.user(
-        r#"{"mcpServers": {
+        &r#"{"mcpServers": {
     "args": {
       "command": "x",
       "args": ["--key", "${keychain:a}"]
@@ -119,11 +120,12 @@ fn a_reference_elsewhere_is_refused_with_its_line_and_what_to_do() {
       "authServerMetadataUrl": "https://b.example/${keychain:a}"
     }},
     "scopes": {"type": "http", "url": "https://a.example/", "oauth": {"scopes": ["${keychain:a}"]}},
-    "plain": {"type": "http", "url": "https://a.example/", "oauth": {"clientSecret": "CANARY"}},
+    "plain": {"type": "http", "url": "https://a.example/", "oauth": {"clientSecret": "CLIENT_SECRET"}},
     "relative": {"command": "x", "env": {"K": "${file:token}"}},
     "nothing": {"command": "x", "env": {
       "K": "${keychain:}"}}
-}}"#,
+}}"#
+        .replace("CLIENT_SECRET", MARK),
     );
     let plan = stage.plan();
     assert_snapshot!(findings(&stage, &plan), @r#"
@@ -206,12 +208,12 @@ fn sec_13_a_secret_in_an_address_leads_around_no_rule() {
 #[test]
 fn a_machine_says_who_it_is_by_a_file_a_variable_or_its_platform() {
     let mut stage = Stage::new();
-    stage.set("CI_JOB_JWT", "CANARY");
+    stage.set("CI_JOB_JWT", MARK);
     stage.set(
         "ACTIONS_ID_TOKEN_REQUEST_URL",
         "https://ci.example/token?api-version=2",
     );
-    stage.set("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "CANARY");
+    stage.set("ACTIONS_ID_TOKEN_REQUEST_TOKEN", MARK);
     let settings = r#"{"mcpServers": {
     "pod": {"type": "http", "url": "https://a.example/", "oauth": {"clientId": "x", "workload": {"tokenFile": "/var/run/token", "audience": "api://x"}}},
     "home": {"type": "http", "url": "https://a.example/2", "oauth": {"workload": {"tokenFile": "~/token"}}},
@@ -223,10 +225,10 @@ fn a_machine_says_who_it_is_by_a_file_a_variable_or_its_platform() {
       "clientId": "x",
       "workload": {"tokenFile": "/a", "githubActions": true}}},
     "relative": {"type": "http", "url": "https://a.example/8", "oauth": {"workload": {"tokenFile": "token"}}},
-    "plain": {"type": "http", "url": "https://a.example/9", "oauth": {"workload": {"token": "eyJ.e30.x"}}},
+    "plain": {"type": "http", "url": "https://a.example/9", "oauth": {"workload": {"token": "eyJ.PLAIN.x"}}},
     "typo": {"type": "http", "url": "https://a.example/10", "oauth": {"workload": {"tokenfile": "/a", "tokenFile": 7}}}
 }}"#;
-    stage.user(settings);
+    stage.user(&settings.replace("PLAIN", MARK));
     let plan = stage.plan();
     assert_snapshot!(table(&stage, &plan), @"
     cmd [user] admitted
@@ -258,11 +260,11 @@ fn a_machine_says_who_it_is_by_a_file_a_variable_or_its_platform() {
         &WorkloadSource::File(stage.root.join("home/token"))
     );
     assert!(
-        matches!(source("variable"), WorkloadSource::Token { text, .. } if text.expose() == "CANARY")
+        matches!(source("variable"), WorkloadSource::Token { text, .. } if text.expose() == MARK)
     );
     assert!(
         matches!(source("github"), WorkloadSource::GithubActions { url, token }
-        if url.host_str() == Some("ci.example") && token.expose() == "CANARY")
+        if url.host_str() == Some("ci.example") && token.expose() == MARK)
     );
     let WorkloadSource::Token { references, .. } = source("cmd") else {
         panic!("no token")
@@ -278,7 +280,7 @@ fn a_machine_says_who_it_is_by_a_file_a_variable_or_its_platform() {
             .and_then(|it| it.audience.as_deref()),
         Some("api://x")
     );
-    assert!(!format!("{plan:?}").contains("CANARY"));
+    assert!(!format!("{plan:?}").contains(MARK));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::TransportSpec;
 
 use crate::{Stage, findings, server, spec, word};
@@ -10,7 +12,7 @@ use crate::{Stage, findings, server, spec, word};
 #[test]
 fn the_text_of_the_file_is_sent_as_a_bearer() {
     let mut stage = Stage::new();
-    let path = stage.write("home/token", "  token-canary\n");
+    let path = stage.write("home/token", marked!("  token-", "\n"));
     stage.set("TOKEN_FILE", &path.display().to_string());
     stage.user(
         r#"{"mcpServers": {"far": {
@@ -24,9 +26,9 @@ fn the_text_of_the_file_is_sent_as_a_bearer() {
     let (name, value) = &remote.headers[0];
     assert_eq!(
         (name.as_str(), value.expose()),
-        ("Authorization", "Bearer token-canary")
+        ("Authorization", marked!("Bearer token-"))
     );
-    assert!(!format!("{plan:?}").contains("token-canary"));
+    assert!(!format!("{plan:?}").contains(MARK));
 }
 
 #[test]
@@ -62,10 +64,10 @@ fn a_file_that_gives_no_token_is_a_fault_of_that_server() {
         both,
         "`sessionTokenFile` and `headers.Authorization` are both given"
     );
-    fs::write(&path, "token-canary\r\nX-Evil: 1").unwrap();
+    fs::write(&path, marked!("token-", "\r\nX-Evil: 1")).unwrap();
     let broken = with(&file);
     assert!(broken.contains("has a line break"), "{broken}");
-    assert!(!broken.contains("canary"));
+    assert!(!broken.contains(MARK));
 }
 
 #[test]
@@ -105,8 +107,8 @@ fn of_repository(stage: &Stage, file: &str, token: &str) -> Result<String, Strin
 fn sec_13_a_repository_leads_to_no_token_outside_of_it() {
     let mut stage = Stage::new();
     stage.cwd.push("deep");
-    let outside = stage.write("home/private/key", "key-canary");
-    stage.write("home/repo/inside/token", "token-canary");
+    let outside = stage.write("home/private/key", marked!("key-"));
+    stage.write("home/repo/inside/token", marked!("token-"));
     let repo = stage.root.join("home/repo");
     let link = |to: &std::path::Path, name: &str| symlink(to, repo.join(name)).unwrap();
     link(&outside, "file");
@@ -144,12 +146,12 @@ fn sec_13_a_repository_leads_to_no_token_outside_of_it() {
         );
     }
     // What lies in it is read, and so is a place elsewhere that the entry names in full.
-    let token = Ok("Bearer token-canary".to_owned());
+    let token = Ok(marked!("Bearer token-").to_owned());
     for path in ["inside/token", "deep/../inside//token"] {
         assert_eq!(of_repository(&stage, file, path), token, "{path}");
     }
     let key = of_repository(&stage, file, outside.to_str().unwrap());
-    assert_eq!(key, Ok("Bearer key-canary".to_owned()));
+    assert_eq!(key, Ok(marked!("Bearer key-").to_owned()));
     fs::remove_file(stage.root.join(file)).unwrap();
     let nested = "home/repo/deep/.mcp.json";
     assert_eq!(of_repository(&stage, nested, "../inside/token"), token);

@@ -7,6 +7,8 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_transport::credentials::{Presented, Refusal, Request, Verdict};
 use toolway_transport::{
     CloseReason, Credentials, CredentialsError, Event, OpenOptions, SendFailure, Tag,
@@ -58,7 +60,7 @@ impl Credentials for Purse {
             let number = self.refusals().len();
             let mut headers = HeaderMap::new();
             for (name, value) in [
-                ("authorization", format!("Bearer token-{number}")),
+                ("authorization", format!("Bearer {MARK}-{number}")),
                 ("x-repeated", "one".to_owned()),
                 ("x-repeated", "two".to_owned()),
                 ("host", "evil".to_owned()),
@@ -104,7 +106,10 @@ fn transport(kind: &str, url: &str, headers: &[(&str, &str)]) -> TransportSpec {
 }
 
 async fn open(kind: &str, url: &str, purse: &Arc<Purse>) -> Peer {
-    let configured = [("Authorization", "Bearer static"), ("X-Static", "stays")];
+    let configured = [
+        ("Authorization", marked!("Bearer static-")),
+        ("X-Static", "stays"),
+    ];
     let options = OpenOptions {
         credentials: Some(Arc::clone(purse) as Arc<dyn Credentials>),
         ..OpenOptions::default()
@@ -195,7 +200,7 @@ async fn every_request_carries_what_is_presented_and_the_protocols_own_headers_s
                 let named = seen.headers.iter().filter(|(key, _)| key == name);
                 named.map(|(_, value)| value.clone()).collect()
             };
-            assert_eq!(all("authorization"), ["Bearer token-0"], "{kind}");
+            assert_eq!(all("authorization"), [marked!("Bearer ", "-0")], "{kind}");
             assert_eq!(all("x-repeated"), ["one", "two"], "{kind}");
             assert_eq!(all("x-static"), ["stays"], "{kind}");
             assert!(all("host")[0].starts_with("127.0.0.1:"), "{kind}");
@@ -224,7 +229,7 @@ async fn the_stream_and_the_end_of_a_legacy_session_carry_it_too() {
     assert!(
         tokens(&server)
             .iter()
-            .all(|line| line.ends_with("Bearer token-0")),
+            .all(|line| line.ends_with(marked!("Bearer ", "-0"))),
         "{:?}",
         tokens(&server)
     );
@@ -233,15 +238,15 @@ async fn the_stream_and_the_end_of_a_legacy_session_carry_it_too() {
 #[tokio::test]
 async fn what_was_refused_is_sent_once_more_with_what_is_presented_then() {
     for kind in KINDS {
-        let server = guarded(|token| token == "Bearer token-1").await;
+        let server = guarded(|token| token == marked!("Bearer ", "-1")).await;
         let purse = Purse::with(&[Verdict::Again, Verdict::Again]);
         let mut peer = open(kind, &server.url, &purse).await;
         peer.request(1, "initialize", json!({})).await;
         assert_eq!(peer.message().await["id"], 1, "{kind}");
-        let refused = ["refused 401 Bearer token-0 Bearer scope=\"read\""];
+        let refused = [marked!("refused 401 Bearer ", "-0 Bearer scope=\"read\"")];
         assert_eq!(purse.refusals(), refused, "{kind}");
-        assert!(tokens(&server)[0].ends_with("token-0"), "{kind}");
-        assert!(tokens(&server)[1].ends_with("token-1"), "{kind}");
+        assert!(tokens(&server)[0].ends_with(marked!("", "-0")), "{kind}");
+        assert!(tokens(&server)[1].ends_with(marked!("", "-1")), "{kind}");
     }
 }
 
@@ -350,9 +355,12 @@ async fn sec_20_what_is_presented_never_reaches_another_origin() {
 #[test]
 fn sec_47_what_is_presented_is_not_shown() {
     let mut headers = HeaderMap::new();
-    headers.insert("authorization", HeaderValue::from_static("Bearer canary"));
+    headers.insert(
+        "authorization",
+        HeaderValue::from_static(marked!("Bearer ")),
+    );
     let presented = Presented::new(headers);
     let shown = format!("{presented:?} {:?}", presented.headers());
-    assert!(!shown.contains("canary"), "{shown}");
+    assert!(!shown.contains(MARK), "{shown}");
     assert!(shown.contains("authorization"), "{shown}");
 }

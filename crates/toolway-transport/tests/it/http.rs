@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_transport::{Command, Event, Limits, Outgoing, SendFailure, Tag};
 
 use crate::peer::{Peer, remote, request, within_patience};
@@ -48,7 +50,7 @@ async fn sec_20_no_header_follows_a_redirect_to_another_origin() {
         let thief = Server::start(|seen| json_reply(&ok(seen))).await;
         let location = thief.url.clone();
         let server = Server::start(move |_| reply(status, &[("location", &location)], b"")).await;
-        let headers = [("X-Api-Key", "canary"), ("Authorization", "Bearer canary")];
+        let headers = [("X-Api-Key", MARK), ("Authorization", marked!("Bearer "))];
         let mut peer = Peer::open(remote(&server.url, &headers), Limits::default()).await;
         peer.request(1, "initialize", json!({})).await;
         let (tag, failure) = peer.failure().await;
@@ -62,7 +64,7 @@ async fn sec_20_no_header_follows_a_redirect_to_another_origin() {
             )
         );
         peer.end().await;
-        assert_eq!(server.seen()[0].header("x-api-key"), Some("canary"));
+        assert_eq!(server.seen()[0].header("x-api-key"), Some(MARK));
         assert!(thief.seen().is_empty(), "{status}");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::Notify;
+use toolway_testkit::marked::MARK;
 use toolway_transport::{CloseReason, Event, Limits, SendFailure, Tag};
 use toolway_types::TransportSpec;
 
@@ -12,7 +13,7 @@ use crate::peer::{Peer, at};
 use crate::server::{Act, Server, accepted, chunk, chunked, reply, stream};
 
 fn spec(server: &Server) -> TransportSpec {
-    TransportSpec::Sse(at(&server.url, &[("X-Api-Key", "canary")]))
+    TransportSpec::Sse(at(&server.url, &[("X-Api-Key", MARK)]))
 }
 
 async fn open(server: &Server) -> Peer {
@@ -42,7 +43,7 @@ async fn the_endpoint_may_be_relative_or_absolute_and_gets_the_configured_header
         assert_eq!(post.path, "/messages?id=7");
         assert_eq!(post.header("content-type"), Some("application/json"));
         for seen in [&get, &post] {
-            assert_eq!(seen.header("x-api-key"), Some("canary"));
+            assert_eq!(seen.header("x-api-key"), Some(MARK));
             assert_eq!(seen.header("accept-encoding"), None);
         }
         assert_eq!(peer.message().await["method"], "early");

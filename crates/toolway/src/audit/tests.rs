@@ -3,6 +3,9 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Map, Value, json};
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::{ServerName, ToolKey};
 
 use super::*;
@@ -30,7 +33,7 @@ fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
 }
 
 async fn note(audit: &Audit, tool: &str) {
-    let entry = audit.begin(&request(tool, &json!({ "secret": "hunter2" })), &options());
+    let entry = audit.begin(&request(tool, &json!({ "secret": MARK })), &options());
     entry.finish(&unknown(tool)).await;
 }
 
@@ -51,14 +54,14 @@ fn calls(directory: &Path) -> Vec<Record> {
 
 #[tokio::test]
 async fn a_call_is_one_private_line_without_its_arguments() {
-    let place = tempfile::tempdir().unwrap();
+    let place = ScannedFolder::new();
     let directory = place.path().join("audit");
     let audit = Audit::in_directory(directory.clone());
     note(&audit, "delete\u{1b}[31m").await;
     audit.flush().await;
     let text = std::fs::read_to_string(directory.join(FILE)).unwrap();
     assert_eq!(text.lines().count(), 1);
-    assert!(!text.contains("hunter2"), "{text}");
+    assert!(!text.contains(MARK), "{text}");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
     assert_eq!(mode(&directory.join(FILE)), 0o600);
@@ -67,18 +70,22 @@ async fn a_call_is_one_private_line_without_its_arguments() {
     assert_eq!(record.server.as_deref(), Some("s"));
     assert!(!record.tool.contains('\u{1b}'), "{}", record.tool);
     assert_eq!(record.outcome, End::Unknown);
-    assert_eq!(record.sent, r#"{"secret":"hunter2"}"#.len());
+    assert_eq!(record.sent, marked!(r#"{"secret":""#, r#""}"#).len());
     assert!(record.decision.is_none());
 }
 
 #[tokio::test]
 async fn arguments_stand_in_it_when_asked_for() {
-    let place = tempfile::tempdir().unwrap();
+    let place = ScannedFolder::new();
+    place.may_keep_secrets("audit");
     let audit = Audit::in_directory(place.path().join("audit")).with_arguments();
     note(&audit, "t").await;
     audit.flush().await;
     let [record] = calls(audit.directory()).try_into().unwrap();
-    assert_eq!(record.arguments.unwrap().get(), r#"{"secret":"hunter2"}"#);
+    assert_eq!(
+        record.arguments.unwrap().get(),
+        marked!(r#"{"secret":""#, r#""}"#)
+    );
 }
 
 #[tokio::test]

@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn sec_19_a_pass_is_shown_only_where_it_was_issued_for() {
         let pass = |resource: &str| Pass {
-            access: Secret::new("t"),
+            access: Secret::new(toolway_testkit::marked!("t-")),
             kind: TokenKind::Bearer,
             key: None,
             issuer: "https://issuer.example".to_owned(),

@@ -331,9 +331,12 @@ fn assignments(text: &str) -> String {
             && ["bearer", "basic", "token", "digest"]
                 .contains(&value[..length].to_ascii_lowercase().as_str())
         {
-            length += 1 + rest
-                .find(|c: char| c.is_whitespace() || "\"',;&<>)}]\\".contains(c))
-                .unwrap_or(rest.len());
+            length += 1 + if rest.starts_with(MARK) {
+                MARK.len()
+            } else {
+                rest.find(|c: char| c.is_whitespace() || "\"',;&<>)}]\\".contains(c))
+                    .unwrap_or(rest.len())
+            };
         }
         // "the token: missing" is prose.
         let is_prose = sign == ":"

@@ -2,23 +2,27 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
+
 use super::file::file_name;
 use super::*;
 
-const CANARY: &str = "canary-5f2b7d\"9e";
+const CANARY: &str = marked!("", "\"9e");
 
 fn server(name: &str) -> ServerName {
     ServerName::new(name).unwrap()
 }
 
 struct Place {
-    _home: tempfile::TempDir,
+    _home: ScannedFolder,
     directory: PathBuf,
 }
 
 impl Place {
     fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
+        let home = ScannedFolder::new();
         let directory = home.path().join("state/logs");
         Self {
             _home: home,
@@ -95,18 +99,18 @@ async fn sec_47_no_secret_reaches_the_file() {
     let message = serde_json::json!({
         "jsonrpc": "2.0", "id": CANARY, "method": format!("tools/{CANARY}"),
         "params": { "arguments": {
-            "password": "typed-canary", "text": format!("x{CANARY}x"),
-            "nested": serde_json::json!({ "api_key": "typed-canary", "a": CANARY }).to_string(),
+            "password": marked!("typed-"), "text": format!("x{CANARY}x"),
+            "nested": serde_json::json!({ "api_key": marked!("typed-"), "a": CANARY }).to_string(),
         } },
     })
     .to_string();
     writer.note(1, &format!("cannot reach https://host/?k={CANARY}"));
     writer.stderr(&Untrusted::new(format!(
-        "env is {CANARY}, token=typed-canary"
+        "env is {CANARY}, token=typed-{MARK}"
     )));
     writer.stderr(&Untrusted::new(format!(
         "hidden {}",
-        CANARY.replace('5', "5\u{200b}")
+        CANARY.replace('7', "7\u{200b}")
     )));
     writer.sent(message.as_bytes());
     writer.received(message.as_bytes());
@@ -130,7 +134,7 @@ async fn sec_47_no_secret_reaches_the_file() {
     writer.stderr(&Untrusted::new(format!("{second} and the rest of it")));
     journal.flush().await;
     let text = place.text("one.log");
-    for part in ["typed-canary", &CANARY[..6], second] {
+    for part in [marked!("typed-"), &CANARY[..6], second] {
         let leak = text.lines().find(|line| line.contains(part));
         assert_eq!(leak, None);
     }
@@ -338,26 +342,20 @@ async fn sec_47_headers_that_stand_in_no_definition_are_kept_back_once_they_are_
     for round in ["first", "second"] {
         // A helper gives new values each time; those of earlier rounds stay secret.
         writer.keep_back(&[
-            header("Authorization", &format!("Bearer helper-{round}")),
-            header("X-Tenant", "tenant-7c1"),
+            header("Authorization", &format!("Bearer {MARK}-{round}")),
+            header("X-Tenant", marked!("tenant-")),
             header("Accept", "application/json"),
         ]);
     }
-    writer.stderr(&Untrusted::new(
-        "got helper-first, helper-second and tenant-7c1, wants application/json",
-    ));
-    writer.received(br#"{"id":1,"result":{"a":"helper-first","b":"tenant-7c1 x"}}"#);
-    writer.note(1, &format!("sent helper-second and {CANARY}"));
+    writer.stderr(&Untrusted::new(format!(
+        "got {MARK}-first, {MARK}-second and tenant-{MARK}, wants application/json"
+    )));
+    let answer = format!(r#"{{"id":1,"result":{{"a":"{MARK}-first","b":"tenant-{MARK} x"}}}}"#);
+    writer.received(answer.as_bytes());
+    writer.note(1, &format!("sent {MARK}-second and {CANARY}"));
     journal.flush().await;
     let text = place.text("one.log");
-    for secret in [
-        "helper-first",
-        "helper-second",
-        "tenant-7c1",
-        "canary-5f2b7d",
-    ] {
-        assert!(!text.contains(secret), "{secret}: {text}");
-    }
+    assert!(!text.contains(MARK), "{text}");
     assert!(text.contains("wants application/json"), "{text}");
     assert_eq!(text.matches("[redacted]").count(), 7, "{text}");
 }

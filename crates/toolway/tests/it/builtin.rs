@@ -12,6 +12,7 @@ use toolway::{
     Builtin, BuiltinAnswer, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer,
     RefusedBy, ToolOutcome, ToolPool, ToolRequest, ToolTarget,
 };
+use toolway_testkit::marked::MARK;
 
 use crate::http::Server;
 use crate::support::*;
@@ -326,7 +327,7 @@ async fn a_server_that_wants_a_login_has_a_tool_that_says_what_it_wants() {
             .into_response()
     })
     .await;
-    let url = format!("{}?key=hunter2", server.url);
+    let url = format!("{}?key={MARK}", server.url);
     let plan = home.plan(&json!({ "locked": { "type": "http", "url": url } }));
     let host = Host::start(plan, home.options());
     host.settled().await;
@@ -345,7 +346,7 @@ async fn a_server_that_wants_a_login_has_a_tool_that_says_what_it_wants() {
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
-    assert!(!said.contains("hunter2"), "{said}");
+    assert!(!said.contains(MARK), "{said}");
 }
 
 #[tokio::test]

@@ -13,12 +13,16 @@ use toolway::auth::{AuthOptions, Pass, PassError, Passes, Target};
 use toolway::journal::Journal;
 use toolway::{CallError, Host, HostOptions};
 use toolway_auth::token::TokenKind;
+use toolway_testkit::marked;
 use toolway_types::{ConnectionState, Secret};
 
 use crate::http::{Server, document, reply};
 use crate::support::*;
 
-const CANARY: &str = "canary-93ab07d1";
+const CANARY: &str = marked!("93ab07d1-");
+const OLD: &str = marked!("old-");
+const NEW: &str = marked!("new-");
+const ANOTHER: &str = marked!("another-");
 
 /// A keeper of one login that the test changes.
 #[derive(Debug)]
@@ -205,9 +209,9 @@ async fn a_login_is_shown_with_every_request_and_stays_out_of_the_journal() {
 
 #[tokio::test]
 async fn what_is_refused_is_renewed_once_and_sent_again() {
-    let server = guarded("new").await;
-    let (home, purse) = (Home::new(), Purse::with(Some("old")));
-    purse.change(|state| state.next = Some("new".to_owned()));
+    let server = guarded(NEW).await;
+    let (home, purse) = (Home::new(), Purse::with(Some(OLD)));
+    purse.change(|state| state.next = Some(NEW.to_owned()));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
     facts(&host, "web");
@@ -218,8 +222,8 @@ async fn what_is_refused_is_renewed_once_and_sent_again() {
 
 #[tokio::test]
 async fn rel_26_a_login_that_is_refused_for_good_is_renewed_once_and_then_needed() {
-    let server = guarded("another").await;
-    let (home, purse) = (Home::new(), Purse::with(Some("old")));
+    let server = guarded(ANOTHER).await;
+    let (home, purse) = (Home::new(), Purse::with(Some(OLD)));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
     assert!(matches!(
@@ -236,7 +240,7 @@ async fn rel_26_a_login_that_is_refused_for_good_is_renewed_once_and_then_needed
         tokio::task::yield_now().await;
     }
     // One that brings something is, so that both were followed when this one shows.
-    purse.change(|state| state.token = Some(Ok("another".to_owned())));
+    purse.change(|state| state.token = Some(Ok(ANOTHER.to_owned())));
     connected(&host).await;
     let methods = server.methods().into_iter();
     assert_eq!(methods.filter(|method| method == "initialize").count(), 2);
@@ -245,14 +249,14 @@ async fn rel_26_a_login_that_is_refused_for_good_is_renewed_once_and_then_needed
 
 #[tokio::test]
 async fn rel_27_who_wants_to_be_left_alone_is_not_asked_before_the_time() {
-    let token = Arc::new(Mutex::new("new"));
+    let token = Arc::new(Mutex::new(NEW));
     let server = guarded_by(&token).await;
-    let (home, purse) = (Home::new(), Purse::with(Some("new")));
+    let (home, purse) = (Home::new(), Purse::with(Some(NEW)));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
     facts(&host, "web");
     // From here on the server refuses what it took, and nobody can give anything else.
-    *token.lock().expect("no panic") = "newer";
+    *token.lock().expect("no panic") = ANOTHER;
     purse.quietly(|state| {
         state.busy = Some(PassError::Later {
             why: "not for a minute".to_owned(),
@@ -273,7 +277,7 @@ async fn rel_27_who_wants_to_be_left_alone_is_not_asked_before_the_time() {
     tokio::time::resume();
     purse.quietly(|state| {
         state.busy = None;
-        state.next = Some("newer".to_owned());
+        state.next = Some(ANOTHER.to_owned());
     });
     echo(&host, "web", "hi").await.expect("an answer");
     host.shutdown().await;
@@ -281,12 +285,12 @@ async fn rel_27_who_wants_to_be_left_alone_is_not_asked_before_the_time() {
 
 #[tokio::test]
 async fn a_login_of_any_process_connects_a_waiting_server_and_its_tools_replace_the_pseudo_tool() {
-    let server = guarded("t").await;
+    let server = guarded(NEW).await;
     let (home, purse) = (Home::new(), Purse::with(None));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
     assert_eq!(names(&host), ["mcp__web__authenticate"]);
-    purse.change(|state| state.token = Some(Ok("t".to_owned())));
+    purse.change(|state| state.token = Some(Ok(NEW.to_owned())));
     connected(&host).await;
     assert_eq!(names(&host), ["mcp__web__echo", "mcp__web__mute"]);
     host.shutdown().await;
@@ -303,11 +307,11 @@ fn handshakes(server: &Server) -> usize {
 
 #[tokio::test]
 async fn a_server_that_connected_by_itself_is_left_alone_when_somebody_logs_in() {
-    let server = guarded("t").await;
+    let server = guarded(NEW).await;
     let (home, purse) = (Home::new(), Purse::with(None));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
-    purse.quietly(|state| state.token = Some(Ok("t".to_owned())));
+    purse.quietly(|state| state.token = Some(Ok(NEW.to_owned())));
     host.reconnect("web").await.expect("known");
     assert_eq!(handshakes(&server), 2);
     purse.change(|_| {});
@@ -320,7 +324,7 @@ async fn a_server_that_connected_by_itself_is_left_alone_when_somebody_logs_in()
 
 #[tokio::test]
 async fn a_login_that_was_looked_for_while_the_server_connected_ends_no_connection() {
-    let server = guarded("t").await;
+    let server = guarded(NEW).await;
     let (home, purse) = (Home::new(), Purse::with(None));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
@@ -329,7 +333,7 @@ async fn a_login_that_was_looked_for_while_the_server_connected_ends_no_connecti
     while purse.look(|state| state.held.is_some()) {
         tokio::task::yield_now().await;
     }
-    purse.quietly(|state| state.token = Some(Ok("t".to_owned())));
+    purse.quietly(|state| state.token = Some(Ok(NEW.to_owned())));
     host.reconnect("web").await.expect("known");
     assert_eq!(handshakes(&server), 2);
     let_go.send(()).expect("somebody waits");
@@ -357,10 +361,10 @@ async fn sec_19_a_login_for_another_resource_never_leaves() {
 
 #[tokio::test]
 async fn a_token_that_a_person_wrote_down_is_the_login() {
-    let server = guarded("written").await;
+    let server = guarded(ANOTHER).await;
     let (home, purse) = (Home::new(), Purse::with(Some(CANARY)));
     let mut entry = entry(&server);
-    entry["headers"] = json!({ "Authorization": "Bearer written" });
+    entry["headers"] = json!({ "Authorization": format!("Bearer {ANOTHER}") });
     let host = start(&home, &entry, &purse);
     host.settled().await;
     facts(&host, "web");
@@ -371,8 +375,8 @@ async fn a_token_that_a_person_wrote_down_is_the_login() {
 
 #[tokio::test]
 async fn a_call_that_needs_a_wider_login_says_which_scopes_and_the_connection_stands() {
-    let server = guarded("t").await;
-    let (home, purse) = (Home::new(), Purse::with(Some("t")));
+    let server = guarded(NEW).await;
+    let (home, purse) = (Home::new(), Purse::with(Some(NEW)));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
     for _ in 0..3 {
@@ -396,7 +400,7 @@ async fn a_call_that_needs_a_wider_login_says_which_scopes_and_the_connection_st
 
 #[tokio::test]
 async fn a_login_that_is_over_is_needed_again_and_nothing_is_sent() {
-    let server = guarded("t").await;
+    let server = guarded(NEW).await;
     let (home, purse) = (Home::new(), Purse::with(None));
     purse.change(|state| state.token = Some(Err(PassError::Over("log in again".to_owned()))));
     let host = start(&home, &entry(&server), &purse);
@@ -411,7 +415,7 @@ async fn a_login_that_is_over_is_needed_again_and_nothing_is_sent() {
 
 #[tokio::test]
 async fn rel_27_a_login_that_cannot_be_renewed_now_is_a_failure_that_may_pass() {
-    let server = guarded("t").await;
+    let server = guarded(NEW).await;
     let (home, purse) = (Home::new(), Purse::with(None));
     let busy = "the authorization server is busy".to_owned();
     purse.change(|state| state.token = Some(Err(PassError::Unavailable(busy.clone()))));
@@ -419,7 +423,7 @@ async fn rel_27_a_login_that_cannot_be_renewed_now_is_a_failure_that_may_pass() 
     host.settled().await;
     assert_eq!(failure(&host, "web").message, busy);
     assert!(server.methods().is_empty());
-    purse.change(|state| state.token = Some(Ok("t".to_owned())));
+    purse.change(|state| state.token = Some(Ok(NEW.to_owned())));
     host.reconnect("web").await.expect("known");
     facts(&host, "web");
     host.shutdown().await;

@@ -13,6 +13,8 @@ use toolway_auth::login::Way;
 use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
 use toolway_config::{Flags, Plan};
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings, holds_secret};
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::{ConnectionState, Secret};
 
 use crate::helper::walk;
@@ -20,8 +22,8 @@ use crate::http::{Server, document, reply};
 use crate::support::*;
 
 /// With characters that an address spells otherwise.
-const CANARY: &str = "canary/5b:d0 41e";
-const ESCAPED: &str = "canary%2F5b:d0%2041e";
+const CANARY: &str = marked!("", "/5b:d0 41e");
+const ESCAPED: &str = marked!("", "%2F5b:d0%2041e");
 
 struct Scene {
     home: Home,
@@ -102,7 +104,7 @@ async fn a_secret_in_the_address_reaches_the_server_and_no_log() {
     assert!(server.saw(&format!("/x/{ESCAPED}/mcp?k={query}")));
     let told = echo(&host, "web", "x").await.expect("a result");
     assert!(text_of(&told).contains("asked for"), "{told:?}");
-    assert!(!format!("{:?}", host.snapshot()).contains("canary"));
+    assert!(!format!("{:?}", host.snapshot()).contains(MARK));
     // What an address holds is the login.
     let problem = host.login("web", LoginOptions::default()).await;
     assert!(
@@ -133,7 +135,7 @@ async fn what_goes_wrong_names_server_field_and_file_and_no_secret() {
     let host = scene.host(&servers).await;
     for name in ["refusing", "gone"] {
         let message = failure(&host, name).message;
-        assert!(!message.contains("canary"), "{message}");
+        assert!(!message.contains(MARK), "{message}");
     }
     let settings = scene.home.path().join("home/.config/toolway/settings.json");
     assert_eq!(
@@ -145,14 +147,14 @@ async fn what_goes_wrong_names_server_field_and_file_and_no_secret() {
         )
     );
     host.shutdown().await;
-    assert!(!scene.written().contains("canary"));
+    assert!(!scene.written().contains(MARK));
 }
 
 #[tokio::test]
 async fn a_helper_gets_the_secrets_of_env() {
-    let scene = Scene::new(&[("key", "canary-77e1c05a")]).await;
+    let scene = Scene::new(&[("key", MARK)]).await;
     let server = Server::start(|message, headers| match headers.get("x-key") {
-        Some(key) if key == "canary-77e1c05a" => reply(message, legacy(message)),
+        Some(key) if key == MARK => reply(message, legacy(message)),
         _ => document(403, &json!({})),
     })
     .await;
@@ -170,7 +172,7 @@ async fn a_helper_gets_the_secrets_of_env() {
     let host = scene.host(&json!({ "web": entry })).await;
     facts(&host, "web");
     host.shutdown().await;
-    assert!(!scene.written().contains("canary"));
+    assert!(!scene.written().contains(MARK));
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use toolway_auth::login::Way;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
 use toolway_testkit::browser::browse;
+use toolway_testkit::marked;
 use toolway_testkit::patience::eventually;
 use toolway_types::{ConnectionState, Secret};
 use toolway_wire::RpcError;
@@ -483,7 +484,7 @@ async fn a_client_that_logged_in_for_itself_asks_for_more_with_nobody_there() {
     let mut settings = tools(&["one", "two", "three"]);
     settings.clients = vec![KnownClient {
         id: "bot".to_owned(),
-        secret: Some("s3cret".to_owned()),
+        secret: Some(marked!("s3cret-").to_owned()),
         ..KnownClient::default()
     }];
     let scene = Scene::new(settings);
@@ -498,7 +499,7 @@ async fn a_client_that_logged_in_for_itself_asks_for_more_with_nobody_there() {
     let login = LoginOptions {
         way: Way::ClientCredentials,
         client_id: Some("bot".to_owned()),
-        client_secret: Some(Secret::new("s3cret")),
+        client_secret: Some(Secret::new(marked!("s3cret-"))),
         ..LoginOptions::default()
     };
     let login = host.login("shop", login).await.expect("begun");

@@ -2,18 +2,17 @@
 //! which no secret may be left, nor in anything that was logged meanwhile.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use tempfile::TempDir;
 use toolway::{
     CallError, CallOptions, Consent, Host, HostOptions, InProcessServer, ServerSnapshot,
     ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_config::{Environment, Flags, Plan};
-use toolway_testkit::marked::{self, Leave};
+use toolway_testkit::{ScannedFolder, marked};
 use toolway_transport::in_process::ServerEnd;
 use toolway_types::{ConnectionState, Failure, ServerFacts, ServerName, ToolKey};
 
@@ -22,25 +21,14 @@ use crate::overheard;
 /// A home of its own for one test. When it is dropped, no secret of a test may stand in a file
 /// there, but for those that were given leave, nor in a line of any log so far.
 pub(crate) struct Home {
-    folder: TempDir,
-    /// Files that a test wrote, or that a server of it writes.
-    inputs: Mutex<Vec<PathBuf>>,
+    folder: ScannedFolder,
 }
 
 impl Drop for Home {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            return;
+        if !std::thread::panicking() {
+            overheard::assert_no_secrets();
         }
-        let inputs = self.inputs.lock().expect("no panic");
-        marked::assert_clean(self.path(), &|path| {
-            if inputs.iter().any(|input| path.starts_with(input)) {
-                Leave::Input
-            } else {
-                Leave::None
-            }
-        });
-        overheard::assert_no_secrets();
     }
 }
 
@@ -48,15 +36,13 @@ impl Home {
     pub(crate) fn new() -> Self {
         overheard::listen();
         Self {
-            folder: tempfile::tempdir().expect("a temporary directory"),
-            inputs: Mutex::default(),
+            folder: ScannedFolder::new(),
         }
     }
 
     /// Secrets may stand in this file or below this folder.
     pub(crate) fn may_hold_secrets(&self, path: impl AsRef<Path>) {
-        let path = self.path().join(path);
-        self.inputs.lock().expect("no panic").push(path);
+        self.folder.may_hold_secrets(path);
     }
 
     pub(crate) fn path(&self) -> &Path {

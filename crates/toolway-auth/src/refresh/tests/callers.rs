@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::Party;
 use toolway_testkit::eventually;
 
@@ -28,7 +29,7 @@ async fn assert_kept(authority: &Authority, logins: &Logins, key: &Key) {
 
 #[tokio::test]
 async fn rel_15_a_caller_that_goes_away_takes_no_answer_with_it() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = due(&authority, "a");
@@ -45,7 +46,7 @@ async fn rel_15_a_caller_that_goes_away_takes_no_answer_with_it() {
 
 #[tokio::test]
 async fn rel_15_whoever_shares_a_renewal_has_it_also_when_the_first_one_goes() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = due(&authority, "a");
@@ -67,7 +68,7 @@ async fn rel_15_whoever_shares_a_renewal_has_it_also_when_the_first_one_goes() {
 
 #[tokio::test]
 async fn rel_15_whoever_is_about_to_end_can_wait_until_all_is_saved() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = due(&authority, "a");
@@ -88,7 +89,7 @@ async fn rel_15_whoever_is_about_to_end_can_wait_until_all_is_saved() {
 
 #[tokio::test]
 async fn a_renewal_that_brings_what_was_refused_to_a_caller_is_not_the_end_for_them() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = Authority::start(settings());
     let logins = logins(home.path());
     let login = due(&authority, "a");

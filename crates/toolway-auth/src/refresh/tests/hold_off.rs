@@ -2,6 +2,8 @@
 
 use futures_util::future::join_all;
 
+use toolway_testkit::ScannedFolder;
+
 use super::*;
 
 /// Says that it has no time for ten minutes.
@@ -22,7 +24,7 @@ async fn pass(time: Duration) {
 
 #[tokio::test]
 async fn rel_27_it_is_asked_once_in_the_time_that_it_names() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = busy();
     let logins = logins(home.path());
     let login = due(&authority, "a");
@@ -64,7 +66,7 @@ async fn rel_27_it_is_asked_once_in_the_time_that_it_names() {
 
 #[tokio::test]
 async fn rel_27_a_token_that_still_works_is_used_meanwhile() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = busy();
     let logins = logins(home.path());
     let mut login = due(&authority, "a");
@@ -84,7 +86,7 @@ async fn rel_27_a_token_that_still_works_is_used_meanwhile() {
 
 #[tokio::test]
 async fn rel_27_a_new_login_does_not_wait_for_what_befell_the_old_one() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let authority = busy();
     let logins = logins(home.path());
     let login = due(&authority, "a");

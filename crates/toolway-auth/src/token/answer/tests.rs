@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use toolway_testkit::marked;
 
 use super::{Arrival, MAX_LIFE, Malformed, form, refusal, tokens};
 use crate::token::{TokenKind, Tokens};
@@ -36,8 +37,9 @@ fn jwt(exp: &Value) -> String {
 
 #[test]
 fn rel_16_an_expiry_that_says_nothing_is_none() {
-    let expiry =
-        |value: Value| read(json!({ "access_token": "a", "expires_in": value })).expires_at;
+    let expiry = |value: Value| {
+        read(json!({ "access_token": marked!("a-"), "expires_in": value })).expires_at
+    };
     // What servers write when they mean an hour.
     for hour in [
         json!(3600),
@@ -78,7 +80,10 @@ fn rel_16_an_expiry_that_says_nothing_is_none() {
     ] {
         assert_eq!(expiry(huge.clone()), Some(NOW + MAX_LIFE), "{huge}");
     }
-    assert_eq!(read(json!({ "access_token": "a" })).expires_at, None);
+    assert_eq!(
+        read(json!({ "access_token": marked!("a-") })).expires_at,
+        None
+    );
 }
 
 #[test]
@@ -110,7 +115,7 @@ fn rel_16_a_token_without_an_expiry_may_say_it_itself_by_the_servers_clock() {
 
 #[test]
 fn rel_16_the_clock_may_jump_after_the_token_came() {
-    let tokens = read(json!({ "access_token": "a", "expires_in": 3600 }));
+    let tokens = read(json!({ "access_token": marked!("a-"), "expires_in": 3600 }));
     assert!(!tokens.is_due(NOW));
     assert!(!tokens.is_due(NOW + HOUR - 61));
     assert!(tokens.is_due(NOW + HOUR - 60), "a minute early");
@@ -122,17 +127,17 @@ fn rel_16_the_clock_may_jump_after_the_token_came() {
     assert!(tokens.is_due(NOW - HOUR));
     assert!(tokens.is_due(NOW - YEAR));
     // Nobody said: only a refusal tells.
-    let silent = read(json!({ "access_token": "a" }));
+    let silent = read(json!({ "access_token": marked!("a-") }));
     assert!(!silent.is_due(NOW + 10 * YEAR));
 }
 
 #[test]
 fn rel_16_a_token_that_lives_shorter_than_the_margin_is_used_all_the_same() {
-    let short = read(json!({ "access_token": "a", "expires_in": 2 }));
+    let short = read(json!({ "access_token": marked!("a-"), "expires_in": 2 }));
     assert!(!short.is_due(NOW));
     assert!(!short.is_due(NOW + 1));
     assert!(short.is_due(NOW + 2));
-    let minute = read(json!({ "access_token": "a", "expires_in": 60 }));
+    let minute = read(json!({ "access_token": marked!("a-"), "expires_in": 60 }));
     assert!(!minute.is_due(NOW + 44));
     assert!(minute.is_due(NOW + 45));
 }
@@ -140,43 +145,53 @@ fn rel_16_a_token_that_lives_shorter_than_the_margin_is_used_all_the_same() {
 #[test]
 fn rel_16_odd_answers_keep_what_they_do_say() {
     let full = read(json!({
-        "access_token": "a", "token_type": "BEARER", "refresh_token": "r", "id_token": "i",
+        "access_token": marked!("a-"), "token_type": "BEARER", "refresh_token": marked!("r-"), "id_token": marked!("i-"),
         "scope": "one two one",
     }));
     assert_eq!(full.kind, TokenKind::Bearer);
-    assert_eq!(full.refresh.expect("kept").expose(), "r");
-    assert_eq!(full.id_token.expect("kept").expose(), "i");
+    assert_eq!(full.refresh.expect("kept").expose(), marked!("r-"));
+    assert_eq!(full.id_token.expect("kept").expose(), marked!("i-"));
     assert_eq!(full.scopes, ["one", "two"]);
 
-    let sparse =
-        read(json!({ "access_token": "a", "refresh_token": "", "scope": "", "token_type": null }));
+    let sparse = read(
+        json!({ "access_token": marked!("a-"), "refresh_token": "", "scope": "", "token_type": null }),
+    );
     assert_eq!(sparse.refresh, None);
     assert_eq!(sparse.scopes, ["asked"]);
     assert_eq!(
-        read(json!({ "access_token": "a", "refresh_token": null, "scope": ["x", 7, "y"] })).scopes,
+        read(
+            json!({ "access_token": marked!("a-"), "refresh_token": null, "scope": ["x", 7, "y"] })
+        )
+        .scopes,
         ["x", "y"]
     );
     assert_eq!(
-        read(json!({ "access_token": "a", "token_type": "dpop" })).kind,
+        read(json!({ "access_token": marked!("a-"), "token_type": "dpop" })).kind,
         TokenKind::Dpop
     );
 
     let endless: Vec<String> = (0..100_000).map(|n| format!("s{n}")).collect();
     let endless = endless.join(" ");
     assert_eq!(
-        read(json!({ "access_token": "a", "scope": endless }))
+        read(json!({ "access_token": marked!("a-"), "scope": endless }))
             .scopes
             .len(),
         256
     );
 
-    let map = form(b"access_token=gho_1&scope=repo&token_type=bearer&expires_in=28800");
+    let map = form(
+        marked!(
+            "access_token=gho_",
+            "&scope=repo&token_type=bearer&expires_in=28800"
+        )
+        .as_bytes(),
+    );
     let arrival = Arrival {
         now: NOW,
         server: None,
     };
     let form = tokens(&map, arrival, &[], None).expect("tokens");
-    assert_eq!(form.access.expose(), "gho_1");
+    assert_eq!(form.access.expose(), marked!("gho_"));
     assert_eq!(form.expires_at, Some(NOW + 28_800));
 }
 
@@ -207,7 +222,7 @@ fn an_answer_without_a_usable_token_is_refused() {
     }
     for kind in [json!("mac"), json!(7), json!("Basic")] {
         assert_eq!(
-            error(json!({ "access_token": "a", "token_type": kind })),
+            error(json!({ "access_token": marked!("a-"), "token_type": kind })),
             Malformed::Kind
         );
     }
@@ -239,7 +254,7 @@ fn refusals_are_found_wherever_they_are_put() {
     for none in [
         json!({}),
         json!({ "error": null }),
-        json!({ "error": false, "access_token": "a" }),
+        json!({ "error": false, "access_token": marked!("a-") }),
     ] {
         assert_eq!(read(none), None);
     }
@@ -247,18 +262,21 @@ fn refusals_are_found_wherever_they_are_put() {
 
 #[test]
 fn a_successor_keeps_what_was_not_replaced() {
-    let old = read(json!({ "access_token": "a", "refresh_token": "r1", "id_token": "i" }));
-    let kept = read(json!({ "access_token": "b" })).succeeding(&old);
-    assert_eq!(kept.refresh.expect("kept").expose(), "r1");
-    assert_eq!(kept.id_token.expect("kept").expose(), "i");
-    let rotated = read(json!({ "access_token": "b", "refresh_token": "r2" })).succeeding(&old);
-    assert_eq!(rotated.refresh.expect("new").expose(), "r2");
+    let old = read(
+        json!({ "access_token": marked!("a-"), "refresh_token": marked!("r1-"), "id_token": marked!("i-") }),
+    );
+    let kept = read(json!({ "access_token": marked!("b-") })).succeeding(&old);
+    assert_eq!(kept.refresh.expect("kept").expose(), marked!("r1-"));
+    assert_eq!(kept.id_token.expect("kept").expose(), marked!("i-"));
+    let rotated = read(json!({ "access_token": marked!("b-"), "refresh_token": marked!("r2-") }))
+        .succeeding(&old);
+    assert_eq!(rotated.refresh.expect("new").expose(), marked!("r2-"));
 }
 
 #[test]
 fn tokens_survive_the_vault() {
     let tokens = read(json!({
-        "access_token": "a", "refresh_token": "r", "expires_in": 9, "token_type": "DPoP",
+        "access_token": marked!("a-"), "refresh_token": marked!("r-"), "expires_in": 9, "token_type": "DPoP",
     }));
     let kept = serde_json::to_string(&tokens).expect("written");
     assert_eq!(serde_json::from_str::<Tokens>(&kept).expect("read"), tokens);

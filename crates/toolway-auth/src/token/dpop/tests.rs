@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::Secret;
 use url::Url;
 
@@ -85,8 +87,8 @@ fn a_key_survives_the_vault_and_shows_itself_nowhere() {
     assert_eq!(again, key);
     assert_eq!(again.thumbprint(), key.thumbprint());
     assert!(!format!("{key:?}").contains(key.kept().expose()));
-    let broken = serde_json::from_str::<DpopKey>("\"CANARY\"").expect_err("no key");
-    assert!(!broken.to_string().contains("CANARY"));
+    let broken = serde_json::from_str::<DpopKey>(marked!("\"", "\"")).expect_err("no key");
+    assert!(!broken.to_string().contains(MARK));
 }
 
 #[test]

@@ -4,13 +4,20 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::Secret;
 
 use super::{file_vault, login};
 use crate::vault::export::ExportError;
 use crate::vault::{Backend, Key, Storage, Vault, VaultError, VaultOptions};
 
-const CANARY: &str = "canary-7d1f";
+const CANARY: &str = marked!("7d1f-");
+
+fn secret(text: &str) -> Secret {
+    Secret::new(format!("{text}-{MARK}"))
+}
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -39,7 +46,7 @@ fn with_passphrase(folder: &Path, passphrase: Option<&str>) -> Vault {
 
 #[tokio::test]
 async fn a_vault_is_unused_until_something_is_put_into_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ScannedFolder::new();
     let vault = file_vault(&folder.path().join("vault"));
     assert!(vault.is_unused());
     vault.write(&login("shop"), &CANARY.into()).await.unwrap();
@@ -48,13 +55,13 @@ async fn a_vault_is_unused_until_something_is_put_into_it() {
 
 #[tokio::test]
 async fn a_secret_is_kept_sealed_private_and_by_its_key() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let folder = home.path().join("vault");
     let vault = file_vault(&folder);
     assert_eq!(vault.read(&login("a")).await.unwrap(), None);
     vault.write(&login("a"), &CANARY.into()).await.unwrap();
     vault
-        .write(&Key::named("b"), &"other".into())
+        .write(&Key::named("b"), &secret("other"))
         .await
         .unwrap();
     vault.write(&login("a"), &CANARY.into()).await.unwrap();
@@ -92,7 +99,7 @@ async fn a_secret_is_kept_sealed_private_and_by_its_key() {
 
 #[tokio::test]
 async fn plain_text_is_written_only_when_asked_for_and_read_by_all() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let plain = Vault::open(VaultOptions {
         storage: Storage::File,
         insecure: true,
@@ -115,15 +122,15 @@ async fn plain_text_is_written_only_when_asked_for_and_read_by_all() {
 
 #[tokio::test]
 async fn a_passphrase_seals_and_nothing_else_opens() {
-    let home = tempfile::tempdir().unwrap();
-    let vault = with_passphrase(home.path(), Some("one"));
+    let home = ScannedFolder::new();
+    let vault = with_passphrase(home.path(), Some(marked!("one-")));
     assert_eq!(vault.backend().await, Backend::FileWithPassphrase);
     vault.write(&login("a"), &CANARY.into()).await.unwrap();
     assert!(!home.path().join("key").exists(), "no key lies around");
 
-    let same = with_passphrase(home.path(), Some("one"));
+    let same = with_passphrase(home.path(), Some(marked!("one-")));
     assert_eq!(same.read(&login("a")).await.unwrap(), Some(CANARY.into()));
-    let error = with_passphrase(home.path(), Some("two"))
+    let error = with_passphrase(home.path(), Some(marked!("two-")))
         .read(&login("a"))
         .await;
     let error = error.unwrap_err();
@@ -142,10 +149,10 @@ async fn a_passphrase_seals_and_nothing_else_opens() {
 
 #[tokio::test]
 async fn a_damaged_file_is_told_once_kept_aside_and_harms_no_other() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let vault = file_vault(home.path());
     for server in ["a", "b", "c", "d"] {
-        vault.write(&login(server), &server.into()).await.unwrap();
+        vault.write(&login(server), &secret(server)).await.unwrap();
     }
     let path = |server: &str| home.path().join("secrets").join(login(server).id());
     let sealed = fs::read_to_string(path("a")).unwrap();
@@ -163,29 +170,29 @@ async fn a_damaged_file_is_told_once_kept_aside_and_harms_no_other() {
         };
         assert_eq!(fs::read_to_string(aside).unwrap(), damaged);
         assert_eq!(vault.read(&login(server)).await.unwrap(), None, "told once");
-        vault.write(&login(server), &"new".into()).await.unwrap();
+        vault.write(&login(server), &secret("new")).await.unwrap();
         assert_eq!(
             vault.read(&login(server)).await.unwrap(),
-            Some("new".into())
+            Some(secret("new"))
         );
     }
-    assert_eq!(vault.read(&login("d")).await.unwrap(), Some("d".into()));
+    assert_eq!(vault.read(&login("d")).await.unwrap(), Some(secret("d")));
 }
 
 #[tokio::test]
 async fn a_damaged_list_is_made_anew_from_what_there_is() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let vault = file_vault(home.path());
     for server in ["a", "b"] {
-        vault.write(&login(server), &server.into()).await.unwrap();
+        vault.write(&login(server), &secret(server)).await.unwrap();
     }
     let list = home.path().join("index.json");
     for damaged in ["{\"secrets\": {", "", "\u{0}\u{0}"] {
         fs::write(&list, damaged).unwrap();
         assert_eq!(vault.list().await.unwrap().len(), 2);
-        assert_eq!(vault.read(&login("b")).await.unwrap(), Some("b".into()));
+        assert_eq!(vault.read(&login("b")).await.unwrap(), Some(secret("b")));
         fs::write(&list, damaged).unwrap();
-        vault.write(&login("a"), &"a2".into()).await.unwrap();
+        vault.write(&login("a"), &secret("a2")).await.unwrap();
         assert_eq!(vault.list().await.unwrap().len(), 2);
     }
     let kept = files(home.path())
@@ -197,9 +204,9 @@ async fn a_damaged_list_is_made_anew_from_what_there_is() {
 
 #[tokio::test]
 async fn without_its_key_nothing_is_given_up() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let vault = file_vault(home.path());
-    vault.write(&login("a"), &"1".into()).await.unwrap();
+    vault.write(&login("a"), &secret("1")).await.unwrap();
     let (key, away) = (home.path().join("key"), home.path().join("away"));
     fs::rename(&key, &away).unwrap();
     let error = vault.read(&login("a")).await.unwrap_err();
@@ -208,20 +215,20 @@ async fn without_its_key_nothing_is_given_up() {
         "{error}"
     );
     // Something new can still be saved, with a new key.
-    vault.write(&login("b"), &"2".into()).await.unwrap();
-    assert_eq!(vault.read(&login("b")).await.unwrap(), Some("2".into()));
+    vault.write(&login("b"), &secret("2")).await.unwrap();
+    assert_eq!(vault.read(&login("b")).await.unwrap(), Some(secret("2")));
     let error = vault.read(&login("a")).await.unwrap_err();
     assert!(matches!(error, VaultError::WrongKey { .. }), "{error}");
     fs::rename(&away, &key).unwrap();
-    assert_eq!(vault.read(&login("a")).await.unwrap(), Some("1".into()));
+    assert_eq!(vault.read(&login("a")).await.unwrap(), Some(secret("1")));
 }
 
 #[tokio::test]
 async fn what_somebody_planted_is_not_followed() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let folder = home.path().join("vault");
     let vault = file_vault(&folder);
-    vault.write(&login("a"), &"1".into()).await.unwrap();
+    vault.write(&login("a"), &secret("1")).await.unwrap();
     let path = folder.join("secrets").join(login("a").id());
     let target = home.path().join("target");
     fs::copy(&path, &target).unwrap();
@@ -229,14 +236,14 @@ async fn what_somebody_planted_is_not_followed() {
     std::os::unix::fs::symlink(&target, &path).unwrap();
     let error = vault.read(&login("a")).await.unwrap_err();
     assert!(matches!(error, VaultError::Io { .. }), "{error}");
-    vault.write(&login("a"), &"2".into()).await.unwrap();
-    assert_eq!(vault.read(&login("a")).await.unwrap(), Some("2".into()));
+    vault.write(&login("a"), &secret("2")).await.unwrap();
+    assert_eq!(vault.read(&login("a")).await.unwrap(), Some(secret("2")));
     assert!(!path.is_symlink());
 }
 
 #[tokio::test]
 async fn something_enormous_is_refused() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let vault = file_vault(home.path());
     let largest = Secret::new("\u{1}".repeat(1024 * 1024));
     vault.write(&login("a"), &largest).await.unwrap();
@@ -248,18 +255,18 @@ async fn something_enormous_is_refused() {
 
 #[tokio::test]
 async fn an_export_carries_everything_and_is_opened_by_its_passphrase_only() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let (from, to) = (
         file_vault(&home.path().join("from")),
         file_vault(&home.path().join("to")),
     );
     from.write(&login("a"), &CANARY.into()).await.unwrap();
-    from.write(&Key::named("b"), &"2".into()).await.unwrap();
-    let passphrase = Secret::from("one");
+    from.write(&Key::named("b"), &secret("2")).await.unwrap();
+    let passphrase = Secret::from(marked!("one-"));
     let (text, count) = from.export(Some(&passphrase)).await.unwrap();
     assert_eq!(count, 2);
     assert!(!text.expose().contains(CANARY));
-    for wrong in [None, Some(&"two".into())] {
+    for wrong in [None, Some(&marked!("two-").into())] {
         let error = to.import(&text, wrong).await.unwrap_err();
         assert!(matches!(error, ExportError::Passphrase), "{error}");
     }

@@ -4,6 +4,10 @@ use std::time::{Duration, Instant};
 
 use tokio::net::UnixListener;
 
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
+
 use super::child;
 use super::secret_service::SecretService;
 
@@ -13,23 +17,31 @@ const SILENT: &str = "the keychain does not answer; start it anew, or set TOOLWA
 
 #[tokio::test]
 async fn the_keychain_is_used_when_it_answers() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let service = SecretService::start(home.path());
     let folder = home.path().join("vault");
-    let steps =
-        "trouble;backend;write a canary-1;write a canary-2;write b x;read a;remove b;read b";
-    let said = child::start(&folder, Some(&service.address), steps);
+    let steps = format!(
+        "trouble;backend;write a {MARK}-1;write a {MARK}-2;write b x;read a;remove b;read b"
+    );
+    let said = child::start(&folder, Some(&service.address), &steps);
     assert_eq!(
         said.until_its_end().await,
         [
-            "none", "keychain", "written", "written", "written", "canary-2", "true", "nothing"
+            "none",
+            "keychain",
+            "written",
+            "written",
+            "written",
+            marked!("", "-2"),
+            "true",
+            "nothing"
         ]
     );
     assert_eq!(service.len(), 1);
     assert!(!folder.join("secrets").exists(), "nothing lies in a file");
     // It outlives the process, and another one finds it.
     let said = child::start(&folder, Some(&service.address), "read a");
-    assert_eq!(said.until_its_end().await, ["canary-2"]);
+    assert_eq!(said.until_its_end().await, [marked!("", "-2")]);
     // Without the keychain it is an error, and not as if there had been nothing.
     let said = child::start(&folder, Some(&service.address), "file;read a");
     assert_eq!(
@@ -43,39 +55,39 @@ async fn the_keychain_is_used_when_it_answers() {
 
 #[tokio::test]
 async fn plain_text_is_written_past_the_keychain_and_only_when_it_was_asked_for() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let service = SecretService::start(home.path());
     let folder = home.path().join("vault");
     let said = child::start(&folder, Some(&service.address), "write a 1;write b 2");
     assert_eq!(said.until_its_end().await, ["written", "written"]);
-    let steps = "plain;backend;read a;write a canary-3;read a;read b";
+    let steps = marked!("plain;backend;read a;write a ", "-3;read a;read b");
     let said = child::start(&folder, Some(&service.address), steps);
     assert_eq!(
         said.until_its_end().await,
-        ["plain-file", "1", "written", "canary-3", "2"]
+        ["plain-file", "1", "written", marked!("", "-3"), "2"]
     );
     assert_eq!(service.len(), 1, "it lies in one place only");
     // Whoever was not asked to puts it back.
     let said = child::start(
         &folder,
         Some(&service.address),
-        "read a;write a canary-4;read a",
+        marked!("read a;write a ", "-4;read a"),
     );
     assert_eq!(
         said.until_its_end().await,
-        ["canary-3", "written", "canary-4"]
+        [marked!("", "-3"), "written", marked!("", "-4")]
     );
     assert_eq!(service.len(), 2);
     let files = std::fs::read_dir(folder.join("secrets")).unwrap();
     for file in files {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        assert!(!text.contains("canary"), "{text}");
+        assert!(!text.contains(MARK), "{text}");
     }
 }
 
 #[tokio::test]
 async fn rel_28_a_silent_bus_is_given_up_and_the_file_is_used() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let path = home.path().join("bus");
     // Accepts by its backlog, and never replies.
     let _bus = UnixListener::bind(&path).unwrap();
@@ -104,7 +116,7 @@ async fn rel_28_a_silent_bus_is_given_up_and_the_file_is_used() {
 
 #[tokio::test]
 async fn rel_28_a_locked_keychain_opens_no_window() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let service = SecretService::start(home.path());
     let folder = home.path().join("vault");
     let said = child::start(&folder, Some(&service.address), "write a 1");
@@ -134,7 +146,7 @@ async fn rel_28_a_locked_keychain_opens_no_window() {
 
 #[tokio::test]
 async fn rel_28_no_keychain_at_all() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let nowhere = format!("unix:path={}", home.path().join("nowhere").display());
     let folder = home.path().join("vault");
     let said = child::start(&folder, Some(&nowhere), "write a 1;read a;backend;trouble");
@@ -145,7 +157,7 @@ async fn rel_28_no_keychain_at_all() {
 
 #[tokio::test]
 async fn rel_28_a_keychain_that_falls_silent_does_not_look_empty() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let service = SecretService::start(home.path());
     let folder = home.path().join("vault");
     let said = child::start(&folder, Some(&service.address), "write a 1");

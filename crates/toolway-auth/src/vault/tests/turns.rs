@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use toolway_testkit::ScannedFolder;
+
 use super::{child, file_vault, login};
 use crate::vault::VaultError;
 
@@ -10,7 +12,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn processes_take_turns_and_lose_nothing() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let children: Vec<_> = (0..6)
         .map(|_| child::start(home.path(), None, "file;count a 10"))
         .collect();
@@ -23,7 +25,7 @@ async fn processes_take_turns_and_lose_nothing() {
 
 #[tokio::test]
 async fn a_holder_is_waited_for_and_its_death_frees_the_key() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let mut holder = child::start(home.path(), None, "file;hold a");
     assert_eq!(holder.says().await.as_deref(), Some("held"));
     let (vault, key) = (file_vault(home.path()), login("a"));
@@ -47,7 +49,7 @@ async fn a_holder_is_waited_for_and_its_death_frees_the_key() {
 
 #[tokio::test]
 async fn one_who_gave_up_holds_nothing() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let mut holder = child::start(home.path(), None, "file;hold a");
     assert_eq!(holder.says().await.as_deref(), Some("held"));
     let (vault, key) = (file_vault(home.path()), login("a"));
@@ -63,7 +65,7 @@ async fn one_who_gave_up_holds_nothing() {
 
 #[tokio::test]
 async fn tasks_get_a_key_in_the_order_of_asking() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let vault = file_vault(home.path());
     let first = vault.lock(&login("a")).await.unwrap();
     let order = std::sync::Mutex::new(Vec::new());
@@ -86,7 +88,7 @@ async fn tasks_get_a_key_in_the_order_of_asking() {
 
 #[tokio::test]
 async fn what_another_process_saves_is_heard() {
-    let home = tempfile::tempdir().unwrap();
+    let home = ScannedFolder::new();
     let vault = file_vault(home.path());
     let mut changes = vault.changes();
     let other = child::start(home.path(), None, "file;write a 1");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolway_auth::idp::{IdentityProvider, IdentityStore, VaultStore, Way};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Party, Settings};
 use toolway_testkit::eventually;
 use toolway_transport::client::Client as Http;
@@ -27,7 +28,7 @@ async fn is_sent(idp: &Authority) {
 
 #[tokio::test]
 async fn rel_15_an_identity_outlives_whoever_had_it_renewed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ScannedFolder::new();
     let vault = Vault::open(VaultOptions {
         storage: Storage::File,
         ..VaultOptions::new(folder.path())

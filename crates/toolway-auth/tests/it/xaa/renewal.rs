@@ -17,7 +17,9 @@ use toolway_auth::token::unix_now;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
 use toolway_auth::xaa::Rule;
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{CANARY, Switch};
+use toolway_testkit::marked;
 use toolway_transport::client::Client as Http;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
@@ -64,7 +66,7 @@ impl Renewing {
         self.site.put(
             "/token",
             &json!({
-                "access_token": "a", "refresh_token": "second", "id_token": token.unwrap().expose(),
+                "access_token": marked!("a-"), "refresh_token": marked!("second-"), "id_token": token.unwrap().expose(),
             }),
         );
     }
@@ -73,10 +75,10 @@ impl Renewing {
     async fn provider(&self) -> (IdentityProvider, Arc<Memory>) {
         let store = Arc::new(Memory::default());
         let expired = Identity {
-            id_token: Secret::new("old"),
+            id_token: Secret::new(marked!("old-")),
             expires_at: 1,
             subject: "person".to_owned(),
-            refresh: Some(Secret::new("first")),
+            refresh: Some(Secret::new(marked!("first-"))),
         };
         store.write(&self.settings(), &expired).await.unwrap();
         let shared: Arc<dyn IdentityStore> = Arc::<Memory>::clone(&store);
@@ -95,12 +97,12 @@ async fn an_identity_is_renewed_without_the_person() {
         assert_eq!(identity.unwrap().subject, "person");
     }
     let kept = store.read(provider.settings()).await.unwrap().unwrap();
-    assert_eq!(kept.refresh, Some(Secret::new("second")));
+    assert_eq!(kept.refresh, Some(Secret::new(marked!("second-"))));
     assert!(kept.expires_at > unix_now() + 500);
     let mut posts = renewing.site.asked();
     posts.retain(|asked| asked.line == "POST /token");
     assert_eq!(posts.len(), 1, "one for all");
-    assert!(posts[0].body.contains("refresh_token=first"));
+    assert!(posts[0].body.contains(marked!("refresh_token=first-")));
 }
 
 #[tokio::test]
@@ -129,14 +131,14 @@ async fn the_provider_hears_who_we_are_in_the_way_it_offers() {
     );
     let (_, store) = renewing.provider().await;
     let settings = IdpSettings {
-        client_secret: Some(Secret::new("s3cret")),
+        client_secret: Some(Secret::new(marked!("s3cret-"))),
         ..renewing.settings()
     };
     let provider = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
     provider.identity(Way::Kept).await.unwrap();
     let mut posts = renewing.site.asked();
     posts.retain(|asked| asked.line == "POST /token");
-    assert!(posts[0].body.contains("client_secret=s3cret"));
+    assert!(posts[0].body.contains(marked!("client_secret=s3cret-")));
     assert!(!posts[0].headers.contains_key("authorization"));
 }
 
@@ -163,7 +165,7 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
     let tokens = server.tokens(&second, Way::Kept).await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(idp.report().metadata, before);
-    assert!(Identity::given(Secret::new("opaque")).is_none());
+    assert!(Identity::given(Secret::new(marked!("opaque-"))).is_none());
 }
 
 /// Everything together: found, logged in, kept, and renewed by the way it came about.
@@ -207,7 +209,7 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
     assert!(server.authority.is_valid(login.tokens.access.expose()));
     assert_eq!(server.authority.report().authorizations, 0);
 
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ScannedFolder::new();
     let vault = Vault::open(VaultOptions {
         storage: Storage::File,
         ..VaultOptions::new(folder.path().join("vault"))

@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use toolway_testkit::Browser;
 use toolway_testkit::browser::post;
+use toolway_testkit::marked;
 use toolway_testkit::peers::Protected;
 
 use self::scene::Scene;
@@ -229,13 +230,15 @@ fn a_program_logs_in_as_itself() {
             "robot",
         ];
         let mut command = scene.command(&words);
-        let output = scene.home.run(command.env("MCP_CLIENT_SECRET", "wrong"));
+        let output = scene
+            .home
+            .run(command.env("MCP_CLIENT_SECRET", marked!("wrong-")));
         let refused = output.expect_code(5);
         assert!(refused.stderr.contains("invalid_client"), "{refused}");
         let mut command = scene.command(&words);
         let output = scene
             .home
-            .run(command.env("MCP_CLIENT_SECRET", "robot-secret"));
+            .run(command.env("MCP_CLIENT_SECRET", marked!("robot-")));
         output.expect_code(0);
         let said = scene.whoami();
         assert_eq!(client_of(&said), "robot", "{said}");

@@ -1,5 +1,7 @@
 //! Cursor, VS Code, Windsurf and Zed.
 
+use toolway_testkit::marked;
+
 use super::*;
 
 #[test]
@@ -8,7 +10,8 @@ fn cursor() {
     let found = home.read(
         Client::Cursor,
         ".cursor/mcp.json",
-        r#"{
+        marked!(
+            r#"{
   // shared with the team
   "mcpServers": {
     "local": {
@@ -21,12 +24,14 @@ fn cursor() {
     "remote": {
       "url": "https://mcp.example.com/mcp",
       "headers": { "Authorization": "Bearer ${env:API_KEY}" },
-      "auth": { "CLIENT_ID": "${env:ID}", "CLIENT_SECRET": "s3cret", "scopes": ["read", "write"] },
+      "auth": { "CLIENT_ID": "${env:ID}", "CLIENT_SECRET": ""#,
+            r#"", "scopes": ["read", "write"] },
     },
     "old": { "url": "https://old.example.com/sse?x=1", "disabled": true },
   },
 }
-"#,
+"#
+        ),
     );
     insta::assert_snapshot!(found, @r#"
     [
@@ -306,7 +311,7 @@ fn zed() {
   "context_servers": {
     "new": { "source": "custom", "enabled": false, "command": "npx", "args": ["-y", "x"], "env": {}, "timeout": 90 },
     "old": { "source": "custom", "command": { "path": "uvx", "args": ["y"], "env": { "A": "1" }, "timeout": 60000 } },
-    "web": { "url": "https://web.example/mcp", "headers": { "Authorization": "Bearer t" } },
+    "web": { "url": "https://web.example/mcp", "headers": { "Authorization": "t" } },
     "postgres": { "source": "extension", "settings": { "database_url": "postgres://" } },
   },
 }
@@ -359,7 +364,7 @@ fn zed() {
               "type": "http",
               "url": "https://web.example/mcp",
               "headers": {
-                "Authorization": "Bearer t"
+                "Authorization": "t"
               }
             },
             "enabled": true,

@@ -1,5 +1,7 @@
 //! Codex, Gemini CLI, opencode and Goose.
 
+use toolway_testkit::marked;
+
 use super::*;
 
 #[test]
@@ -111,7 +113,7 @@ fn gemini() {
     let found = home.read(
         Client::Gemini,
         ".gemini/settings.json",
-        r#"{
+        marked!(r#"{
   "theme": "Dracula",
   "mcp": { "excluded": ["sse"] },
   "mcpServers": {
@@ -127,11 +129,11 @@ fn gemini() {
     },
     "http": { "httpUrl": "https://h.example/mcp", "headers": { "Authorization": "Bearer $TOKEN" }, "timeout": 500 },
     "sse": { "url": "https://s.example/events", "trust": false },
-    "typed": { "url": "https://t.example/mcp", "type": "http", "oauth": { "enabled": true, "clientId": "c", "clientSecret": "s", "scopes": ["a"], "tokenUrl": "https://t.example/token" } },
+    "typed": { "url": "https://t.example/mcp", "type": "http", "oauth": { "enabled": true, "clientId": "c", "clientSecret": ""#, r#"", "scopes": ["a"], "tokenUrl": "https://t.example/token" } },
     "google": { "httpUrl": "https://g.example/mcp", "authProviderType": "google_credentials" }
   }
 }
-"#,
+"#),
     );
     insta::assert_snapshot!(found, @r#"
     [

@@ -6,6 +6,7 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio_tungstenite::tungstenite::handshake::server::Request;
+use toolway_testkit::marked;
 use toolway_transport::{Limits, OpenOptions, in_process};
 use toolway_types::TransportSpec;
 
@@ -266,13 +267,13 @@ pub(super) async fn wss() -> Subject {
 const TOKEN: &str = "X-Claude-Code-Ide-Authorization";
 
 fn editor(request: &Request, answer: &mut HeaderMap) {
-    assert_eq!(request.headers()[TOKEN], "lock-file token");
+    assert_eq!(request.headers()[TOKEN], marked!("lock-file token "));
     open_door(request, answer);
 }
 
 pub(super) async fn ws_ide() -> Subject {
     let server = socket::listen(None, editor, serve).await;
-    let headers = [(TOKEN, "lock-file token")];
+    let headers = [(TOKEN, marked!("lock-file token "))];
     Subject::at(
         server.census,
         TransportSpec::WsIde(at(&server.url, &headers)),

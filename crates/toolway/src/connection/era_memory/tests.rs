@@ -3,6 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
+use toolway_testkit::ScannedFolder;
+use toolway_testkit::marked;
+use toolway_testkit::marked::MARK;
 use toolway_types::{RemoteSpec, Secret, ServerName, StdioSpec};
 use toolway_wire::RpcError;
 
@@ -13,8 +16,8 @@ fn key(text: &str) -> Key {
     Key(text.to_owned())
 }
 
-fn file() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
+fn file() -> (ScannedFolder, PathBuf) {
+    let folder = ScannedFolder::new();
     let path = folder.path().join("state/eras.json");
     (folder, path)
 }
@@ -28,9 +31,9 @@ fn process(command: &str) -> ServerSpec {
         name: ServerName::new("server").expect("a name"),
         transport: TransportSpec::Stdio(StdioSpec {
             command: command.to_owned(),
-            args: vec!["--token=hunter2".to_owned()],
+            args: vec![marked!("--token=").to_owned()],
             inherited: Arc::default(),
-            env: BTreeMap::from([("API_KEY".to_owned(), Secret::new("swordfish"))]),
+            env: BTreeMap::from([("API_KEY".to_owned(), Secret::new(marked!("swordfish-")))]),
             cwd: None,
             shield: toolway_types::ShieldMode::Off,
         }),
@@ -178,7 +181,7 @@ async fn the_file_is_private_and_holds_no_value_of_the_definition() {
         .learn(Key::of(&source).as_ref(), Ok(Era::Legacy))
         .await;
     let text = fs::read_to_string(&path).expect("a file");
-    for value in ["secret-server", "hunter2", "swordfish", "API_KEY"] {
+    for value in ["secret-server", MARK, "API_KEY"] {
         assert!(!text.contains(value), "{text}");
     }
     for (path, mode) in [

@@ -35,7 +35,7 @@ mod tests;
 #[derive(Clone)]
 pub struct Dispatch<'a> {
     /// What is on offer. A call stays with this revision to its end.
-    pub catalog: Arc<Catalog>,
+    pub catalog: &'a Arc<Catalog>,
     /// The rules and the mode.
     pub permissions: &'a Permissions,
     /// The configured hooks.
@@ -94,7 +94,7 @@ impl Dispatch<'_> {
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
         let call =
-            resolve::resolve(&self.catalog, request).map_err(|error| self.or_unavailable(error))?;
+            resolve::resolve(self.catalog, request).map_err(|error| self.or_unavailable(error))?;
         entry.resolved(call.tool());
         let call = validate::validate(call)?;
         let call = hooks::run(call, self).await;

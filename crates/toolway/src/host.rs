@@ -392,7 +392,7 @@ impl Reach {
         let picture = self.await_server(&request.target, options).await?;
         let settings = &picture.settings;
         let dispatch = Dispatch {
-            catalog: Arc::clone(&picture.catalog),
+            catalog: &picture.catalog,
             permissions: &settings.permissions,
             hooks: &settings.hooks,
             runner: &self.runner,

@@ -135,7 +135,7 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
     let runner = Runner::default();
     let approvals = Approvals::default();
     let dispatch = Dispatch {
-        catalog: Arc::clone(catalog),
+        catalog,
         permissions: &plan.permissions,
         hooks: &plan.hooks,
         runner: &runner,

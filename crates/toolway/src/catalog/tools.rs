@@ -3,6 +3,7 @@
 //! Owns the shape of a catalogue tool and the rules by which one enters. A tool that does not
 //! enter leaves a warning; it never takes the others with it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
@@ -59,7 +60,7 @@ pub struct CatalogTool {
     /// Digested on first use.
     definition: OnceLock<Definition>,
     /// Its place among the pins, and the definition of its server that it was made for.
-    place: OnceLock<(Option<Arc<str>>, Arc<Place>)>,
+    place: OnceLock<(Option<Arc<str>>, Place)>,
     /// What rules are matched against, made on first use.
     spellings: OnceLock<Spellings>,
     /// Who answers it, when that is the host itself.
@@ -79,14 +80,14 @@ impl CatalogTool {
     }
 
     /// Where its pin is kept, while its server is defined like this.
-    pub(crate) fn place(&self, server: Option<&Arc<str>>) -> Arc<Place> {
-        let made = || Arc::new(Place::of(&self.key, server.map(AsRef::as_ref)));
+    pub(crate) fn place(&self, server: Option<&Arc<str>>) -> Cow<'_, Place> {
+        let made = || Place::of(&self.key, server.map(AsRef::as_ref));
         let (of, place) = self.place.get_or_init(|| (server.cloned(), made()));
         // The catalogue can outlive a definition of its server; the next one brings its own.
         if of.as_ref() == server {
-            Arc::clone(place)
+            Cow::Borrowed(place)
         } else {
-            made()
+            Cow::Owned(made())
         }
     }
 

@@ -142,12 +142,14 @@ async fn decide(
     let pins = dispatch.approvals.pins();
     let policy = dispatch.permissions.pins();
     let server = dispatch.lines.definition(&call.tool().key.server);
-    let place = call.tool().place(server);
     let standing = match policy {
         PinPolicy::Off => Standing::Same,
         // The host's own tools change with the program, which nobody else can change.
         _ if call.tool().is_built_in() => Standing::Same,
-        PinPolicy::Ask | PinPolicy::Warn => pins.check(&place, call.tool().definition()),
+        PinPolicy::Ask | PinPolicy::Warn => {
+            let tool = call.tool();
+            pins.check(&tool.place(server), tool.definition())
+        }
     };
     let mut change = None;
     if let Standing::Changed(difference) = &standing {
@@ -182,7 +184,8 @@ async fn decide(
     };
     if standing != Standing::Same {
         let tool = call.tool();
-        let pinned = pins.pin((*place).clone(), &tool.key, tool.definition());
+        let place = tool.place(server).into_owned();
+        let pinned = pins.pin(place, &tool.key, tool.definition());
         Box::pin(pinned).await;
     }
     Ok(grant)

@@ -73,7 +73,7 @@ impl Runner {
             .as_deref()
             .filter(|_| !self.is_busy(server))
             .map(|picture| Dispatch {
-                catalog: std::sync::Arc::clone(&picture.catalog),
+                catalog: &picture.catalog,
                 permissions: &settings.permissions,
                 hooks: &settings.hooks,
                 runner: self,

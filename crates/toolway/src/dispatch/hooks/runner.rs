@@ -272,7 +272,7 @@ impl Runner {
                     match self.arrived(target.server()).await {
                         Some(picture) => {
                             let calls = Dispatch {
-                                catalog: Arc::clone(&picture.catalog),
+                                catalog: &picture.catalog,
                                 lines: &*picture,
                                 ..calls.clone()
                             };

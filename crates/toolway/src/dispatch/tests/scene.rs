@@ -250,7 +250,7 @@ impl Scene {
         let lines = OneLine(self.line.clone());
         let output_dir = self.output.path().join("results");
         let dispatch = Dispatch {
-            catalog,
+            catalog: &catalog,
             permissions: &self.permissions,
             hooks: &self.hooks,
             runner: self.owner.runner(),

@@ -244,23 +244,23 @@ impl Session {
             ..
         } = &*self.0;
         let id = correlator.reserve();
-        let with_token = if progress.is_some() || deadline.wants_signs_of_life() {
+        let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
             let spliced = Meta::new().with_progress_token(id).splice(Some(params));
-            Some(spliced.map_err(|error| RequestError::Malformed(error.to_string()))?)
+            let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
+            envelope::request(id, method, &spliced)
         } else {
-            None
+            envelope::request(id, method, params)
         };
-        let params = with_token.as_deref().unwrap_or(params);
-        let exchange = correlator::Exchange {
+        let exchanging = correlator.exchange(correlator::Exchange {
             id,
-            bytes: envelope::request(id, method, params),
+            bytes,
             headers: version_header.clone(),
             deadline,
             progress,
             farewell: correlator::Farewell::Notify(version_header.clone()),
             late: None,
-        };
-        correlator.exchange(exchange).await
+        });
+        exchanging.await
     }
 
     /// Whether the server declared what this list is of.

@@ -473,6 +473,15 @@ impl Line for ServerLine {
 mod tests {
     use super::*;
 
+    /// Allocators keep small blocks at hand; larger ones are looked for, for every request.
+    #[test]
+    fn a_request_fits_into_a_small_block() {
+        fn room<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+            size_of::<F>()
+        }
+        assert!(room(ServerLine::send) <= 1024);
+    }
+
     #[test]
     fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
         assert_eq!(usual_idle(Group::Local), Duration::from_mins(30));

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -158,47 +159,23 @@ impl Correlator {
     }
 
     /// Sends a request and waits for its answer. Dropping the future ends the request.
-    pub(super) async fn exchange(&self, exchange: Exchange) -> Answer {
-        let Exchange {
-            id,
-            bytes,
-            headers,
-            deadline,
-            progress,
-            farewell,
-            late,
-        } = exchange;
-        let mut in_flight = InFlight {
+    ///
+    /// In a box of its own: a request is one box around this one, and allocators are slow from a
+    /// kilobyte on.
+    pub(super) fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Answer> {
+        let answer = match self.shared.waiting.register(exchange.id, exchange.progress) {
+            Ok(answer) => answer,
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let in_flight = InFlight {
             shared: &self.shared,
-            id,
-            answer: self.shared.waiting.register(id, progress)?,
-            farewell,
-            late,
+            id: exchange.id,
+            answer,
+            farewell: exchange.farewell,
+            late: exchange.late,
             sent: false,
         };
-        let exchanged = async {
-            if let Some(commands) = self.shared.commands.upgrade() {
-                // The answer side is watched meanwhile: a channel that closes while its queue is
-                // full must still end this request.
-                tokio::select! {
-                    early = &mut in_flight.answer => return early,
-                    permit = commands.reserve() => if let Ok(permit) = permit {
-                        in_flight.sent = true;
-                        let tag = Some(Tag(id));
-                        self.shared.tap_sent(&bytes);
-                        permit.send(Command::Send(Outgoing { bytes, tag, headers }));
-                    },
-                }
-            }
-            (&mut in_flight.answer).await
-        };
-        let last_sign = || self.shared.waiting.last_sign(id);
-        let outcome = tokio::select! {
-            biased;
-            outcome = exchanged => outcome,
-            error = deadline.passes(last_sign, &self.shared.asking) => return Err(error),
-        };
-        outcome.unwrap_or_else(|_| Err(RequestError::Closed(self.shared.waiting.close_reason())))
+        Box::pin(in_flight.wait(exchange.bytes, exchange.headers, exchange.deadline))
     }
 
     /// Sends a notification.
@@ -348,6 +325,39 @@ struct InFlight<'a> {
     farewell: Farewell,
     late: Option<Late>,
     sent: bool,
+}
+
+impl InFlight<'_> {
+    async fn wait(
+        mut self,
+        bytes: Bytes,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        deadline: Deadline,
+    ) -> Answer {
+        let exchanged = async {
+            if let Some(commands) = self.shared.commands.upgrade() {
+                // The answer side is watched meanwhile: a channel that closes while its queue is
+                // full must still end this request.
+                tokio::select! {
+                    early = &mut self.answer => return early,
+                    permit = commands.reserve() => if let Ok(permit) = permit {
+                        self.sent = true;
+                        let tag = Some(Tag(self.id));
+                        self.shared.tap_sent(&bytes);
+                        permit.send(Command::Send(Outgoing { bytes, tag, headers }));
+                    },
+                }
+            }
+            (&mut self.answer).await
+        };
+        let last_sign = || self.shared.waiting.last_sign(self.id);
+        let outcome = tokio::select! {
+            biased;
+            outcome = exchanged => outcome,
+            error = deadline.passes(last_sign, &self.shared.asking) => return Err(error),
+        };
+        outcome.unwrap_or_else(|_| Err(RequestError::Closed(self.shared.waiting.close_reason())))
+    }
 }
 
 impl Drop for InFlight<'_> {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,7 +17,7 @@ use toolway_wire::view::Tool;
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, Delivery, Session, facts, raw, refine, task};
+use super::{ClientIdentity, Delivery, Session, facts, raw, task};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
 
@@ -85,15 +86,19 @@ pub(super) async fn discover(
 }
 
 /// Sends a request and gives its result, of whatever type.
-pub(super) async fn send(
-    session: &Session,
+pub(super) fn send<'a>(
+    session: &'a Session,
     request: Request<'_>,
-) -> Result<Box<RawValue>, RequestError> {
+) -> BoxFuture<'a, Result<Box<RawValue>, RequestError>> {
     let inner = &*session.0;
     let makes_tasks = request.method == method::TOOLS_CALL && session.has_tasks();
-    let mut exchange = shape(&inner.correlator, &inner.client, inner.delivery, request)?;
-    exchange.late = makes_tasks.then(|| task::unwanted(session));
-    inner.correlator.exchange(exchange).await.map_err(refine)
+    match shape(&inner.correlator, &inner.client, inner.delivery, request) {
+        Ok(mut exchange) => {
+            exchange.late = makes_tasks.then(|| task::unwanted(session));
+            inner.correlator.exchange(exchange)
+        }
+        Err(error) => Box::pin(std::future::ready(Err(error))),
+    }
 }
 
 /// Sends a request whose answer nobody needs, without waiting.

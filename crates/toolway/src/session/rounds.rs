@@ -24,7 +24,7 @@ use super::correlator::{Deadline, MAX_QUESTIONS};
 use super::inbound::List;
 use super::modern::{self, Request};
 use super::question::{Question, Refusal};
-use super::{Session, list, task};
+use super::{Session, list, refine, task};
 use crate::error::RequestError;
 
 /// How often a server may ask for input before one request is given up.
@@ -48,59 +48,81 @@ pub(super) async fn drive(
     if let Some(answer) = freshness.get(request.method, request.params) {
         return Ok(answer);
     }
+    let first = Request {
+        progress: request.progress.clone(),
+        ..request
+    };
+    let outcome = modern::send(session, first).await.map_err(refine);
+    if let Ok(result) = &outcome
+        && matches!(ResultType::peek(result), Ok(ResultType::Complete))
+    {
+        freshness.put(request.method, request.params, result);
+        return outcome;
+    }
+    // Boxed: a request that is answered at once must not carry the room for the rest along.
+    Box::pin(go_on(session, request, is_task, outcome)).await
+}
+
+/// Does what the first result, and those after it, ask for.
+async fn go_on(
+    session: &Session,
+    request: Request<'_>,
+    is_task: Option<&AtomicBool>,
+    mut outcome: Answer,
+) -> Answer {
     let mut params = None;
     let mut relisted = None;
     let mut rounds = 0;
     loop {
+        let result = match outcome {
+            Err(RequestError::Rpc(error)) if error.code == HEADER_MISMATCH => {
+                // Once: a server that refuses fresh headers means something else.
+                let stale = request.tool.filter(|_| relisted.is_none());
+                let mismatch = RequestError::Rpc(error);
+                relisted = Some(relist(session, stale, request.deadline, mismatch).await?);
+                None
+            }
+            outcome => Some(outcome?),
+        };
+        if let Some(result) = result {
+            let kind = ResultType::peek(&result).map_err(|error| {
+                RequestError::Malformed(format!("the result is unusable: {error}"))
+            })?;
+            match kind {
+                ResultType::Complete => {
+                    if rounds == 0 {
+                        let freshness = session.reception().freshness();
+                        freshness.put(request.method, request.params, &result);
+                    }
+                    return Ok(result);
+                }
+                ResultType::InputRequired if may_require_input(request.method) => {
+                    rounds += 1;
+                    if rounds > MAX_ROUNDS {
+                        return Err(RequestError::TooManyRounds { rounds: MAX_ROUNDS });
+                    }
+                    let input = input(session, &result, rounds, request.deadline).await?;
+                    params = Some(input.added_to(request.params)?);
+                }
+                ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
+                    if let Some(is_task) = is_task {
+                        is_task.store(true, Ordering::Relaxed);
+                    }
+                    return task::follow(session, &result, request.deadline, request.progress)
+                        .await;
+                }
+                ResultType::InputRequired => return Err(unexpected("input_required")),
+                ResultType::Task => return Err(unexpected("task")),
+                ResultType::Unknown(other) => return Err(unexpected(&other)),
+            }
+        }
         let round = Request {
             params: params.as_deref().unwrap_or(request.params),
             progress: request.progress.clone(),
             tool: relisted.as_ref().or(request.tool),
             ..request
         };
-        let result = match modern::send(session, round).await {
-            Err(RequestError::Rpc(error)) if error.code == HEADER_MISMATCH => {
-                // Once: a server that refuses fresh headers means something else.
-                let stale = request.tool.filter(|_| relisted.is_none());
-                let mismatch = RequestError::Rpc(error);
-                // Boxed, like all that is rare here: every request carries the room for the rest.
-                let listing = Box::pin(relist(session, stale, request.deadline, mismatch));
-                relisted = Some(listing.await?);
-                continue;
-            }
-            outcome => outcome?,
-        };
-        let kind = ResultType::peek(&result)
-            .map_err(|error| RequestError::Malformed(format!("the result is unusable: {error}")))?;
-        match kind {
-            ResultType::Complete => {
-                if rounds == 0 {
-                    freshness.put(request.method, request.params, &result);
-                }
-                return Ok(result);
-            }
-            ResultType::InputRequired if may_require_input(request.method) => {
-                rounds += 1;
-                if rounds > MAX_ROUNDS {
-                    return Err(RequestError::TooManyRounds { rounds: MAX_ROUNDS });
-                }
-                let asking = Box::pin(input(session, &result, rounds, request.deadline));
-                let input = asking.await?;
-                params = Some(input.added_to(request.params)?);
-            }
-            ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
-                if let Some(is_task) = is_task {
-                    is_task.store(true, Ordering::Relaxed);
-                }
-                let Request {
-                    deadline, progress, ..
-                } = request;
-                return Box::pin(task::follow(session, &result, deadline, progress)).await;
-            }
-            ResultType::InputRequired => return Err(unexpected("input_required")),
-            ResultType::Task => return Err(unexpected("task")),
-            ResultType::Unknown(other) => return Err(unexpected(&other)),
-        }
+        outcome = modern::send(session, round).await.map_err(refine);
     }
 }
 

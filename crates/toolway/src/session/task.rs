@@ -22,7 +22,7 @@ use tracing::debug;
 use super::correlator::{Deadline, Late};
 use super::freshness::spread;
 use super::modern::{self, Request};
-use super::{Session, rounds};
+use super::{Session, refine, rounds};
 use crate::call::{Progress, ProgressSink};
 use crate::error::RequestError;
 
@@ -203,7 +203,7 @@ impl<'a> Follower<'a> {
                 progress: None,
                 tool: None,
             };
-            let error = match modern::send(self.session, request).await {
+            let error = match modern::send(self.session, request).await.map_err(refine) {
                 Err(error) if got_lost(&error) => error,
                 outcome => return outcome,
             };

@@ -243,7 +243,7 @@ pub struct ToolOutcome {
     /// The server that answered.
     pub server: ServerName,
     /// The tool's own name.
-    pub tool: String,
+    pub tool: Arc<str>,
     /// Media of the result, saved as files.
     pub saved: Vec<SavedFile>,
     /// What a model should get of it, where the caller wanted that.

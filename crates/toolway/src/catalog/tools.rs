@@ -51,6 +51,8 @@ pub struct CatalogTool {
     pub always_load: bool,
     /// Whether it stays out of the default list until someone searches for it.
     pub deferred: bool,
+    /// Its own name, shared with the outcomes of its calls; made on first use.
+    own_name: OnceLock<Arc<str>>,
     /// As the server sent it; its schema may ask for headers.
     received: view::Tool,
     /// Compiled on first use, and kept as long as this catalogue.
@@ -89,6 +91,12 @@ impl CatalogTool {
         } else {
             Cow::Owned(made())
         }
+    }
+
+    /// Its own name, to be kept.
+    pub(crate) fn own_name(&self) -> Arc<str> {
+        let name = self.own_name.get_or_init(|| self.key.tool.as_str().into());
+        Arc::clone(name)
     }
 
     /// All its names, for rules.
@@ -339,6 +347,7 @@ impl Naming<'_> {
             output_checker: OnceLock::new(),
             definition: OnceLock::new(),
             place: OnceLock::new(),
+            own_name: OnceLock::new(),
             spellings: OnceLock::new(),
             own: None,
         })

@@ -3,7 +3,7 @@
 //! Owns binding a request to one tool of one catalogue revision. From here on nothing is looked
 //! up by a flattened name again (SEC-31).
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
@@ -19,7 +19,23 @@ pub struct ResolvedCall(Box<Bound>);
 struct Bound {
     catalog: Arc<Catalog>,
     index: usize,
-    arguments: Map<String, Value>,
+    arguments: Arguments,
+}
+
+/// An object, kept as the value that schemas are held against.
+#[derive(Debug)]
+struct Arguments(Value);
+
+impl Arguments {
+    fn new(arguments: Map<String, Value>) -> Self {
+        Self(Value::Object(arguments))
+    }
+
+    fn members(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        // It is always an object; the rest is for the compiler.
+        self.0.as_object().unwrap_or(&NONE)
+    }
 }
 
 impl ResolvedCall {
@@ -30,22 +46,17 @@ impl ResolvedCall {
 
     /// The arguments as asked.
     pub fn arguments(&self) -> &Map<String, Value> {
-        &self.0.arguments
+        self.0.arguments.members()
     }
 
     /// Puts other arguments in their place.
     pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) {
-        self.0.arguments = arguments;
+        self.0.arguments = Arguments::new(arguments);
     }
 
-    /// Shows the tool and the arguments as one JSON value, which they are not kept as.
-    pub(super) fn look<T>(&mut self, look: impl FnOnce(&CatalogTool, &Value) -> T) -> T {
-        let value = Value::Object(std::mem::take(&mut self.0.arguments));
-        let seen = look(self.tool(), &value);
-        if let Value::Object(arguments) = value {
-            self.0.arguments = arguments;
-        }
-        seen
+    /// The arguments as one JSON value.
+    pub(super) fn value(&self) -> &Value {
+        &self.0.arguments.0
     }
 
     /// The tool's own name, for messages.
@@ -60,6 +71,6 @@ pub fn resolve(catalog: &Arc<Catalog>, request: ToolRequest) -> Result<ResolvedC
     Ok(ResolvedCall(Box::new(Bound {
         catalog: Arc::clone(catalog),
         index,
-        arguments: request.arguments,
+        arguments: Arguments::new(request.arguments),
     })))
 }

@@ -92,7 +92,7 @@ pub async fn finish(
     warnings.extend(done.warnings);
     Ok(ToolOutcome {
         is_error: result.is_error,
-        tool: call.tool().key.tool.clone(),
+        tool: call.tool().own_name(),
         server,
         raw,
         result,

@@ -44,10 +44,7 @@ async fn a_call_goes_all_the_way_and_the_result_comes_back_whole() {
     );
     assert_eq!(outcome.raw.get(), hello().to_string());
     assert!(!outcome.is_error);
-    assert_eq!(
-        (outcome.server.as_str(), outcome.tool.as_str()),
-        ("s", "do.it")
-    );
+    assert_eq!((outcome.server.as_str(), &*outcome.tool), ("s", "do.it"));
     assert_eq!((outcome.saved, outcome.warnings), (vec![], vec![]));
 }
 

@@ -64,7 +64,7 @@ impl ValidCall {
     pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) -> Result<(), CallError> {
         let old = self.call.arguments().clone();
         self.call.rewrite(arguments);
-        match check(&mut self.call) {
+        match check(&self.call) {
             Ok(warning) => {
                 self.warning = warning;
                 Ok(())
@@ -83,13 +83,13 @@ impl ValidCall {
 }
 
 /// Checks the arguments.
-pub fn validate(mut call: ResolvedCall) -> Result<ValidCall, CallError> {
-    let warning = check(&mut call)?;
+pub fn validate(call: ResolvedCall) -> Result<ValidCall, CallError> {
+    let warning = check(&call)?;
     Ok(ValidCall { call, warning })
 }
 
 /// Checks the arguments; gives the reason where they cannot be checked.
-fn check(call: &mut ResolvedCall) -> Result<Option<String>, CallError> {
+fn check(call: &ResolvedCall) -> Result<Option<String>, CallError> {
     let size = Size::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
         return Err(CallError::TooLarge {
@@ -110,7 +110,7 @@ fn check(call: &mut ResolvedCall) -> Result<Option<String>, CallError> {
             }],
         });
     }
-    match call.look(|tool, arguments| tool.checker().check(arguments, size)) {
+    match call.tool().checker().check(call.value(), size) {
         Verdict::Fits => Ok(None),
         Verdict::Unchecked(why) => {
             let warning = format!(

@@ -154,19 +154,17 @@ enum Target<'a> {
 impl<'a> Subject<'a> {
     /// A server's tool, with nothing known about arguments or annotations yet.
     pub fn tool(key: &'a ToolKey) -> Self {
-        Self {
-            target: Target::Tool(key),
-            shown_as: None,
-            arguments: None,
-            hints: None,
-            spellings: None,
-        }
+        Self::of(Target::Tool(key))
     }
 
     /// One of the host's own tools, e.g. `ToolSearch`.
     pub fn builtin(name: &'a str) -> Self {
+        Self::of(Target::Builtin(name))
+    }
+
+    fn of(target: Target<'a>) -> Self {
         Self {
-            target: Target::Builtin(name),
+            target,
             shown_as: None,
             arguments: None,
             hints: None,
@@ -194,15 +192,6 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn with_hints(mut self, hints: Hints) -> Self {
         self.hints = Some(hints);
-        self
-    }
-
-    /// The spellings of this tool, made before under the same names; others are of no use, and
-    /// are made anew.
-    #[must_use]
-    pub fn with_spellings(mut self, spellings: &'a Spellings) -> Self {
-        let fit = spellings.belong_to(self.target, self.shown_as);
-        self.spellings = fit.then_some(spellings);
         self
     }
 

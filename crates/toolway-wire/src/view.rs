@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use crate::members::Members;
 
 pub use completion::{Completion, completion};
-pub use content::{Content, ResourceBody, ResultType, ToolResult, tool_result};
+pub use content::{Content, ResourceBody, ResultType, ToolResult, skim_result, tool_result};
 pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, prompt_result, prompts};
 pub use resource::{
     ReadResult, Resource, ResourceContents, ResourceTemplate, read_result, resource_templates,

@@ -23,8 +23,8 @@ use toolway::config::{Environment, Flags, Plan, plan};
 use toolway::dispatch::send::{Line, Lines as _, SendOptions};
 use toolway::types::ServerName;
 use toolway::{
-    Audit, CallOptions, Consent, Host, HostOptions, InProcessServer, ServerEnd, ToolRequest,
-    ToolTarget,
+    Audit, CallOptions, Clock, Consent, Host, HostOptions, InProcessServer, Reading, ServerEnd,
+    ToolRequest, ToolTarget,
 };
 
 /// How many tools the server offers.
@@ -136,10 +136,24 @@ fn arguments(number: usize) -> Map<String, Value> {
     arguments.as_object().cloned().expect("an object")
 }
 
+/// A clock that stands: nothing sleeps here, and the system's own is read in a way that programs
+/// which count instructions do not bear.
+struct Still;
+
+impl Clock for Still {
+    fn read(&self) -> Reading {
+        Reading {
+            boot: Duration::ZERO,
+            awake: Duration::ZERO,
+        }
+    }
+}
+
 async fn start(home: &Path, audit: Option<Audit>) -> Host {
     let options = HostOptions {
         in_process: vec![(ServerName::new(SERVER).expect("a name"), server())],
         output_dir: home.join("output"),
+        clock: Arc::new(Still),
         audit,
         ..HostOptions::default()
     };

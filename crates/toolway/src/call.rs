@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -236,8 +236,8 @@ pub enum Reach {
 pub struct ToolOutcome {
     /// The whole MCP result, byte for byte as the server sent it, whatever a hook made of it.
     pub raw: Box<RawValue>,
-    /// The same, read; what a hook put in its place, where one did.
-    pub result: view::ToolResult,
+    /// The same, read, once somebody needed it; what a hook put in its place, where one did.
+    pub(crate) read: OnceLock<Box<view::ToolResult>>,
     /// Whether the tool says that it failed.
     pub is_error: bool,
     /// The server that answered.
@@ -252,8 +252,9 @@ pub struct ToolOutcome {
     pub warnings: Vec<String>,
     /// What hooks want known by whoever reads the result, clean, in the order of the hooks.
     pub context: Vec<String>,
-    /// The hook that put other output in the place of the server's, where one did. Then `result`
-    /// and all that is made of it are the hook's, and only `raw` is the server's.
+    /// The hook that put other output in the place of the server's, where one did. Then
+    /// [`ToolOutcome::result`] and all that is made of it are the hook's, and only `raw` is the
+    /// server's.
     pub replaced_by: Option<String>,
 }
 
@@ -272,14 +273,38 @@ pub struct SavedFile {
 }
 
 impl ToolOutcome {
+    /// The result, read: what a hook put in its place, where one did.
+    pub fn result(&self) -> &view::ToolResult {
+        self.read.get_or_init(|| {
+            // Nothing becomes an outcome that cannot be read.
+            Box::new(
+                view::tool_result(&self.raw).unwrap_or_else(|_| view::ToolResult {
+                    content: Vec::new(),
+                    structured: None,
+                    is_error: self.is_error,
+                    meta: None,
+                    result_type: view::ResultType::Complete,
+                }),
+            )
+        })
+    }
+
+    /// Puts the server's own result beside the one that a hook put in its place.
+    pub(crate) fn replaced(&mut self, raw: Box<RawValue>, by: String) {
+        // Read before the bytes that it is read from are gone.
+        self.result();
+        self.raw = raw;
+        self.replaced_by = Some(by);
+    }
+
     /// What a filter gives of the whole result: of its structured content, or of its text where
     /// that is JSON.
     pub fn select(&self, projection: &Projection) -> Result<Vec<Value>, SelectError> {
-        select(&self.result, projection)
+        select(self.result(), projection)
     }
 
     /// The shape of what can be selected from.
     pub fn outline(&self) -> Option<Outline> {
-        outline_of(&self.result)
+        outline_of(self.result())
     }
 }

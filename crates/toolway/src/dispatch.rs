@@ -11,6 +11,7 @@
 //! Does not own connections: it asks [`send::Lines`] for one. A call runs in its caller's task;
 //! dropping the future cancels it, wherever it stands.
 
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,14 +63,14 @@ impl Dispatch<'_> {
     /// Carries one call from the request to the outcome, and writes it down.
     pub async fn call(
         &self,
-        request: ToolRequest,
+        mut request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let mut entry = match self.audit {
             Some(audit) => audit.begin(&request, &options),
             None => Entry::none(),
         };
-        let outcome = self.noted(request, &options, &mut entry).await;
+        let outcome = self.noted(&mut request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
@@ -86,15 +87,17 @@ impl Dispatch<'_> {
         Box::pin(self.call(request, options))
     }
 
-    /// As [`Dispatch::call`], writing down on the way which tool it was and who let it run.
+    /// As [`Dispatch::call`], writing down on the way which tool it was and who let it run. Takes
+    /// the arguments out of the request.
     pub(crate) async fn noted(
         &self,
-        request: ToolRequest,
+        request: &mut ToolRequest,
         options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
-        let call =
-            resolve::resolve(self.catalog, request).map_err(|error| self.or_unavailable(error))?;
+        let mut arguments = resolve::Arguments::from(mem::take(&mut request.arguments));
+        let call = resolve::resolve(self.catalog, &request.target, &mut arguments)
+            .map_err(|error| self.or_unavailable(error))?;
         entry.resolved(call.tool());
         let call = validate::validate(call)?;
         let call = hooks::run(call, self).await;

@@ -371,21 +371,21 @@ impl Reach {
 
     async fn call(
         &self,
-        request: ToolRequest,
+        mut request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
         let mut entry = match &self.audit {
             Some(audit) => audit.begin(&request, &options),
             None => Entry::none(),
         };
-        let outcome = self.carry(request, &options, &mut entry).await;
+        let outcome = self.carry(&mut request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
 
     async fn carry(
         &self,
-        request: ToolRequest,
+        request: &mut ToolRequest,
         options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {

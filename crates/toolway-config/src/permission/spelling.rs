@@ -20,12 +20,17 @@ pub struct Spellings {
     pub(super) whole: Vec<String>,
     /// Names of the server alone, without `mcp__`.
     pub(super) server: Vec<String>,
-    /// Whose they are: the tool with its exposed name, and the name it is shown as. None: one of
-    /// the host's own.
-    tool: Option<(ToolKey, String)>,
+    whose: Whose,
+    /// The name it is shown as.
     shown_as: Option<String>,
     /// The rules that speak of it, found by the first who judges by these.
     pub(super) concerned: OnceLock<Concerned>,
+}
+
+#[derive(Debug)]
+enum Whose {
+    Tool { key: ToolKey, exposed: String },
+    Builtin(String),
 }
 
 impl Spellings {
@@ -39,7 +44,7 @@ impl Spellings {
             Target::Builtin(name) => Self {
                 whole: vec![fold(name)],
                 server: Vec::new(),
-                tool: None,
+                whose: Whose::Builtin(name.to_owned()),
                 shown_as: None,
                 concerned: OnceLock::new(),
             },
@@ -52,19 +57,25 @@ impl Spellings {
         spellings
     }
 
-    /// Whether they are this tool's, shown under this name. A rule must not be judged by the
-    /// names of another.
-    pub(super) fn belong_to(&self, target: Target<'_>, shown_as: Option<&str>) -> bool {
-        let same = match (target, &self.tool) {
-            (Target::Tool(key), Some((of, _))) => key == of,
-            (Target::Tool(_), None) | (Target::Builtin(_), _) => false,
+    /// A call of the tool whose they are, with nothing known about it yet.
+    pub fn subject(&self) -> Subject<'_> {
+        let target = match &self.whose {
+            Whose::Tool { key, .. } => Target::Tool(key),
+            Whose::Builtin(name) => Target::Builtin(name),
         };
-        same && self.shown_as.as_deref() == shown_as
+        Subject {
+            shown_as: self.shown_as.as_deref(),
+            spellings: Some(self),
+            ..Subject::of(target)
+        }
     }
 
     /// The exposed name, of a server's tool.
     pub(super) fn exposed(&self) -> Option<&str> {
-        self.tool.as_ref().map(|(_, exposed)| exposed.as_str())
+        match &self.whose {
+            Whose::Tool { exposed, .. } => Some(exposed),
+            Whose::Builtin(_) => None,
+        }
     }
 
     fn of_key(key: &ToolKey) -> Self {
@@ -89,7 +100,10 @@ impl Spellings {
         Self {
             whole,
             server,
-            tool: Some((key.clone(), exposed)),
+            whose: Whose::Tool {
+                key: key.clone(),
+                exposed,
+            },
             shown_as: None,
             concerned: OnceLock::new(),
         }

@@ -9,6 +9,7 @@ use super::{ViewError, lenient, object, optional};
 use crate::members::Members;
 
 mod plain;
+mod skim;
 
 /// One block of content.
 #[derive(Debug, Clone)]
@@ -129,6 +130,12 @@ pub fn tool_result(result: &RawValue) -> Result<ToolResult, ViewError> {
         }),
         None => in_full(result),
     }
+}
+
+/// Looks through the commonest of results, texts and nothing else, and tells whether it is an
+/// error; nothing of any other one. What it tells of is complete and can be viewed.
+pub fn skim_result(result: &RawValue) -> Option<bool> {
+    skim::skim(result.get())
 }
 
 /// Views any result, whatever is in it.

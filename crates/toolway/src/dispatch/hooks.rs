@@ -37,8 +37,8 @@ pub(crate) use self::runner::RunnerOwner;
 
 /// A call that the hooks have seen, with what they say of it.
 #[derive(Debug)]
-pub struct HookedCall {
-    call: ValidCall,
+pub struct HookedCall<'a> {
+    call: ValidCall<'a>,
     /// Boxed, like all that few calls have: every stage moves the call on.
     said: Option<Box<Said>>,
 }
@@ -105,9 +105,9 @@ impl Verdict {
     }
 }
 
-impl HookedCall {
+impl<'a> HookedCall<'a> {
     /// The tool.
-    pub fn tool(&self) -> &CatalogTool {
+    pub fn tool(&self) -> &'a CatalogTool {
         self.call.tool()
     }
 
@@ -147,7 +147,7 @@ impl HookedCall {
 
 /// Runs the hooks before a call. What they say is carried on; arguments that they wrote are
 /// checked like any others.
-pub async fn run(call: ValidCall, dispatch: &Dispatch<'_>) -> HookedCall {
+pub async fn run<'a>(call: ValidCall<'a>, dispatch: &Dispatch<'_>) -> HookedCall<'a> {
     let mut hooked = HookedCall { call, said: None };
     if let Some(warning) = hooked.call.warning().map(str::to_owned) {
         hooked.warn(warning);
@@ -164,7 +164,7 @@ fn any(hooks: &Hooks, runner: &Runner) -> bool {
     !(hooks.is_empty() && runner.is_empty())
 }
 
-impl HookedCall {
+impl HookedCall<'_> {
     /// Runs the hooks that are concerned.
     async fn ask(&mut self, dispatch: &Dispatch<'_>) {
         let event = HookEvent::PreToolUse;

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_config::permission::{Cited, Decision, PinPolicy, Subject};
+use toolway_config::permission::{Cited, Decision, PinPolicy};
 use toolway_types::{Origin, Untrusted};
 
 use self::answers::Asking;
@@ -33,13 +33,13 @@ pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
 /// ```compile_fail,E0451
 /// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
 ///
-/// fn forge(call: HookedCall) -> PermittedCall {
+/// fn forge(call: HookedCall<'_>) -> PermittedCall<'_> {
 ///     PermittedCall { call, grant: Grant::Typed }
 /// }
 /// ```
 #[derive(Debug)]
-pub struct PermittedCall {
-    call: HookedCall,
+pub struct PermittedCall<'a> {
+    call: HookedCall<'a>,
     grant: Grant,
 }
 
@@ -72,9 +72,9 @@ pub struct GrantingHook {
     pub origin: Origin,
 }
 
-impl PermittedCall {
+impl<'a> PermittedCall<'a> {
     /// The tool.
-    pub fn tool(&self) -> &CatalogTool {
+    pub fn tool(&self) -> &'a CatalogTool {
         self.call.tool()
     }
 
@@ -111,12 +111,12 @@ enum Opinion {
 /// Decides whether the call may run, asking a person where that is called for: a deny rule, then
 /// a hook's no, then whoever wants a person asked, a changed definition among them, then an allow
 /// rule or a hook's yes, then the mode. Whatever may run is pinned as it is.
-pub(crate) async fn permit(
-    mut call: HookedCall,
+pub(crate) async fn permit<'a>(
+    mut call: HookedCall<'a>,
     dispatch: &Dispatch<'_>,
     consent: Consent,
     entry: &mut Entry,
-) -> Result<PermittedCall, CallError> {
+) -> Result<PermittedCall<'a>, CallError> {
     match decide(&mut call, dispatch, consent, entry).await {
         Ok(grant) => Ok(PermittedCall { call, grant }),
         Err(by) => Err(CallError::Refused {
@@ -133,7 +133,7 @@ fn is_free(tool: &CatalogTool) -> bool {
 
 /// What is rare here is boxed: a call that a rule allows must not carry the room for it along.
 async fn decide(
-    call: &mut HookedCall,
+    call: &mut HookedCall<'_>,
     dispatch: &Dispatch<'_>,
     consent: Consent,
     entry: &mut Entry,
@@ -192,11 +192,11 @@ async fn decide(
 }
 
 /// What rules and hooks make of the call.
-fn opinion(call: &HookedCall, dispatch: &Dispatch<'_>) -> Result<Opinion, RefusedBy> {
+fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<Opinion, RefusedBy> {
     let tool = call.tool();
-    let subject = Subject::tool(&tool.key)
-        .shown_as(&tool.name)
-        .with_spellings(tool.spellings())
+    let subject = tool
+        .spellings()
+        .subject()
         .with_arguments(call.arguments())
         .with_hints(tool.hints);
     let verdict = call.verdict();
@@ -237,7 +237,7 @@ fn owned(cited: &Cited) -> (String, Origin) {
 
 /// Finds a person's yes: typed, said before, or asked for now.
 async fn consult(
-    call: &mut HookedCall,
+    call: &mut HookedCall<'_>,
     dispatch: &Dispatch<'_>,
     consent: Consent,
     asking: Asking<'_>,

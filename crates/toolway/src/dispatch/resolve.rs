@@ -3,34 +3,34 @@
 //! Owns binding a request to one tool of one catalogue revision. From here on nothing is looked
 //! up by a flattened name again (SEC-31).
 
-use std::sync::{Arc, LazyLock};
+use std::mem;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
 
-use crate::call::{CallError, ToolRequest};
+use crate::call::{CallError, ToolTarget};
 use crate::catalog::{Catalog, CatalogTool};
 
-/// A call bound to one tool of one catalogue. Boxed, because every stage moves it on.
+/// A call bound to one tool of one catalogue. It borrows both the tool and the arguments, because
+/// every stage moves it on.
 #[derive(Debug)]
-pub struct ResolvedCall(Box<Bound>);
-
-#[derive(Debug)]
-struct Bound {
-    catalog: Arc<Catalog>,
-    index: usize,
-    arguments: Arguments,
+pub struct ResolvedCall<'a> {
+    tool: &'a CatalogTool,
+    arguments: &'a mut Arguments,
 }
 
-/// An object, kept as the value that schemas are held against.
+/// The arguments of a call: an object, kept as the value that schemas are held against.
 #[derive(Debug)]
-struct Arguments(Value);
+pub struct Arguments(Value);
 
-impl Arguments {
-    fn new(arguments: Map<String, Value>) -> Self {
+impl From<Map<String, Value>> for Arguments {
+    fn from(arguments: Map<String, Value>) -> Self {
         Self(Value::Object(arguments))
     }
+}
 
+impl Arguments {
     fn members(&self) -> &Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         // It is always an object; the rest is for the compiler.
@@ -38,39 +38,39 @@ impl Arguments {
     }
 }
 
-impl ResolvedCall {
+impl<'a> ResolvedCall<'a> {
     /// The tool.
-    pub fn tool(&self) -> &CatalogTool {
-        self.0.catalog.at(self.0.index)
+    pub fn tool(&self) -> &'a CatalogTool {
+        self.tool
     }
 
     /// The arguments as asked.
     pub fn arguments(&self) -> &Map<String, Value> {
-        self.0.arguments.members()
+        self.arguments.members()
     }
 
-    /// Puts other arguments in their place.
-    pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) {
-        self.0.arguments = Arguments::new(arguments);
+    /// Puts other arguments in their place; gives the old ones.
+    pub(super) fn rewrite(&mut self, arguments: Arguments) -> Arguments {
+        mem::replace(self.arguments, arguments)
     }
 
     /// The arguments as one JSON value.
     pub(super) fn value(&self) -> &Value {
-        &self.0.arguments.0
+        &self.arguments.0
     }
 
     /// The tool's own name, for messages.
     pub(super) fn tool_name(&self) -> Untrusted {
-        Untrusted::new(&self.tool().key.tool)
+        Untrusted::new(&self.tool.key.tool)
     }
 }
 
 /// Finds the tool that a request means.
-pub fn resolve(catalog: &Arc<Catalog>, request: ToolRequest) -> Result<ResolvedCall, CallError> {
-    let index = catalog.position(&request.target)?;
-    Ok(ResolvedCall(Box::new(Bound {
-        catalog: Arc::clone(catalog),
-        index,
-        arguments: Arguments::new(request.arguments),
-    })))
+pub fn resolve<'a>(
+    catalog: &'a Catalog,
+    target: &ToolTarget,
+    arguments: &'a mut Arguments,
+) -> Result<ResolvedCall<'a>, CallError> {
+    let tool = catalog.find(target)?;
+    Ok(ResolvedCall { tool, arguments })
 }

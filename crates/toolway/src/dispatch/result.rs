@@ -5,12 +5,14 @@
 //! becomes a warning or a notice instead. What a model gets is decided in `result/bound.rs`.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_types::Untrusted;
 use toolway_wire::view::{self, Content, ResultType};
 
+use super::permission::PermittedCall;
 use super::send::RawResult;
 use crate::call::{BoundedResult, CallError, Delivery, SavedFile, ToolOutcome};
 use crate::projection::{self, Projection, ProjectionError};
@@ -50,15 +52,54 @@ pub struct Place<'a> {
 /// Reads the answer, saves its media in the private directory, and bounds it where that is asked
 /// for.
 pub async fn finish(
-    answer: RawResult,
+    answer: RawResult<'_>,
+    delivery: &Delivery,
+    place: Place<'_>,
+) -> Result<ToolOutcome, CallError> {
+    // A few short texts, wanted whole: the commonest answer, with which nothing is to be done.
+    // Who wants to see them reads them then.
+    if *delivery == Delivery::Whole
+        && let Some(is_error) = view::skim_result(answer.result())
+    {
+        let (call, raw) = answer.into_parts();
+        return Ok(outcome(&call, raw, is_error, None, Done::default()));
+    }
+    // Boxed: a result that passes as it is must not carry the room for working on it along.
+    Box::pin(process(answer, delivery, place)).await
+}
+
+fn outcome(
+    call: &PermittedCall<'_>,
+    raw: Box<RawValue>,
+    is_error: bool,
+    read: Option<view::ToolResult>,
+    done: Done,
+) -> ToolOutcome {
+    let mut warnings = call.warnings().to_vec();
+    warnings.extend(done.warnings);
+    ToolOutcome {
+        is_error,
+        tool: call.tool().own_name(),
+        server: call.tool().key.server.clone(),
+        raw,
+        read: read.map_or_else(OnceLock::new, |read| OnceLock::from(Box::new(read))),
+        saved: done.saved,
+        bounded: done.bounded.map(Box::new),
+        warnings,
+        context: Vec::new(),
+        replaced_by: None,
+    }
+}
+
+async fn process(
+    answer: RawResult<'_>,
     delivery: &Delivery,
     place: Place<'_>,
 ) -> Result<ToolOutcome, CallError> {
     let of_editor = answer.is_of_editor();
     let (call, raw) = answer.into_parts();
-    let server = call.tool().key.server.clone();
     let malformed = |what: String| CallError::Malformed {
-        server: server.clone(),
+        server: call.tool().key.server.clone(),
         tool: call.tool_name(),
         what: Untrusted::new(what),
     };
@@ -77,31 +118,19 @@ pub async fn finish(
             return Err(malformed(format!("a result of the unknown type `{kind}`")));
         }
     }
-    let (result, done) = if *delivery == Delivery::Whole && !media::any(&result.content) {
-        (result, Done::default())
+    let is_error = result.is_error;
+    if *delivery == Delivery::Whole && !media::any(&result.content) {
+        let done = Done::default();
+        return Ok(outcome(&call, raw, is_error, Some(result), done));
+    }
+    let bounds = if of_editor {
+        Bounds::NONE
     } else {
-        let bounds = if of_editor {
-            Bounds::NONE
-        } else {
-            Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
-        };
-        // Boxed: a result that passes as it is must not carry the room for working on it along.
-        Box::pin(process(result, &raw, delivery, bounds, place.output_dir)).await
+        Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
     };
-    let mut warnings = call.warnings().to_vec();
-    warnings.extend(done.warnings);
-    Ok(ToolOutcome {
-        is_error: result.is_error,
-        tool: call.tool().own_name(),
-        server,
-        raw,
-        result,
-        saved: done.saved,
-        bounded: done.bounded.map(Box::new),
-        warnings,
-        context: Vec::new(),
-        replaced_by: None,
-    })
+    let (read, done) =
+        work_aside(result, raw.get().len(), delivery, bounds, place.output_dir).await;
+    Ok(outcome(&call, raw, is_error, read, done))
 }
 
 /// What was made of a result.
@@ -112,16 +141,18 @@ struct Done {
     warnings: Vec<String>,
 }
 
-async fn process(
+/// Works on a result, on another thread where that can take long; gives it back, unless it was
+/// lost there.
+async fn work_aside(
     result: view::ToolResult,
-    raw: &RawValue,
+    size: usize,
     delivery: &Delivery,
     bounds: Bounds,
     output_dir: &Path,
-) -> (view::ToolResult, Done) {
-    if !media::any(&result.content) && raw.get().len() < SMALL {
+) -> (Option<view::ToolResult>, Done) {
+    if !media::any(&result.content) && size < SMALL {
         let done = work(&result, delivery, bounds, output_dir);
-        return (result, done);
+        return (Some(result), done);
     }
     // Decoding and writing can take long; they must not hold up the others on this thread.
     let (delivery, directory) = (delivery.clone(), output_dir.to_owned());
@@ -131,7 +162,7 @@ async fn process(
         (result, done)
     });
     match work.await {
-        Ok(both) => both,
+        Ok((result, done)) => (Some(result), done),
         Err(failure) => {
             let why = format!("this result was not processed: {failure}");
             let done = Done {
@@ -139,15 +170,7 @@ async fn process(
                 warnings: vec![why],
                 ..Done::default()
             };
-            // It was read once already.
-            let result = view::tool_result(raw).unwrap_or_else(|_| view::ToolResult {
-                content: Vec::new(),
-                structured: None,
-                is_error: false,
-                meta: None,
-                result_type: ResultType::Complete,
-            });
-            (result, done)
+            (None, done)
         }
     }
 }

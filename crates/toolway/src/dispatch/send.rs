@@ -131,14 +131,14 @@ pub struct GeneralLimits {
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
-pub struct RawResult {
-    call: PermittedCall,
+pub struct RawResult<'a> {
+    call: PermittedCall<'a>,
     result: Box<RawValue>,
     of_editor: bool,
 }
 
-impl RawResult {
-    pub(super) fn tool(&self) -> &CatalogTool {
+impl<'a> RawResult<'a> {
+    pub(super) fn tool(&self) -> &'a CatalogTool {
         self.call.tool()
     }
 
@@ -155,7 +155,7 @@ impl RawResult {
         self.of_editor
     }
 
-    pub(super) fn into_parts(self) -> (PermittedCall, Box<RawValue>) {
+    pub(super) fn into_parts(self) -> (PermittedCall<'a>, Box<RawValue>) {
         (self.call, self.result)
     }
 }
@@ -174,7 +174,7 @@ struct Params<'a> {
 /// use toolway::dispatch::{hooks::HookedCall, send};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn rush(call: HookedCall, lines: &dyn send::Lines, limits: send::GeneralLimits) {
+/// async fn rush(call: HookedCall<'_>, lines: &dyn send::Lines, limits: send::GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
 ///     let _ = send::send(call, lines, &options, limits).await;
 /// }
@@ -186,17 +186,17 @@ struct Params<'a> {
 /// use toolway::dispatch::{permission::PermittedCall, send};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn proceed(call: PermittedCall, lines: &dyn send::Lines, limits: send::GeneralLimits) {
+/// async fn proceed(call: PermittedCall<'_>, lines: &dyn send::Lines, limits: send::GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
 ///     let _ = send::send(call, lines, &options, limits).await;
 /// }
 /// ```
-pub async fn send(
-    call: PermittedCall,
+pub async fn send<'a>(
+    call: PermittedCall<'a>,
     lines: &dyn Lines,
     options: &CallOptions,
     general: GeneralLimits,
-) -> Result<RawResult, CallError> {
+) -> Result<RawResult<'a>, CallError> {
     let key = &call.tool().key;
     let line = match &call.tool().own {
         Some(answers) => Arc::clone(&answers.line),

@@ -40,14 +40,14 @@ const PATTERN_BYTES: usize = 1024 * 1024;
 
 /// A call whose arguments match the schema, as far as the schema can be used.
 #[derive(Debug)]
-pub struct ValidCall {
-    call: ResolvedCall,
-    warning: Option<String>,
+pub struct ValidCall<'a> {
+    call: ResolvedCall<'a>,
+    warning: Option<Box<str>>,
 }
 
-impl ValidCall {
+impl<'a> ValidCall<'a> {
     /// The tool.
-    pub fn tool(&self) -> &CatalogTool {
+    pub fn tool(&self) -> &'a CatalogTool {
         self.call.tool()
     }
 
@@ -62,8 +62,7 @@ impl ValidCall {
 
     /// Takes other arguments, if they fit too; otherwise the old ones stay.
     pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) -> Result<(), CallError> {
-        let old = self.call.arguments().clone();
-        self.call.rewrite(arguments);
+        let old = self.call.rewrite(arguments.into());
         match check(&self.call) {
             Ok(warning) => {
                 self.warning = warning;
@@ -83,13 +82,13 @@ impl ValidCall {
 }
 
 /// Checks the arguments.
-pub fn validate(call: ResolvedCall) -> Result<ValidCall, CallError> {
+pub fn validate(call: ResolvedCall<'_>) -> Result<ValidCall<'_>, CallError> {
     let warning = check(&call)?;
     Ok(ValidCall { call, warning })
 }
 
 /// Checks the arguments; gives the reason where they cannot be checked.
-fn check(call: &ResolvedCall) -> Result<Option<String>, CallError> {
+fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
     let size = Size::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
         return Err(CallError::TooLarge {
@@ -117,7 +116,7 @@ fn check(call: &ResolvedCall) -> Result<Option<String>, CallError> {
                 "the arguments of `{}` were not checked: its schema {why}",
                 call.tool().shown
             );
-            Ok(Some(warning))
+            Ok(Some(warning.into()))
         }
         Verdict::Violates(problems) => Err(CallError::Invalid {
             server: call.tool().key.server.clone(),

@@ -382,3 +382,17 @@ impl Drop for InFlight<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allocators keep small blocks at hand; larger ones are looked for, for every request.
+    #[test]
+    fn waiting_for_an_answer_fits_into_a_small_block() {
+        fn room<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+            size_of::<F>()
+        }
+        assert!(room(InFlight::wait) <= 1024);
+    }
+}

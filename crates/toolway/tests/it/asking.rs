@@ -332,9 +332,9 @@ async fn rel_22_content_nobody_knows_does_not_cost_the_call() {
     let home = Home::new();
     let host = home.host([("odd", server)]);
     let outcome = echo(&host, "odd", "x").await.expect("an answer");
-    assert_eq!(outcome.result.content.len(), 3);
+    assert_eq!(outcome.result().content.len(), 3);
     assert!(
-        matches!(&outcome.result.content[0], Content::Unknown { kind, .. } if kind == "hologram")
+        matches!(&outcome.result().content[0], Content::Unknown { kind, .. } if kind == "hologram")
     );
     assert!(outcome.raw.get().contains("hologram"));
     host.shutdown().await;

@@ -130,7 +130,7 @@ fn unfit(outcome: &ToolOutcome, error: &SelectError) -> Report {
 /// An answer as text, other content as a line that says where it is.
 pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
     let mut text = String::new();
-    for (block, content) in outcome.result.content.iter().enumerate() {
+    for (block, content) in outcome.result().content.iter().enumerate() {
         match content {
             Content::Text { text: words }
             | Content::Resource {
@@ -156,7 +156,7 @@ pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
         }
     }
     if text.is_empty()
-        && let Some(structured) = &outcome.result.structured
+        && let Some(structured) = &outcome.result().structured
     {
         let pretty = serde_json::from_str::<serde_json::Value>(structured.get())
             .and_then(|value| serde_json::to_string_pretty(&value));

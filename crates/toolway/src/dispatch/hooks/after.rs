@@ -40,7 +40,7 @@ struct Told {
 impl<'a> After<'a> {
     /// Takes note of a call before it is sent; nothing when nothing is to be done afterwards.
     pub(in crate::dispatch) fn of(
-        call: &PermittedCall,
+        call: &PermittedCall<'_>,
         dispatch: &'a Dispatch<'a>,
     ) -> Option<Box<Self>> {
         let told = Told::of(call, dispatch);
@@ -57,10 +57,10 @@ impl<'a> After<'a> {
     }
 
     /// Runs the hooks on an answer, or on the lack of one.
-    pub(in crate::dispatch) async fn look(
+    pub(in crate::dispatch) async fn look<'c>(
         &mut self,
-        answer: Result<RawResult, CallError>,
-    ) -> Result<RawResult, CallError> {
+        answer: Result<RawResult<'c>, CallError>,
+    ) -> Result<RawResult<'c>, CallError> {
         match answer {
             answer if self.call.is_none() => answer,
             Ok(answer) => self.answered(answer).await,
@@ -71,7 +71,10 @@ impl<'a> After<'a> {
         }
     }
 
-    async fn answered(&mut self, mut answer: RawResult) -> Result<RawResult, CallError> {
+    async fn answered<'c>(
+        &mut self,
+        mut answer: RawResult<'c>,
+    ) -> Result<RawResult<'c>, CallError> {
         // One that is no result fails in the next stage, and is a failure then.
         let Ok(result) = view::tool_result(answer.result()) else {
             return Ok(answer);
@@ -117,8 +120,7 @@ impl<'a> After<'a> {
         outcome.context = self.context;
         outcome.warnings.extend(self.warnings);
         if let Some((raw, hook)) = self.replaced {
-            outcome.raw = raw;
-            outcome.replaced_by = Some(hook.to_string());
+            outcome.replaced(raw, hook.to_string());
         }
         Ok(outcome)
     }
@@ -197,7 +199,7 @@ impl<'a> After<'a> {
 }
 
 impl Told {
-    fn of(call: &PermittedCall, dispatch: &Dispatch<'_>) -> Option<Self> {
+    fn of(call: &PermittedCall<'_>, dispatch: &Dispatch<'_>) -> Option<Self> {
         if !any(dispatch.hooks, dispatch.runner) {
             return None;
         }
@@ -246,7 +248,7 @@ fn content(blocks: &Value) -> Map<String, Value> {
     result
 }
 
-impl RawResult {
+impl RawResult<'_> {
     /// Puts another result in its place; gives the server's own.
     fn replace(&mut self, other: Box<RawValue>) -> Box<RawValue> {
         mem::replace(self.result_mut(), other)

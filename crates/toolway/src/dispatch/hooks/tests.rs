@@ -365,7 +365,7 @@ async fn output_in_the_place_of_the_result_is_shown_and_the_raw_result_stays() {
         assert_eq!(outcome.raw.get(), hello().to_string());
         let by = outcome.replaced_by.as_deref();
         assert_eq!(by, Some("the hook `r` in (program)"));
-        match &outcome.result.content[..] {
+        match &outcome.result().content[..] {
             [toolway_wire::view::Content::Text { text }] => assert_eq!(text, shown),
             other => panic!("{other:?}"),
         }

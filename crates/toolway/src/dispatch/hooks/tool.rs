@@ -84,7 +84,7 @@ impl Target {
 
 fn read(event: HookEvent, outcome: &ToolOutcome) -> Result<HookReply, String> {
     let mut said = String::new();
-    for block in &outcome.result.content {
+    for block in &outcome.result().content {
         if let Content::Text { text }
         | Content::Resource {
             body: ResourceBody::Text(text),
@@ -99,7 +99,7 @@ fn read(event: HookEvent, outcome: &ToolOutcome) -> Result<HookReply, String> {
         return Err(format!("it answered an error: {}", reply::one_line(&said)));
     }
     if said.trim().is_empty()
-        && let Some(structured) = &outcome.result.structured
+        && let Some(structured) = &outcome.result().structured
     {
         structured.get().clone_into(&mut said);
     }

@@ -14,7 +14,7 @@ const MAX_TOLD: usize = 4;
 
 /// What is to be said about the structured content of an answer; nothing when it fits, and
 /// nothing about a tool that promises none or that says that it failed.
-pub(in crate::dispatch) fn structured(answer: &RawResult) -> Option<String> {
+pub(in crate::dispatch) fn structured(answer: &RawResult<'_>) -> Option<String> {
     let tool = answer.tool();
     let checker = tool.output_checker()?;
     // One that is no result fails in a later stage.

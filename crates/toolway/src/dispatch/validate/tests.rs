@@ -7,11 +7,15 @@ use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
 use super::*;
-use crate::call::{ToolRequest, ToolTarget};
+use crate::call::ToolTarget;
 use crate::catalog::{Catalog, ServerOffer};
-use crate::dispatch::resolve::resolve;
+use crate::dispatch::resolve::{Arguments, resolve};
 
-fn check(schema: &Value, arguments: &Value) -> Result<ValidCall, CallError> {
+/// What comes out of the check: the arguments, and why they could not be checked.
+fn check(
+    schema: &Value,
+    arguments: &Value,
+) -> Result<(Map<String, Value>, Option<String>), CallError> {
     let list =
         serde_json::value::to_raw_value(&json!({"tools": [{"name": "t", "inputSchema": schema}]}));
     let server = ServerName::new("s").unwrap();
@@ -25,8 +29,9 @@ fn check(schema: &Value, arguments: &Value) -> Result<ValidCall, CallError> {
     );
     assert_eq!(catalog.warnings, []);
     let target = ToolTarget::Key(ToolKey::new(server, "t"));
-    let arguments = arguments.as_object().unwrap().clone();
-    validate(resolve(&catalog, ToolRequest { target, arguments }).unwrap())
+    let mut arguments = Arguments::from(arguments.as_object().unwrap().clone());
+    let call = validate(resolve(&catalog, &target, &mut arguments).unwrap())?;
+    Ok((call.arguments().clone(), call.warning().map(str::to_owned)))
 }
 
 fn problems(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
@@ -40,22 +45,16 @@ fn problems(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
 }
 
 fn warning(schema: &Value, arguments: &Value) -> Option<String> {
-    check(schema, arguments)
-        .unwrap()
-        .warning()
-        .map(str::to_owned)
+    check(schema, arguments).unwrap().1
 }
 
 #[test]
 fn arguments_that_fit_pass_unchanged() {
     let schema =
         json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
-    let call = check(&schema, &json!({"z": [1], "a": 1})).unwrap();
-    assert_eq!(
-        Value::Object(call.arguments().clone()),
-        json!({"z": [1], "a": 1})
-    );
-    assert_eq!(call.warning(), None);
+    let (arguments, warning) = check(&schema, &json!({"z": [1], "a": 1})).unwrap();
+    assert_eq!(Value::Object(arguments), json!({"z": [1], "a": 1}));
+    assert_eq!(warning, None);
 }
 
 #[test]

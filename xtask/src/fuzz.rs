@@ -46,6 +46,8 @@ enum Target {
     Names,
     /// Permission rules
     Rules,
+    /// Answers that are looked through instead of read
+    Answers,
     /// Outlines of results
     Outline,
     /// Files of results
@@ -58,6 +60,7 @@ impl Target {
             Target::Cleaning => "cleaning",
             Target::Names => "names",
             Target::Rules => "rules",
+            Target::Answers => "answers",
             Target::Outline => "outline",
             Target::Spill => "spill",
         }

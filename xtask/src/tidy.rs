@@ -6,6 +6,7 @@
 mod architecture;
 mod direction;
 mod leak;
+mod lock;
 mod marks;
 mod prose;
 mod source;
@@ -150,6 +151,7 @@ fn check(tree: &Tree, machine_paths: &[String]) -> Vec<Finding> {
     findings.extend(prose::the_changelog_has_an_unreleased_section(tree));
     findings.extend(leak::no_registry_hosts(tree));
     findings.extend(leak::no_machine_paths(tree, machine_paths));
+    findings.extend(lock::fuzz_targets_lock_every_dependency(tree));
     findings.extend(marks::secrets_of_tests_are_marked(tree));
     findings
 }

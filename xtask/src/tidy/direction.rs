@@ -69,7 +69,7 @@ const FRONT_END: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
+pub(super) enum Use {
     /// Part of what is shipped, or of its build.
     Shipped,
     Tests,
@@ -131,12 +131,12 @@ pub(super) fn dependencies_follow_the_direction(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn name(manifest: &Table) -> Option<&str> {
+pub(super) fn name(manifest: &Table) -> Option<&str> {
     manifest.get("package")?.get("name")?.as_str()
 }
 
 /// Every dependency as (key as written, real package name, use), platform sections included.
-fn dependencies(manifest: &Table, shared: &Table) -> Vec<(String, String, Use)> {
+pub(super) fn dependencies(manifest: &Table, shared: &Table) -> Vec<(String, String, Use)> {
     let mut sections = vec![manifest];
     if let Some(targets) = manifest.get("target").and_then(Value::as_table) {
         sections.extend(targets.values().filter_map(Value::as_table));

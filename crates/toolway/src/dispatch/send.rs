@@ -16,6 +16,7 @@ use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
+use crate::audit::Entry;
 use crate::auth::NotWidened;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
 use crate::catalog::CatalogTool;
@@ -197,6 +198,17 @@ pub async fn send<'a>(
     options: &CallOptions,
     general: GeneralLimits,
 ) -> Result<RawResult<'a>, CallError> {
+    noted(call, lines, options, general, &mut Entry::none()).await
+}
+
+/// The same, writing down what is sent.
+pub(super) async fn noted<'a>(
+    call: PermittedCall<'a>,
+    lines: &dyn Lines,
+    options: &CallOptions,
+    general: GeneralLimits,
+    entry: &mut Entry,
+) -> Result<RawResult<'a>, CallError> {
     let key = &call.tool().key;
     let line = match &call.tool().own {
         Some(answers) => Arc::clone(&answers.line),
@@ -216,6 +228,7 @@ pub async fn send<'a>(
         ..self::options(options, &*line, general)
     };
     let timeout = send_options.timeout;
+    entry.sent(&params);
     let answer = line.request("tools/call", params, send_options).await;
     match answer {
         Ok(result) => Ok(RawResult {

@@ -96,6 +96,11 @@ impl<'a> PermittedCall<'a> {
         self.call.warnings()
     }
 
+    /// Tells the caller something with the outcome.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.call.warn(warning);
+    }
+
     pub(super) fn context(&self) -> &[String] {
         self.call.context()
     }

@@ -365,6 +365,61 @@ fn sec_33_a_damaged_memory_of_tools_approves_none_and_is_left_as_it_is() {
     toolway(&home, &call).expect_code(0);
 }
 
+/// A home with one scripted server and these permissions.
+fn home_permitting(permissions: &Value) -> TempHome {
+    let home = TempHome::new();
+    let server = ScriptedServer::new(Script::default()).entry();
+    let settings = json!({ "mcpServers": { "chaos": server }, "permissions": permissions });
+    home.write_settings(serde_json::to_string_pretty(&settings).unwrap());
+    home
+}
+
+#[test]
+fn rules_that_are_not_read_as_they_were_meant_are_said_at_every_call() {
+    let call = ["call", "chaos", "echo", "text=hi"];
+    for (permissions, words) in [
+        (json!([]), "`permissions` must be an object, not an array"),
+        (
+            json!({ "alow": [] }),
+            "`permissions` has no key `alow`\nhint: did you mean `allow`?",
+        ),
+        (
+            json!({ "deny": ["chaos.echo"] }),
+            "names no tool of a configured server\nhint: did you mean `mcp__chaos__echo`?",
+        ),
+        (
+            json!({ "deny": ["mcp__chaso__*"] }),
+            "names no tool of a configured server\nhint: did you mean `mcp__chaos__*`?",
+        ),
+    ] {
+        let home = home_permitting(&permissions);
+        let output = toolway(&home, &call).expect_code(0);
+        assert_eq!(output.stdout, "hi\n");
+        assert!(output.stderr.contains(words), "{output}");
+        let doctor = toolway(&home, &["doctor"]);
+        assert!(doctor.stdout.contains(words), "{doctor}");
+    }
+    // A rule for a server of another project is nobody's business at a call.
+    let home = home_permitting(&json!({ "deny": ["mcp__elsewhere"] }));
+    assert_eq!(toolway(&home, &call).expect_code(0).stderr, "");
+    let doctor = toolway(&home, &["doctor"]).expect_code(0);
+    let words = "speaks of `elsewhere`, and no such server is configured here";
+    assert!(doctor.stdout.contains(words), "{doctor}");
+}
+
+#[test]
+fn sec_14_permissions_of_a_policy_that_cannot_be_understood_refuse_every_call() {
+    for permissions in [json!([]), json!({ "disableBypas": true })] {
+        let home = home_with(Script::default());
+        let managed = home.system().join("managed-settings.json");
+        home.write(managed, json!({ "permissions": permissions }).to_string());
+        let output = toolway(&home, &["call", "chaos", "echo", "text=hi"]).expect_code(6);
+        let words = "managed-settings.json:1 cannot be read, and a deny rule may stand in it";
+        assert!(output.stderr.contains(words), "{output}");
+        assert!(output.stderr.contains("hint: "), "{output}");
+    }
+}
+
 #[test]
 fn permissions_says_what_counts_and_what_decides() {
     let home = home_with(Script::default());

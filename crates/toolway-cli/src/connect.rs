@@ -24,7 +24,7 @@ pub(crate) use self::vault::{require_insecure_storage, vault};
 use crate::commands::account;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Report;
+use crate::report::{Report, render_diagnosis};
 use crate::signals::Signals;
 
 /// Which servers a command needs.
@@ -78,6 +78,10 @@ pub(crate) fn with_person<T>(
     person: Person,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
+    // A call runs, or not, by these: a guard that is not read as it was meant is said every time.
+    for fault in plan.permissions.faults() {
+        context.output.say(&render_diagnosis(fault));
+    }
     run_host(context, plan, wanted, person, work, || Err(stopped()))
 }
 

@@ -368,6 +368,9 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
              `allow` for it"
         ),
         RefusedBy::Person { .. } => "nothing was sent".to_owned(),
+        RefusedBy::Changed { difference } if !difference.compared => {
+            "mend the file, or run it this once with `--accept-change`".to_owned()
+        }
         RefusedBy::Changed { .. } => {
             "if that is as it should be, run it again with `--accept-change`".to_owned()
         }

@@ -281,10 +281,10 @@ pub enum RefusedBy {
         /// Why, where they said; clean, on one line.
         reason: Option<String>,
     },
-    /// The tool is not defined any more as it was when it was permitted, and nobody has looked at
-    /// the change.
+    /// The tool is not defined any more as it was when it was permitted, or nobody can tell, and
+    /// nobody has looked at it.
     Changed {
-        /// What changed.
+        /// What changed, or why nobody can tell.
         difference: Difference,
     },
     /// A person had to be asked, and there is none.
@@ -328,6 +328,8 @@ impl fmt::Display for RefusedBy {
             RefusedBy::Person {
                 reason: Some(reason),
             } => write!(formatter, "by the person asked: {reason}"),
+            RefusedBy::Changed { difference } if !difference.compared => formatter
+                .write_str("because nobody can tell whether it changed since it was permitted"),
             RefusedBy::Changed { .. } => {
                 formatter.write_str("because its definition changed since it was permitted")
             }

@@ -162,12 +162,17 @@ async fn decide(
         if policy == PinPolicy::Ask {
             change = Some(difference);
         } else {
-            call.warn(format!(
-                "`{}` of server `{}` is no longer defined as it was when it was first permitted: {}",
+            let tool = format!(
+                "`{}` of server `{}`",
                 call.tool().shown,
-                call.tool().key.server,
-                difference.lines.join(" | ")
-            ));
+                call.tool().key.server
+            );
+            let stands = if difference.compared {
+                format!("{tool} is no longer defined as it was when it was first permitted")
+            } else {
+                format!("nobody can tell whether {tool} changed since it was permitted")
+            };
+            call.warn(format!("{stands}: {}", difference.lines.join(" | ")));
         }
     }
     let grant = match (opinion, change) {

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use toolway_config::ResultText;
 use toolway_config::permission::{Hooks, Permissions};
 
 use crate::audit::{Audit, Entry};
@@ -57,6 +58,8 @@ pub struct Dispatch<'a> {
     pub audit: Option<&'a Audit>,
     /// The most tokens of a result that a model gets.
     pub max_output_tokens: usize,
+    /// What becomes of hidden characters in the text of a result that a model gets.
+    pub result_text: ResultText,
 }
 
 impl Dispatch<'_> {
@@ -131,6 +134,7 @@ impl Dispatch<'_> {
         let place = result::Place {
             output_dir: self.output_dir,
             max_tokens: self.max_output_tokens,
+            text: self.result_text,
         };
         let mut outcome = result::finish(answer, &options.delivery, place).await;
         if let Some(after) = after {

@@ -408,6 +408,7 @@ impl Reach {
             output_dir: &self.output_dir,
             audit: self.audit.as_ref(),
             max_output_tokens: settings.limits.max_output_tokens,
+            result_text: settings.limits.result_text,
         };
         dispatch.noted(request, options, entry).await
     }

@@ -88,6 +88,7 @@ impl Runner {
                 output_dir: self.output_dir(),
                 audit: self.audit(),
                 max_output_tokens: settings.limits.max_output_tokens,
+                result_text: settings.limits.result_text,
             });
         let means = Means {
             place: settings.hooks.place(),

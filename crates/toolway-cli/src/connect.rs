@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::signal::unix::SignalKind;
-use toolway::{Host, HostOptions, Prompter, Respondent};
+use toolway::{Audit, Host, HostOptions, Prompter, Respondent};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{Screen, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
@@ -132,6 +132,7 @@ fn run_host<T>(
     if asks_provider || has_connectors {
         options.connectors = Some(account::connectors_of(context));
     }
+    let audit = options.audit.clone();
     block_on(async {
         let mut signals = Signals::listen();
         let host = Host::start(plan, options);
@@ -163,9 +164,24 @@ fn run_host<T>(
                 context.note_advice(name, advice);
             }
         }
-        end(host, &mut signals).await?;
+        let ended = end(host, &mut signals).await;
+        if let Some(audit) = &audit {
+            tell_trouble(context, audit);
+        }
+        ended?;
         outcome
     })
+}
+
+/// Tells the person that calls of this run could not be written down.
+fn tell_trouble(context: &Context, audit: &Audit) {
+    let Some(error) = audit.trouble() else {
+        return;
+    };
+    context.output.say(&format!(
+        "warning: what was called could not be written down in `{}`: {error}; see `toolway audit`",
+        audit.directory().display()
+    ));
 }
 
 /// Ends a host in an orderly way, or at once when a further signal asks for that: what runs of it

@@ -336,6 +336,13 @@ impl From<CallError> for Report {
                     as_word(server.as_str())
                 ))
             }
+            CallError::Transport {
+                server, sent: true, ..
+            } => Report::new(Exit::Connection, message).hint(format!(
+                "see whether it took effect before you run it again; what happened is in \
+                 `toolway logs {}`",
+                as_word(server.as_str())
+            )),
             CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
                 Report::new(Exit::Connection, message).hint(format!(
                     "see what happened with `toolway logs {}`",

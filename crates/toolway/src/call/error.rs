@@ -155,8 +155,8 @@ pub enum CallError {
         /// What it was.
         what: Untrusted,
     },
-    /// The answer did not get through.
-    #[error("the call of `{}` of server `{server}` did not get through: {}", brief(.tool), brief(.message))]
+    /// The call or its answer did not get through.
+    #[error("the call of `{}` of server `{server}` {}", brief(.tool), Lost(*.sent, .message))]
     Transport {
         /// The server.
         server: ServerName,
@@ -164,6 +164,8 @@ pub enum CallError {
         tool: Untrusted,
         /// Why.
         message: Untrusted,
+        /// Whether it may have reached the server, and so may have run.
+        sent: bool,
     },
     /// Arguments or answer are larger than we carry.
     #[error("the {what} of `{}` of server `{server}` is over {limit} bytes", brief(.tool))]
@@ -230,6 +232,22 @@ impl fmt::Display for Waited<'_> {
         match self.0 {
             TimeLimit::Whole => write!(formatter, "did not answer within {:?}", self.1),
             TimeLimit::Idle => write!(formatter, "gave no sign of life for {:?}", self.1),
+        }
+    }
+}
+
+struct Lost<'a>(bool, &'a Untrusted);
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = brief(self.1);
+        if self.0 {
+            write!(
+                formatter,
+                "was sent, but its answer was lost: {why}; nobody knows whether it ran"
+            )
+        } else {
+            write!(formatter, "did not get through: {why}")
         }
     }
 }

@@ -161,6 +161,15 @@ async fn decide(
         entry.changed(difference);
         if policy == PinPolicy::Ask {
             change = Some(difference);
+            if consent == Consent::Reviewed {
+                // What was reviewed need not be what is there by now.
+                call.warn(format!(
+                    "`{}` of server `{}` is accepted as it is defined now: {}",
+                    call.tool().shown,
+                    call.tool().key.server,
+                    difference.lines.join(" | ")
+                ));
+            }
         } else {
             let tool = format!(
                 "`{}` of server `{}`",

@@ -19,6 +19,7 @@ mod record;
 mod tests;
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -26,7 +27,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::value::to_raw_value;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tracing::warn;
 
@@ -40,7 +42,7 @@ use crate::tasks;
 
 pub use crate::journal::Follower;
 pub use read::read_last;
-pub use record::{By, Decision, End, Line, Record};
+pub use record::{ActingHook, By, Decision, End, Line, Record};
 
 /// The name of the file in its directory.
 const FILE: &str = "calls.jsonl";
@@ -77,7 +79,11 @@ struct Shared {
     queue: OnceLock<Option<Queue>>,
     /// Calls whose callers went away while the queue was full.
     lost: Arc<AtomicU64>,
+    trouble: Arc<Trouble>,
 }
+
+/// What first kept a line from being written, once something did.
+type Trouble = OnceLock<(ErrorKind, String)>;
 
 struct Queue {
     orders: SyncSender<Order>,
@@ -97,14 +103,15 @@ impl Audit {
                 directory,
                 queue: OnceLock::new(),
                 lost: Arc::default(),
+                trouble: Arc::default(),
             }),
             arguments: false,
             results: false,
         }
     }
 
-    /// The same with the arguments of every call, as they were asked for; of more than 64 KiB
-    /// only the size is written down.
+    /// The same with the arguments of every call, as they were sent, or as they were asked for
+    /// where nothing was; of more than 64 KiB only the size is written down.
     #[must_use]
     pub fn with_arguments(mut self) -> Audit {
         self.arguments = true;
@@ -121,6 +128,13 @@ impl Audit {
     /// Where the file is.
     pub fn directory(&self) -> &Path {
         &self.shared.directory
+    }
+
+    /// What first kept a call from being written down, where something did. Calls go on all the
+    /// same, so a program should tell a person of it.
+    pub fn trouble(&self) -> Option<io::Error> {
+        let (kind, message) = self.shared.trouble.get()?;
+        Some(io::Error::new(*kind, message.clone()))
     }
 
     /// Waits until every call that ended is written down, at most a second: a program that is
@@ -143,14 +157,10 @@ impl Audit {
 
     /// Begins the line of a call. It is written when the entry is finished or dropped.
     pub(crate) fn begin(&self, request: &ToolRequest, options: &CallOptions) -> Entry {
-        let mut facts = Facts::of(request, options.caller.clone());
-        if self.arguments && facts.sent <= MAX_KEPT {
-            facts.arguments = to_raw_value(&request.arguments).ok();
-        }
         Entry(Some(Open {
             audit: self.clone(),
             begun: Instant::now(),
-            facts: Box::new(facts),
+            facts: Box::new(Facts::of(request, options.caller.clone())),
         }))
     }
 }
@@ -180,6 +190,37 @@ impl Entry {
     /// A call that is not written down.
     pub(crate) fn none() -> Self {
         Self(None)
+    }
+
+    /// The call may end before anything is sent, or wait for long: these are the arguments that
+    /// were asked for. Only the first ones count, and only until some are sent.
+    pub(crate) fn asked(&mut self, arguments: &Map<String, Value>) {
+        if let Some(open) = &mut self.0
+            && open.facts.sent.is_none()
+        {
+            open.facts.asked(arguments, open.audit.arguments);
+        }
+    }
+
+    /// This goes to the server, the arguments last.
+    pub(crate) fn sent(&mut self, params: &RawValue) {
+        if let Some(open) = &mut self.0 {
+            open.facts.sent(params, open.audit.arguments);
+        }
+    }
+
+    /// A hook wrote the arguments.
+    pub(crate) fn rewritten(&mut self, by: ActingHook) {
+        if let Some(open) = &mut self.0 {
+            open.facts.rewritten_by = Some(Box::new(by));
+        }
+    }
+
+    /// A hook put something in the place of the result.
+    pub(crate) fn replaced(&mut self, by: ActingHook) {
+        if let Some(open) = &mut self.0 {
+            open.facts.replaced_by = Some(Box::new(by));
+        }
     }
 
     /// The tool is known from here on.
@@ -259,14 +300,14 @@ impl Shared {
                         .rotating_at(ROTATE_AT),
                     lost: Arc::clone(&self.lost),
                     text: String::new(),
-                    warned: false,
+                    trouble: Arc::clone(&self.trouble),
                 };
                 // A thread, not a task: files block, and the last line is written when the
                 // runtime is gone already. It ends with the last handle.
                 std::thread::Builder::new()
                     .name("audit".to_owned())
                     .spawn(move || clerk.work(&received))
-                    .inspect_err(|error| warn!(%error, "calls are not written down"))
+                    .inspect_err(|error| note_trouble(&self.trouble, error))
                     .ok()
                     .map(|thread| Queue {
                         orders,
@@ -283,7 +324,7 @@ struct Clerk {
     lost: Arc<AtomicU64>,
     /// Lines to be written, each with its end.
     text: String,
-    warned: bool,
+    trouble: Arc<Trouble>,
 }
 
 impl Clerk {
@@ -366,9 +407,14 @@ impl Clerk {
         }
     }
 
-    fn warn(&mut self, error: &std::io::Error) {
-        if !std::mem::replace(&mut self.warned, true) {
-            warn!(%error, "calls cannot be written down");
-        }
+    fn warn(&self, error: &io::Error) {
+        note_trouble(&self.trouble, error);
+    }
+}
+
+/// The first trouble is told, and only that.
+fn note_trouble(trouble: &Trouble, error: &io::Error) {
+    if trouble.set((error.kind(), error.to_string())).is_ok() {
+        warn!(%error, "calls cannot be written down");
     }
 }

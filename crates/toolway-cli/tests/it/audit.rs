@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::{Script, TempHome};
+use toolway_testkit::{Script, ScriptedServer, TempHome};
 
 use crate::support::{command, home_with, toolway};
 
@@ -80,6 +80,82 @@ fn arguments_and_results_are_kept_when_asked_for_and_nothing_when_switched_off()
     assert_eq!(arguments["arguments"]["text"], "written");
     assert_eq!(arguments.get("result"), None);
     assert_eq!(results["result"]["content"][0]["text"], "written");
+}
+
+#[test]
+fn what_was_sent_is_written_down_and_the_hooks_that_changed_what_was_said() {
+    let home = TempHome::new();
+    let pre = r#"printf '{"hookSpecificOutput": {"updatedInput": {"text": "rewritten by it"}}}'"#;
+    let post = r#"printf '{"hookSpecificOutput": {"updatedToolOutput": "replaced"}}'"#;
+    let command_hook = |line: &str| json!([{ "hooks": [{ "type": "command", "command": line }] }]);
+    let mut settings = json!({
+        "mcpServers": { "chaos": ScriptedServer::new(Script::default()).entry() },
+        "hooks": { "PreToolUse": command_hook(pre), "PostToolUse": command_hook(post) },
+    });
+    home.write_settings(settings.to_string());
+    let call = || {
+        let mut command = command(&home, &["call", "chaos", "echo", "text=typed"]);
+        home.run(command.env("TOOLWAY_AUDIT", "results"))
+    };
+    assert_eq!(call().expect_code(0).stdout, "replaced\n");
+    settings["permissions"] = json!({ "deny": ["mcp__chaos__echo"] });
+    home.write_settings(settings.to_string());
+    call().expect_code(6);
+    let [sent, refused] = &records(&home, &[])[..] else {
+        panic!("two calls")
+    };
+    let arguments = json!({ "text": "rewritten by it" });
+    assert_eq!(sent["arguments"], arguments);
+    assert_eq!(sent["sent"], arguments.to_string().len());
+    assert_eq!(sent["rewritten_by"]["hook"], pre);
+    assert_eq!(sent["replaced_by"]["hook"], post);
+    let origin = sent["replaced_by"]["origin"].as_str().unwrap();
+    assert!(origin.contains("settings.json:"), "{origin}");
+    assert_eq!(sent["result"]["content"][0]["text"], "rewritten by it");
+    // Nothing was sent, so it is what was asked.
+    assert_eq!(refused["arguments"], json!({ "text": "typed" }));
+    assert_eq!(refused["sent"], r#"{"text":"typed"}"#.len());
+    assert_eq!(refused["rewritten_by"]["hook"], pre);
+    assert_eq!(refused.get("replaced_by"), None);
+    let table = toolway(&home, &["audit"]).expect_code(0).stdout;
+    let ending = format!("typed; arguments by hook `{pre}`; output by hook `{post}`");
+    assert!(table.contains(&ending), "{table}");
+}
+
+#[test]
+fn a_place_that_cannot_be_used_is_told_with_every_call_and_by_the_command() {
+    let home = home_with(Script::default());
+    let place = home.config_home().join("state/audit");
+    home.write(&place, "a file in its place");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=hi"]), @"
+    exit: 0
+    ----- stdout
+    hi
+    ----- stderr
+    warning: what was called could not be written down in `[HOME]/.config/toolway/state/audit`: File exists (os error 17); see `toolway audit`
+    ");
+    assert_snapshot!(toolway(&home, &["audit"]), @"
+    exit: 1
+    ----- stdout
+    ----- stderr
+    error: what was called cannot be read: Not a directory (os error 20)
+    hint: a file stands where `[HOME]/.config/toolway/state/audit` needs a directory: move it away
+    ");
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_counted() {
+    let home = home_with(Script::default());
+    toolway(&home, &["call", "chaos", "echo", "text=hi"]).expect_code(0);
+    let file = home.config_home().join("state/audit/calls.jsonl");
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("nonsense\n{written}{{\"time\":\n")).unwrap();
+    let output = toolway(&home, &["audit", "--json"]).expect_code(0);
+    assert_eq!(output.stdout.lines().count(), 1);
+    assert_eq!(
+        output.stderr,
+        "warning: 2 lines could not be read and are left out\n"
+    );
 }
 
 #[test]

@@ -129,7 +129,7 @@ pub enum CallError {
         rounds: usize,
     },
     /// The server answered with a JSON-RPC error.
-    #[error("server `{server}` answered `{}` with error {code}: {}", brief(.tool), brief(.message))]
+    #[error("server `{server}` answered `{}` with error {code}: {}{}", brief(.tool), brief(.message), Remarked(.remarks))]
     Protocol {
         /// The server.
         server: ServerName,
@@ -141,6 +141,9 @@ pub enum CallError {
         message: Untrusted,
         /// What it added.
         data: Option<Box<RawValue>>,
+        /// What became of the questions that it asked meanwhile, where that may be why; clean,
+        /// each on one line.
+        remarks: Vec<String>,
     },
     /// The server answered something that is not a tool's result.
     #[error("server `{server}` answered `{}` with {}", brief(.tool), brief(.what))]
@@ -152,8 +155,8 @@ pub enum CallError {
         /// What it was.
         what: Untrusted,
     },
-    /// The answer did not get through.
-    #[error("the call of `{}` of server `{server}` did not get through: {}", brief(.tool), brief(.message))]
+    /// The call or its answer did not get through.
+    #[error("the call of `{}` of server `{server}` {}", brief(.tool), Lost(*.sent, .message))]
     Transport {
         /// The server.
         server: ServerName,
@@ -161,6 +164,8 @@ pub enum CallError {
         tool: Untrusted,
         /// Why.
         message: Untrusted,
+        /// Whether it may have reached the server, and so may have run.
+        sent: bool,
     },
     /// Arguments or answer are larger than we carry.
     #[error("the {what} of `{}` of server `{server}` is over {limit} bytes", brief(.tool))]
@@ -177,6 +182,14 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// The same where this is to be known about the server's questions.
+    pub(crate) fn after(mut self, about: Vec<String>) -> Self {
+        if let CallError::Protocol { remarks, .. } = &mut self {
+            *remarks = about;
+        }
+        self
+    }
+
     /// The server concerned, where one is known.
     pub fn server(&self) -> Option<&ServerName> {
         match self {
@@ -219,6 +232,22 @@ impl fmt::Display for Waited<'_> {
         match self.0 {
             TimeLimit::Whole => write!(formatter, "did not answer within {:?}", self.1),
             TimeLimit::Idle => write!(formatter, "gave no sign of life for {:?}", self.1),
+        }
+    }
+}
+
+struct Lost<'a>(bool, &'a Untrusted);
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = brief(self.1);
+        if self.0 {
+            write!(
+                formatter,
+                "was sent, but its answer was lost: {why}; nobody knows whether it ran"
+            )
+        } else {
+            write!(formatter, "did not get through: {why}")
         }
     }
 }
@@ -270,10 +299,10 @@ pub enum RefusedBy {
         /// Why, where they said; clean, on one line.
         reason: Option<String>,
     },
-    /// The tool is not defined any more as it was when it was permitted, and nobody has looked at
-    /// the change.
+    /// The tool is not defined any more as it was when it was permitted, or nobody can tell, and
+    /// nobody has looked at it.
     Changed {
-        /// What changed.
+        /// What changed, or why nobody can tell.
         difference: Difference,
     },
     /// A person had to be asked, and there is none.
@@ -317,6 +346,8 @@ impl fmt::Display for RefusedBy {
             RefusedBy::Person {
                 reason: Some(reason),
             } => write!(formatter, "by the person asked: {reason}"),
+            RefusedBy::Changed { difference } if !difference.compared => formatter
+                .write_str("because nobody can tell whether it changed since it was permitted"),
             RefusedBy::Changed { .. } => {
                 formatter.write_str("because its definition changed since it was permitted")
             }
@@ -398,6 +429,17 @@ impl fmt::Display for After<'_> {
             Some(why) => write!(formatter, ": {why}"),
             None => Ok(()),
         }
+    }
+}
+
+struct Remarked<'a>(&'a [String]);
+
+impl fmt::Display for Remarked<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for remark in self.0 {
+            write!(formatter, "; {remark}")?;
+        }
+        Ok(())
     }
 }
 

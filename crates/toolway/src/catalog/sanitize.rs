@@ -1,11 +1,16 @@
 //! Cleaning what a server says about itself, before anyone sees it.
 //!
 //! Owns the limits on text and schemas and the recursive walk. Which characters go is
-//! `toolway_types::text`. Untouched JSON stays the very bytes the server sent.
+//! `toolway_types::text`, and what a schema may not say differently is in `sanitize/schema.rs`.
+//! Untouched JSON stays the very bytes the server sent.
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::text::{self, is_hidden};
+
+mod schema;
+
+pub use schema::{Shown, Side, schema};
 
 /// The longest description, in characters.
 pub const MAX_DESCRIPTION: usize = 2_048;
@@ -37,6 +42,12 @@ pub enum Unfit {
     /// takes, and two keys could become one.
     #[error("has an invisible character (U+{0:04X}) in a property name")]
     HiddenKey(u32),
+    /// It takes nothing but values that cannot be shown as they are.
+    #[error(
+        "takes at `{0}` only values with characters that are not shown, and another spelling would \
+         not be the same value"
+    )]
+    Unsayable(String),
 }
 
 /// Cleans a description and cuts it to [`MAX_DESCRIPTION`] characters.
@@ -58,8 +69,15 @@ pub fn words(text: &str) -> String {
     text::cut(&folded, MAX_DESCRIPTION).into_owned()
 }
 
-/// Cleans every string in a schema, or in annotations. Keys are refused instead of cleaned.
-pub fn schema(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
+/// Cleans every string in annotations. Keys are refused instead of cleaned.
+pub fn json(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
+    let (mut value, twice) = read(raw)?;
+    let changed = plain(&mut value)?;
+    write(raw, &value, changed || twice)
+}
+
+/// Reads an object within the limits; and whether it has a key twice.
+fn read(raw: &RawValue) -> Result<(Value, bool), Unfit> {
     if !raw.get().starts_with('{') {
         return Err(Unfit::NotAnObject);
     }
@@ -67,19 +85,39 @@ pub fn schema(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
     if bytes > MAX_SCHEMA_BYTES {
         return Err(Unfit::TooManyBytes(bytes));
     }
-    let unreadable = |error: serde_json::Error| Unfit::Unreadable(error.to_string());
-    let mut value: Value = serde_json::from_str(raw.get()).map_err(unreadable)?;
-    let mut walk = Walk {
-        nodes: 0,
-        members: 0,
-        changed: false,
-    };
-    walk.clean(&mut value)?;
+    let value: Value = serde_json::from_str(raw.get()).map_err(unreadable)?;
+    let (mut nodes, mut members) = (0, 0);
+    count(&value, &mut nodes, &mut members);
+    if nodes > MAX_SCHEMA_NODES {
+        return Err(Unfit::TooManyNodes);
+    }
     // Of a key that is there twice only the last was looked at.
-    if walk.changed || walk.members != members_in(raw.get()) {
-        to_raw_value(&value).map_err(unreadable)
+    Ok((value, members != members_in(raw.get())))
+}
+
+fn write(raw: &RawValue, value: &Value, changed: bool) -> Result<Box<RawValue>, Unfit> {
+    if changed {
+        to_raw_value(value).map_err(unreadable)
     } else {
         Ok(raw.to_owned())
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
+fn unreadable(error: serde_json::Error) -> Unfit {
+    Unfit::Unreadable(error.to_string())
+}
+
+// The parser bounds the depth, so the recursion is bounded here and below.
+fn count(value: &Value, nodes: &mut usize, members: &mut usize) {
+    *nodes += 1;
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| count(item, nodes, members)),
+        Value::Object(object) => {
+            *members += object.len();
+            object.values().for_each(|one| count(one, nodes, members));
+        }
+        _ => {}
     }
 }
 
@@ -98,37 +136,37 @@ fn members_in(json: &str) -> usize {
     members
 }
 
-struct Walk {
-    nodes: usize,
-    members: usize,
-    changed: bool,
+/// Cleans every string of a value; whether that changed anything.
+fn plain(value: &mut Value) -> Result<bool, Unfit> {
+    let mut changed = false;
+    match value {
+        Value::String(text) => {
+            let cleaned = text::clean(text);
+            if *cleaned != **text {
+                *text = cleaned.into_owned();
+                changed = true;
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                changed |= plain(item)?;
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                seen(key)?;
+                changed |= plain(member)?;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    Ok(changed)
 }
 
-impl Walk {
-    // The parser bounds the depth, so the recursion is bounded.
-    fn clean(&mut self, value: &mut Value) -> Result<(), Unfit> {
-        self.nodes += 1;
-        if self.nodes > MAX_SCHEMA_NODES {
-            return Err(Unfit::TooManyNodes);
-        }
-        match value {
-            Value::String(text) => {
-                let cleaned = text::clean(text);
-                if *cleaned != **text {
-                    *text = cleaned.into_owned();
-                    self.changed = true;
-                }
-                Ok(())
-            }
-            Value::Array(items) => items.iter_mut().try_for_each(|item| self.clean(item)),
-            Value::Object(members) => members.iter_mut().try_for_each(|(key, member)| {
-                self.members += 1;
-                match key.chars().find(|c| is_hidden(*c)) {
-                    Some(hidden) => Err(Unfit::HiddenKey(hidden as u32)),
-                    None => self.clean(member),
-                }
-            }),
-            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
-        }
+/// Refuses a key or a name of which a part is not seen.
+fn seen(key: &str) -> Result<(), Unfit> {
+    match key.chars().find(|c| is_hidden(*c)) {
+        Some(hidden) => Err(Unfit::HiddenKey(hidden as u32)),
+        None => Ok(()),
     }
 }

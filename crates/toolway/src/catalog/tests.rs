@@ -14,6 +14,7 @@ mod curation;
 mod finding;
 mod instructions;
 mod poison;
+mod schemas;
 
 fn server(name: &str) -> ServerName {
     ServerName::new(name).unwrap()

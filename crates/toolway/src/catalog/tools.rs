@@ -16,6 +16,7 @@ use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::{headers, view};
 
 use super::names::Named;
+use super::sanitize::{Shown, Side, Unfit};
 use super::{CatalogWarning, sanitize};
 use crate::builtin::Answers;
 use crate::dispatch::validate::Checker;
@@ -23,6 +24,8 @@ use crate::pins::{Definition, Place};
 
 /// The most tools of one server.
 pub const MAX_TOOLS: usize = 512;
+/// The most places of one schema that a warning names.
+const MAX_PLACES: usize = 4;
 
 /// A tool as people and models see it.
 #[derive(Debug)]
@@ -37,9 +40,10 @@ pub struct CatalogTool {
     pub title: Option<String>,
     /// Its description, cleaned and cut; empty when there is none.
     pub description: String,
-    /// What it takes: the server's JSON Schema, cleaned, never converted.
+    /// What it takes, for showing: the server's JSON Schema, cleaned, never converted, without
+    /// what could not be sent as it would be shown.
     pub input_schema: Box<RawValue>,
-    /// What it gives, where the server says so.
+    /// What it gives, for showing, where the server says so.
     pub output_schema: Option<Box<RawValue>>,
     /// Its annotations, cleaned.
     pub annotations: Option<Box<RawValue>>,
@@ -110,15 +114,17 @@ impl CatalogTool {
         self.own.is_some()
     }
 
-    /// What checks arguments against the schema.
+    /// What checks arguments: the schema as its server sent it, for what is shown can say less.
     pub(crate) fn checker(&self) -> &Checker {
         self.checker
-            .get_or_init(|| Checker::compile(&self.input_schema))
+            .get_or_init(|| Checker::compile(&self.received.input_schema))
     }
 
     /// What checks structured content, where the server says what it gives.
     pub(crate) fn output_checker(&self) -> Option<&Checker> {
-        let schema = self.output_schema.as_deref()?;
+        // One that was refused is not used in any form.
+        self.output_schema.as_ref()?;
+        let schema = self.received.output_schema.as_deref()?;
         let checker = self.output_checker.get_or_init(|| Checker::compile(schema));
         Some(checker)
     }
@@ -293,26 +299,42 @@ impl Naming<'_> {
                 sanitize::MAX_NAME
             ));
         }
-        let input_schema = sanitize::schema(&tool.input_schema)
+        let input_schema = sanitize::schema(&tool.input_schema, Side::Input)
             .map_err(|unfit| format!("tool `{shown}` is skipped: its input schema {unfit}"))?;
         // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
         headers::header_params(&tool.input_schema).map_err(|fault| {
             let fault = Untrusted::new(fault.to_string());
             format!("tool `{shown}` is skipped: {}", fault.line())
         })?;
-        let mut optional = |raw: Option<&RawValue>, what: &str| {
-            raw.and_then(|raw| match sanitize::schema(raw) {
-                Ok(cleaned) => Some(cleaned),
-                Err(unfit) => {
-                    warn(format!(
-                        "tool `{shown}` is used without its {what}, which {unfit}"
-                    ));
-                    None
-                }
-            })
+        let without = |what: &str, unfit: Unfit| {
+            format!("tool `{shown}` is used without its {what}, which {unfit}")
         };
-        let output_schema = optional(tool.output_schema.as_deref(), "output schema");
-        let annotations = optional(tool.annotations.raw.as_deref(), "annotations");
+        let output_schema = tool.output_schema.as_deref().and_then(|raw| {
+            sanitize::schema(raw, Side::Output)
+                .map_err(|unfit| warn(without("output schema", unfit)))
+                .ok()
+        });
+        let annotations = tool.annotations.raw.as_deref().and_then(|raw| {
+            sanitize::json(raw)
+                .map_err(|unfit| warn(without("annotations", unfit)))
+                .ok()
+        });
+        if !input_schema.left_out.is_empty() {
+            warn(format!(
+                "tool `{shown}` is shown without {} of its input schema: as sent, they hold \
+                 characters that are not shown; arguments are still checked against them",
+                some_of(&input_schema.left_out)
+            ));
+        }
+        if let Some(Shown { left_out, .. }) = &output_schema
+            && !left_out.is_empty()
+        {
+            warn(format!(
+                "tool `{shown}` is shown without {} of its output schema: as sent, they hold \
+                 characters that are not shown; answers are still checked against them",
+                some_of(left_out)
+            ));
+        }
         let meta = MetaHints::read(tool.meta.as_deref());
         let key = ToolKey::new(self.server.clone(), &tool.name);
         let description = match self.curation.description(&tool.name) {
@@ -329,8 +351,8 @@ impl Naming<'_> {
                 .or(tool.annotations.title.as_deref())
                 .map(sanitize::line)
                 .filter(|title| !title.is_empty()),
-            input_schema,
-            output_schema,
+            input_schema: input_schema.json,
+            output_schema: output_schema.map(|shown| shown.json),
             annotations,
             hints: Hints {
                 read_only: tool.annotations.read_only,
@@ -351,5 +373,15 @@ impl Naming<'_> {
             spellings: OnceLock::new(),
             own: None,
         })
+    }
+}
+
+/// The first few of these, and how many more there are.
+fn some_of(places: &[String]) -> String {
+    let named = places.iter().take(MAX_PLACES).map(String::as_str);
+    let text = named.collect::<Vec<_>>().join(", ");
+    match places.len().saturating_sub(MAX_PLACES) {
+        0 => text,
+        more => format!("{text} and {more} more"),
     }
 }

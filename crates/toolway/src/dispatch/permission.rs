@@ -96,6 +96,11 @@ impl<'a> PermittedCall<'a> {
         self.call.warnings()
     }
 
+    /// Tells the caller something with the outcome.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.call.warn(warning);
+    }
+
     pub(super) fn context(&self) -> &[String] {
         self.call.context()
     }
@@ -156,13 +161,27 @@ async fn decide(
         entry.changed(difference);
         if policy == PinPolicy::Ask {
             change = Some(difference);
+            if consent == Consent::Reviewed {
+                // What was reviewed need not be what is there by now.
+                call.warn(format!(
+                    "`{}` of server `{}` is accepted as it is defined now: {}",
+                    call.tool().shown,
+                    call.tool().key.server,
+                    difference.lines.join(" | ")
+                ));
+            }
         } else {
-            call.warn(format!(
-                "`{}` of server `{}` is no longer defined as it was when it was first permitted: {}",
+            let tool = format!(
+                "`{}` of server `{}`",
                 call.tool().shown,
-                call.tool().key.server,
-                difference.lines.join(" | ")
-            ));
+                call.tool().key.server
+            );
+            let stands = if difference.compared {
+                format!("{tool} is no longer defined as it was when it was first permitted")
+            } else {
+                format!("nobody can tell whether {tool} changed since it was permitted")
+            };
+            call.warn(format!("{stands}: {}", difference.lines.join(" | ")));
         }
     }
     let grant = match (opinion, change) {
@@ -174,15 +193,16 @@ async fn decide(
                 allowed: true,
                 ..Asking::new(server.map(AsRef::as_ref), None, change)
             };
-            Box::pin(consult(call, dispatch, consent, asking)).await?
+            Box::pin(consult(call, dispatch, consent, asking, entry)).await?
         }
         (Opinion::Ask(rule), change) => {
             let rule = rule.as_deref().map(owned);
             let asking = Asking::new(server.map(AsRef::as_ref), rule, change);
-            Box::pin(consult(call, dispatch, consent, asking)).await?
+            Box::pin(consult(call, dispatch, consent, asking, entry)).await?
         }
     };
     if standing != Standing::Same {
+        entry.asked(call.arguments());
         let tool = call.tool();
         let place = tool.place(server).into_owned();
         let pinned = pins.pin(place, &tool.key, tool.definition());
@@ -241,6 +261,7 @@ async fn consult(
     dispatch: &Dispatch<'_>,
     consent: Consent,
     asking: Asking<'_>,
+    entry: &mut Entry,
 ) -> Result<Grant, RefusedBy> {
     let hook = call
         .verdict()
@@ -257,6 +278,7 @@ async fn consult(
     if hook.is_none() && unseen.is_none() && dispatch.approvals.covers(call.tool(), &asking) {
         return Ok(Grant::Session);
     }
+    entry.asked(call.arguments());
     let Some(prompter) = dispatch.prompter else {
         return Err(match (unseen, &asking.rule, &hook) {
             (Some(difference), ..) => RefusedBy::Changed {

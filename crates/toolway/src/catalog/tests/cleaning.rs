@@ -1,7 +1,9 @@
 //! What servers write is cleaned and bounded in every field, and nothing goes without a word.
 
 use super::*;
-use crate::catalog::sanitize::{MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, MAX_SCHEMA_NODES};
+use crate::catalog::sanitize::{
+    MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, MAX_SCHEMA_NODES, Side,
+};
 use crate::catalog::tools::MAX_TOOLS;
 use crate::export::{Target, export};
 
@@ -170,7 +172,7 @@ fn poisoned(text: &str) -> Arc<Catalog> {
             {
                 "name": word, "title": word, "description": word,
                 "inputSchema": {"type": "object", "description": word, "properties": {
-                    "choice": {"title": word, "enum": [word], "default": {"deep": [word]}}}},
+                    "choice": {"title": word, "enum": [word, "plain"], "default": {"deep": [word]}}}},
                 "outputSchema": {"type": "object", "description": word},
                 "annotations": {"title": word, "vendor": [word]},
                 "_meta": {"anthropic/searchHint": word},
@@ -231,8 +233,9 @@ fn sec_35_no_hidden_character_survives_in_any_field() {
         assert_eq!(kept, [1, 1, 1]);
         assert_eq!(catalog.left_out[0].shown, "outside", "{hidden:?}");
         assert_eq!(catalog.instructions.to_string(), "## s\n\n> before");
-        // Whatever was left out is told: a tool, an output schema, a resource, a template, a prompt.
-        assert_eq!(catalog.warnings.len(), 5, "{:?}", catalog.warnings);
+        // Whatever was left out is told: a tool, a choice, an output schema, a resource, a template,
+        // a prompt.
+        assert_eq!(catalog.warnings.len(), 6, "{:?}", catalog.warnings);
     }
 }
 
@@ -298,8 +301,8 @@ fn sec_35_a_key_that_is_there_twice_hides_nothing_in_a_schema() {
     for hidden in ["\u{202e}", "\\u202e", "\\u001b[1m"] {
         let text = format!(r#"{{"title": "a{hidden}", "title": "b: c", "x": [{{}}]}}"#);
         let raw = RawValue::from_string(text).unwrap();
-        let cleaned = sanitize::schema(&raw).unwrap();
-        assert_eq!(cleaned.get(), r#"{"title":"b: c","x":[{}]}"#);
+        let cleaned = sanitize::schema(&raw, Side::Input).unwrap();
+        assert_eq!(cleaned.json.get(), r#"{"title":"b: c","x":[{}]}"#);
     }
 }
 

@@ -558,3 +558,36 @@ async fn rel_30_a_tool_that_cannot_be_asked_refuses_the_call() {
         "it answered an error: broken"
     );
 }
+
+/// A person who must not be asked.
+struct Undisturbed;
+
+impl Prompter for Undisturbed {
+    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+        panic!("{question:?}");
+    }
+}
+
+#[tokio::test]
+async fn sec_33_a_hooks_tool_that_changed_asks_nobody_and_says_how_it_is_accepted() {
+    let mut scene = Scene::by_tool(|tool| match tool {
+        "do.it" => json!({"content": []}),
+        _ => hello(),
+    });
+    scene.prompter = Some(Box::new(Undisturbed));
+    let scene = scene.hooks(&tool_hook("do.it", &json!({})));
+    scene.call("guard", typed()).await.unwrap();
+    "changed".clone_into(&mut scene.described.lock().unwrap());
+    assert_eq!(
+        refusal(scene.call("guard", typed()).await),
+        RefusedBy::Hook {
+            origin: settings(),
+            title: "s.do.it".into(),
+            reason: "its tool `do.it` of server `s` is not defined any more as it was when it was \
+                     permitted (+ description: changed); once you have read that, accept it with \
+                     `toolway call s do.it … --accept-change`"
+                .into(),
+        }
+    );
+    assert_eq!(scene.sent().len(), 2);
+}

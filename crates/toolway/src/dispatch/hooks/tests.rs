@@ -296,10 +296,13 @@ async fn a_matcher_takes_names_lists_and_expressions_in_any_spelling() {
         "mcp__x | mcp__s__do_it",
         "mcp__s__.*",
         "mcp__(s|t)__do.+",
+        "mcp__s",
+        "mcp__s__*",
+        "MCP__S__Do_It",
     ] {
         assert!(concerned(matcher).await, "{matcher}");
     }
-    for matcher in ["mcp__t__.*", "do_it", "mcp__s", "mcp__s__do"] {
+    for matcher in ["mcp__t__.*", "do_it", "mcp__t", "mcp__s__do"] {
         assert!(!concerned(matcher).await, "{matcher}");
     }
     let bad = LibraryHook::new("h", HookEvent::PreToolUse, "(", |_| {

@@ -24,6 +24,7 @@ use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
 use crate::raw::settings::{Account, Identity, Named, Trust};
 use crate::raw::{self, Settings, Source};
+use crate::result_text::ResultText;
 use crate::spec::Builder;
 use crate::tool_search::ToolSearch;
 use crate::{Environment, raw::json::kind_of};
@@ -223,6 +224,8 @@ pub struct Limits {
     pub remote_batch: usize,
     /// `MAX_MCP_OUTPUT_TOKENS`: the longest result that passes whole.
     pub max_output_tokens: usize,
+    /// `TOOLWAY_RESULT_TEXT`: what becomes of hidden characters in the text of a result.
+    pub result_text: ResultText,
     /// `TOOLWAY_TOOL_SEARCH`: which tools stay out of the list until a search finds them.
     pub tool_search: ToolSearch,
     /// `TOOLWAY_CONTEXT_TOKENS`: how much fits into the context that tools share with the rest.
@@ -238,6 +241,7 @@ impl Default for Limits {
             local_batch: 3,
             remote_batch: 20,
             max_output_tokens: 25_000,
+            result_text: ResultText::default(),
             tool_search: ToolSearch::default(),
             context_tokens: 200_000,
         }
@@ -277,6 +281,9 @@ impl Limits {
         }
         if let Some(search) = ToolSearch::read(environment, diagnoses) {
             limits.tool_search = search;
+        }
+        if let Some(text) = ResultText::read(environment, diagnoses) {
+            limits.result_text = text;
         }
         for (named, value) in managed {
             let name = named.name.as_str();

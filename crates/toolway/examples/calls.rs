@@ -104,6 +104,7 @@ async fn bare(line: &dyn Line, calls: usize) {
             progress: None,
             tool: None,
             pool: None,
+            remarks: None,
         };
         let answer = line.request("tools/call", params, options).await;
         assert!(answer.expect("an answer").get().contains("done"));

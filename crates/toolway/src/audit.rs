@@ -26,7 +26,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::value::to_raw_value;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tracing::warn;
 
@@ -40,7 +41,7 @@ use crate::tasks;
 
 pub use crate::journal::Follower;
 pub use read::read_last;
-pub use record::{By, Decision, End, Line, Record};
+pub use record::{ActingHook, By, Decision, End, Line, Record};
 
 /// The name of the file in its directory.
 const FILE: &str = "calls.jsonl";
@@ -103,8 +104,8 @@ impl Audit {
         }
     }
 
-    /// The same with the arguments of every call, as they were asked for; of more than 64 KiB
-    /// only the size is written down.
+    /// The same with the arguments of every call, as they were sent, or as they were asked for
+    /// where nothing was; of more than 64 KiB only the size is written down.
     #[must_use]
     pub fn with_arguments(mut self) -> Audit {
         self.arguments = true;
@@ -143,14 +144,10 @@ impl Audit {
 
     /// Begins the line of a call. It is written when the entry is finished or dropped.
     pub(crate) fn begin(&self, request: &ToolRequest, options: &CallOptions) -> Entry {
-        let mut facts = Facts::of(request, options.caller.clone());
-        if self.arguments && facts.sent <= MAX_KEPT {
-            facts.arguments = to_raw_value(&request.arguments).ok();
-        }
         Entry(Some(Open {
             audit: self.clone(),
             begun: Instant::now(),
-            facts: Box::new(facts),
+            facts: Box::new(Facts::of(request, options.caller.clone())),
         }))
     }
 }
@@ -180,6 +177,37 @@ impl Entry {
     /// A call that is not written down.
     pub(crate) fn none() -> Self {
         Self(None)
+    }
+
+    /// The call may end before anything is sent, or wait for long: these are the arguments that
+    /// were asked for. Only the first ones count, and only until some are sent.
+    pub(crate) fn asked(&mut self, arguments: &Map<String, Value>) {
+        if let Some(open) = &mut self.0
+            && open.facts.sent.is_none()
+        {
+            open.facts.asked(arguments, open.audit.arguments);
+        }
+    }
+
+    /// This goes to the server, the arguments last.
+    pub(crate) fn sent(&mut self, params: &RawValue) {
+        if let Some(open) = &mut self.0 {
+            open.facts.sent(params, open.audit.arguments);
+        }
+    }
+
+    /// A hook wrote the arguments.
+    pub(crate) fn rewritten(&mut self, by: ActingHook) {
+        if let Some(open) = &mut self.0 {
+            open.facts.rewritten_by = Some(Box::new(by));
+        }
+    }
+
+    /// A hook put something in the place of the result.
+    pub(crate) fn replaced(&mut self, by: ActingHook) {
+        if let Some(open) = &mut self.0 {
+            open.facts.replaced_by = Some(Box::new(by));
+        }
     }
 
     /// The tool is known from here on.

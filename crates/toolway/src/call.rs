@@ -25,7 +25,9 @@ mod bounded;
 mod error;
 
 pub use bounded::{Block, BoundedResult, Delivery, Treatment};
-pub(crate) use bounded::{link_text, resource_text};
+pub(crate) use bounded::{
+    MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
+};
 pub(crate) use error::brief;
 pub use error::{CallError, Oversize, Problem, RefusedBy, TimeLimit};
 

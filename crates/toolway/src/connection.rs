@@ -111,6 +111,7 @@ impl Context {
             respondent: self.respondent.clone(),
             hooks: Arc::clone(&self.hooks),
             roots: self.roots.clone(),
+            remarks: Arc::default(),
         }
     }
 

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use toolway_config::ResultText;
 use toolway_config::permission::{Hooks, Permissions};
 
 use crate::audit::{Audit, Entry};
@@ -57,6 +58,8 @@ pub struct Dispatch<'a> {
     pub audit: Option<&'a Audit>,
     /// The most tokens of a result that a model gets.
     pub max_output_tokens: usize,
+    /// What becomes of hidden characters in the text of a result that a model gets.
+    pub result_text: ResultText,
 }
 
 impl Dispatch<'_> {
@@ -96,15 +99,32 @@ impl Dispatch<'_> {
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
         let mut arguments = resolve::Arguments::from(mem::take(&mut request.arguments));
-        let call = resolve::resolve(self.catalog, &request.target, &mut arguments)
+        let outcome = self
+            .carried(&request.target, &mut arguments, options, entry)
+            .await;
+        if outcome.is_err() {
+            entry.asked(arguments.members());
+        }
+        outcome
+    }
+
+    /// The stages, one after the other.
+    async fn carried(
+        &self,
+        target: &ToolTarget,
+        arguments: &mut resolve::Arguments,
+        options: &CallOptions,
+        entry: &mut Entry,
+    ) -> Result<ToolOutcome, CallError> {
+        let call = resolve::resolve(self.catalog, target, arguments)
             .map_err(|error| self.or_unavailable(error))?;
         entry.resolved(call.tool());
         let call = validate::validate(call)?;
-        let call = hooks::run(call, self).await;
+        let call = hooks::run(call, self, entry).await;
         let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
         let mut after = hooks::After::of(&call, self);
-        let answer = send::send(call, self.lines, options, self.limits).await;
+        let answer = send::noted(call, self.lines, options, self.limits, entry).await;
         let unfit = answer.as_ref().ok().and_then(validate::structured);
         let answer = match &mut after {
             // Boxed: a call without hooks must not carry the room for them along.
@@ -114,9 +134,13 @@ impl Dispatch<'_> {
         let place = result::Place {
             output_dir: self.output_dir,
             max_tokens: self.max_output_tokens,
+            text: self.result_text,
         };
         let mut outcome = result::finish(answer, &options.delivery, place).await;
         if let Some(after) = after {
+            if let Some(hook) = after.replaced_by() {
+                entry.replaced(hook);
+            }
             outcome = Box::pin(after.conclude(outcome)).await;
         }
         if let (Ok(outcome), Some(unfit)) = (&mut outcome, unfit) {

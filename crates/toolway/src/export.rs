@@ -5,7 +5,8 @@
 //! they are; here, and only here, a schema loses what one target refuses, and only for that target.
 //! What a call may hold is still checked against the server's own schema.
 //! Does not own: which tools go in. Parts: `form.rs` (what is JSON Schema 2020-12 at all),
-//! `root.rs` (the root of a schema), `gemini.rs` (Gemini's subset).
+//! `refs.rs` (where references lead), `root.rs` (the root of a schema), `gemini.rs` (Gemini's
+//! subset).
 //!
 //! One refused schema costs a whole request, hence the rules. Each has its source:
 //!
@@ -37,6 +38,7 @@ use crate::catalog::CatalogTool;
 
 mod form;
 mod gemini;
+mod refs;
 mod root;
 
 #[cfg(test)]
@@ -154,22 +156,23 @@ pub fn declare(
 /// A schema as a target takes it, and the names of arguments that it does not. None where the
 /// target wants nothing for a tool that takes nothing.
 pub fn input_schema(target: Target, schema: &Value) -> (Option<Value>, Vec<String>) {
+    let schema = refs::settled(schema);
     match target {
         Target::Anthropic => {
             let mut left_out = Vec::new();
-            let mut schema = root::plain(&form::repaired(schema), &["allOf", "anyOf", "oneOf"]);
-            root::keep_properties(&mut schema, is_anthropic_key, &mut left_out);
-            (Some(Value::Object(schema)), left_out)
+            let mut made = root::plain(&schema, &["allOf", "anyOf", "oneOf"]);
+            root::keep_properties(&mut made, is_anthropic_key, &mut left_out);
+            (Some(refs::mended(&schema, &made)), left_out)
         }
         Target::OpenAi | Target::OpenAiResponses => {
             let refused = ["allOf", "anyOf", "oneOf", "enum", "const", "not"];
-            let mut schema = root::plain(&form::repaired(schema), &refused);
-            schema.entry("properties").or_insert_with(|| json!({}));
-            let mut schema = Value::Object(schema);
-            form::give_items(&mut schema);
-            (Some(schema), Vec::new())
+            let mut made = root::plain(&schema, &refused);
+            made.entry("properties").or_insert_with(|| json!({}));
+            let mut made = refs::mended(&schema, &made);
+            form::give_items(&mut made);
+            (Some(made), Vec::new())
         }
-        Target::Gemini => gemini::parameters(schema),
+        Target::Gemini => gemini::parameters(&schema),
     }
 }
 

@@ -301,7 +301,8 @@ impl Host {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        self.reach.await_server(target, options).await.map(drop)
+        let waited = self.reach.await_server(target, options, || ());
+        waited.await.map(drop)
     }
 
     /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
@@ -389,7 +390,11 @@ impl Reach {
         options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
-        let picture = self.await_server(&request.target, options).await?;
+        let picture = self
+            .await_server(&request.target, options, || {
+                entry.asked(&request.arguments);
+            })
+            .await?;
         let settings = &picture.settings;
         let dispatch = Dispatch {
             catalog: &picture.catalog,
@@ -403,20 +408,24 @@ impl Reach {
             output_dir: &self.output_dir,
             audit: self.audit.as_ref(),
             max_output_tokens: settings.limits.max_output_tokens,
+            result_text: settings.limits.result_text,
         };
         dispatch.noted(request, options, entry).await
     }
 
-    /// Waits for the server that a call names, if it is on its way; gives the picture then.
+    /// Waits for the server that a call names, if it is on its way, having said so with `waits`;
+    /// gives the picture then.
     async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
+        waits: impl FnOnce(),
     ) -> Result<Arc<HostSnapshot>, CallError> {
         let picture = self.snapshot();
         let Some(server) = picture.absent(target) else {
             return Ok(picture);
         };
+        waits();
         // Boxed: a call of a server that is there must not carry the room for waiting along.
         Box::pin(self.await_absent(&picture, server, target, options)).await?;
         Ok(self.snapshot())

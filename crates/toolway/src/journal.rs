@@ -173,6 +173,11 @@ impl JournalWriter {
         self.put(Body::Note(attempt, text.to_owned()));
     }
 
+    /// Something about the server that has nothing to do with an attempt to connect.
+    pub(crate) fn remark(&self, text: &str) {
+        self.put(Body::Remark(text.to_owned()));
+    }
+
     /// Takes note of headers that are about to be sent and stand in no definition, such as a
     /// helper's: from here on their values are kept back like those of [`secrets_of`].
     pub fn keep_back(&self, headers: &[(String, Secret)]) {
@@ -318,6 +323,7 @@ struct Entry {
 
 enum Body {
     Note(u32, String),
+    Remark(String),
     Stderr { text: String, continues: bool },
     Message(Kind, Piece),
 }
@@ -325,7 +331,7 @@ enum Body {
 impl Body {
     fn size(&self) -> usize {
         match self {
-            Body::Note(_, text) | Body::Stderr { text, .. } => text.len(),
+            Body::Note(_, text) | Body::Remark(text) | Body::Stderr { text, .. } => text.len(),
             Body::Message(_, piece) => piece.weight(),
         }
     }
@@ -387,6 +393,7 @@ fn compose(body: &Body, redactor: &Redactor, continued: &mut bool) -> (Kind, Str
             let text = shown_line(text, redactor);
             (Kind::Note, format!("attempt {attempt}: {text}"))
         }
+        Body::Remark(text) => (Kind::Note, shown_line(text, redactor)),
         Body::Stderr { text, continues } => {
             let mut text = text.as_str();
             // A secret may have been cut in two: its beginning ends this piece, or its end

@@ -21,6 +21,7 @@ use url::Url;
 
 use crate::dispatch::hooks::Runner;
 use crate::dispatch::validate::{Checker, Size, Verdict};
+use crate::session::question::Remarks;
 
 /// Answers what servers ask. The embedding program supplies it.
 ///
@@ -154,6 +155,8 @@ pub(crate) struct Counterpart {
     pub hooks: Arc<Runner>,
     /// The roots of this moment.
     pub roots: watch::Receiver<Arc<[Root]>>,
+    /// What a person should know about what became of its questions.
+    pub remarks: Arc<Remarks>,
 }
 
 impl fmt::Debug for Counterpart {

@@ -30,6 +30,7 @@ use crate::call::ProgressSink;
 use crate::catalog::instructions::MAX_INSTRUCTIONS;
 use crate::error::{ConnectError, RequestError};
 use crate::respondent::Counterpart;
+use crate::session::question::Remarks;
 
 mod correlator;
 mod declared;
@@ -287,6 +288,11 @@ impl Session {
 
     fn correlator(&self) -> &Correlator {
         &self.0.correlator
+    }
+
+    /// What a person should know about the server's questions.
+    pub(crate) fn remarks(&self) -> &Remarks {
+        &self.reception().counterpart().remarks
     }
 
     fn reception(&self) -> &inbound::Reception {

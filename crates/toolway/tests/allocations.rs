@@ -149,6 +149,7 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
         output_dir: &output,
         audit: None,
         max_output_tokens: plan.limits.max_output_tokens,
+        result_text: plan.limits.result_text,
     };
     let mut used = USED.get();
     for _ in 0..2 {

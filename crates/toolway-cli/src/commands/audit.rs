@@ -3,6 +3,7 @@
 //! Owns the choice of lines and their printing. The file, and that no argument stands in it
 //! unless asked for, are the library's (`toolway::audit`).
 
+use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -199,7 +200,21 @@ fn size(bytes: usize) -> String {
     }
 }
 
+/// Who decided, and the hooks that changed what was said.
 fn decided(record: &Record) -> String {
+    let mut cell = decider(record);
+    for (what, hook) in [
+        ("arguments", &record.rewritten_by),
+        ("output", &record.replaced_by),
+    ] {
+        if let Some(hook) = hook {
+            let _ = write!(cell, "; {what} by hook `{}`", hook.hook);
+        }
+    }
+    cell
+}
+
+fn decider(record: &Record) -> String {
     let by = match &record.by {
         Some(By::Rule { rule, origin }) => format!("rule `{rule}` in {origin}"),
         Some(By::Hook { hook, origin }) => format!("hook `{hook}` in {origin}"),

@@ -1,8 +1,11 @@
 //! `toolway __complete`: what could come next on a command line that names a server, and there a
 //! tool, a prompt or a template.
 //!
-//! Owns reading the unfinished line and asking the one server it names. A shell waits while this
-//! runs: it takes two seconds at most and says nothing when it fails.
+//! Owns asking the server that the line names, or all of them for a URI; the line is read in
+//! `complete/line.rs`. A shell waits while this runs: servers have two seconds, and nothing is said
+//! when it fails.
+
+mod line;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,19 +13,24 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 use toolway::builtin::{self, RESERVED};
+use toolway::catalog::{CatalogPrompt, CatalogTool};
 use toolway::template::UriTemplate;
-use toolway::{CompletionReference, Host, ToolTarget};
+use toolway::{CompletionReference, Host, ListedSkill, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::name::shell_word;
 use toolway_types::text::is_hidden;
 use toolway_types::{ServerName, ToolKey};
 
+use self::line::Line;
 use super::call::Schema;
 use super::prompt;
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
+
+/// How whole names begin.
+const FLAT: &str = "mcp__";
 
 /// The longest a shell is kept waiting.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -85,22 +93,24 @@ struct Unfinished {
 }
 
 enum Wish {
-    /// The name of a tool.
-    ToolName,
+    /// The name of a tool, by itself or with its server's.
+    ToolName { flat: bool },
     /// An argument of a tool.
     ToolArgument {
         tool: String,
         before: Vec<String>,
         word: String,
     },
-    /// The name of a prompt.
-    PromptName,
+    /// The name of a prompt, by itself or with its server's.
+    PromptName { flat: bool },
     /// An argument of a prompt: those before it, and how it begins.
     PromptArgument {
         prompt: String,
         before: Vec<String>,
         word: String,
     },
+    /// The name of a skill.
+    SkillName,
     /// A variable of a template.
     Variable {
         template: String,
@@ -111,14 +121,16 @@ enum Wish {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
-    let words = words(&args.line);
-    let word = words.last().cloned().unwrap_or_default();
-    let candidates = candidates(context, &words).unwrap_or_default();
+    let Some(line) = Line::read(&args.line) else {
+        return Ok(Exit::Success);
+    };
+    let word = &line.word;
+    let candidates = candidates(context, &line).unwrap_or_default();
     let mut text = String::new();
     for candidate in candidates {
         // What a server calls something must not become a flag of ours.
         let safe = !candidate.starts_with('-') && !candidate.contains(is_hidden);
-        if !safe || !candidate.starts_with(&word) {
+        if !safe || !candidate.starts_with(word.as_str()) {
             continue;
         }
         if args.shell == Shell::Bash {
@@ -134,44 +146,47 @@ pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The words of the line, the last of which is unfinished, without the program's own name.
-fn words(line: &str) -> Vec<String> {
-    let mut words: Vec<String> = line.split_whitespace().skip(1).map(unquoted).collect();
-    if line.ends_with(char::is_whitespace) {
-        words.push(String::new());
-    }
-    words
-}
-
-/// Quotes are how a shell is told that braces are meant.
-fn unquoted(word: &str) -> String {
-    word.chars()
-        .filter(|c| !matches!(c, '\'' | '"' | '\\'))
-        .collect()
-}
-
-fn candidates(context: &Context, words: &[String]) -> Option<Vec<String>> {
-    let (command, rest) = words.split_first()?;
-    let (word, before) = rest.split_last()?;
-    if word.starts_with('-') {
-        return None;
-    }
+fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
+    let Line {
+        command,
+        before,
+        word,
+    } = line;
     let plan = context.plan();
-    let own = match command.as_str() {
-        "call" | "permissions" => &RESERVED[..],
-        _ => &[],
-    };
-    let own = own.iter().map(|name| (*name).to_owned());
-    if before.is_empty() && OF_A_CONNECTED_SERVER.contains(&command.as_str()) {
-        return Some(names(plan).into_iter().chain(own).collect());
+    let takes_name = matches!(command.as_str(), "call" | "prompt") && word.starts_with(FLAT);
+    if before.is_empty() && !takes_name {
+        let own = match command.as_str() {
+            "call" | "permissions" => &RESERVED[..],
+            _ => &[],
+        };
+        let own = own.iter().map(|name| (*name).to_owned());
+        if OF_A_CONNECTED_SERVER.contains(&command.as_str()) {
+            return Some(names(plan).into_iter().chain(own).collect());
+        }
+        if OF_ANY_SERVER.contains(&command.as_str()) {
+            let mut names: Vec<String> =
+                plan.servers.iter().map(|it| it.name.to_string()).collect();
+            names.dedup();
+            return Some(names.into_iter().chain(own).collect());
+        }
     }
-    if before.is_empty() && OF_ANY_SERVER.contains(&command.as_str()) {
-        let mut names: Vec<String> = plan.servers.iter().map(|it| it.name.to_string()).collect();
-        names.dedup();
-        return Some(names.into_iter().chain(own).collect());
+    if before.is_empty() && takes_name {
+        let owners = flat_owners(plan, word);
+        let [only] = &owners[..] else {
+            return Some(owners.iter().map(flat).collect());
+        };
+        let wanted = match command.as_str() {
+            "call" => Wish::ToolName { flat: true },
+            _ => Wish::PromptName { flat: true },
+        };
+        let server = only.clone();
+        return asked(context, plan, &Unfinished { server, wanted });
+    }
+    if command == "read" && before.is_empty() {
+        return uris(context, plan, word);
     }
     // What the host's own tools take is known without asking anybody.
-    if let ("call", [tool, given @ ..]) = (command.as_str(), before)
+    if let ("call", [tool, given @ ..]) = (command.as_str(), before.as_slice())
         && let Some(own) = builtin::own(tool)
         && plan.winner(tool).is_none()
     {
@@ -180,15 +195,42 @@ fn candidates(context: &Context, words: &[String]) -> Option<Vec<String>> {
     let unfinished = match command.as_str() {
         "call" => tool_of(plan, before, word)?,
         "prompt" => prompt_of(plan, before, word)?,
-        "read" => template_of(plan, before, word)?,
+        "skill" => skill_of(plan, before)?,
+        "read" if before[0].contains('{') => template_of(plan, before, word)?,
+        "read" if before.len() == 1 => return Some(names(plan)),
         _ => return None,
     };
+    asked(context, plan, &unfinished)
+}
+
+/// What the one server says that the line names.
+fn asked(context: &Context, plan: &Plan, unfinished: &Unfinished) -> Option<Vec<String>> {
     let wanted = Wanted::Only(unfinished.server.clone());
     let found = connect::with_host(context, plan.clone(), wanted, async |host| {
-        let asked = tokio::time::timeout(PATIENCE, ask(host, &unfinished)).await;
+        let asked = tokio::time::timeout(PATIENCE, ask(host, unfinished)).await;
         Ok::<_, Report>(asked.ok().flatten())
     });
     found.ok().flatten()
+}
+
+/// What can be read. Every server may have it, as for `toolway read` itself; so that a tab alone
+/// does not start them all, something of it has to be there. Who is late is not waited for.
+fn uris(context: &Context, plan: &Plan, word: &str) -> Option<Vec<String>> {
+    if word.is_empty() && plan.admitted().count() > 1 {
+        return None;
+    }
+    let found = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
+        let _ = tokio::time::timeout(PATIENCE, host.settled()).await;
+        let snapshot = host.snapshot();
+        let catalog = &snapshot.catalog;
+        let listed = catalog.resources.iter().map(|it| it.uri.clone());
+        let templates = catalog.templates.iter().map(|it| it.uri_template.clone());
+        let mut uris: Vec<String> = listed.chain(templates).collect();
+        uris.sort();
+        uris.dedup();
+        Ok::<_, Report>(uris)
+    });
+    found.ok()
 }
 
 fn names(plan: &Plan) -> Vec<String> {
@@ -212,7 +254,7 @@ fn tool_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
             before: before.to_vec(),
             word: word.to_owned(),
         },
-        None => Wish::ToolName,
+        None => Wish::ToolName { flat: false },
     };
     Some(Unfinished { server, wanted })
 }
@@ -225,7 +267,7 @@ fn prompt_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
             before: before.to_vec(),
             word: word.to_owned(),
         },
-        None => Wish::PromptName,
+        None => Wish::PromptName { flat: false },
     };
     Some(Unfinished { server, wanted })
 }
@@ -245,16 +287,41 @@ fn owner<'a>(
         let named = rest.split_first();
         return Some((server, named.map(|(name, rest)| (name.as_str(), rest))));
     }
-    let flat = first.strip_prefix("mcp__")?;
     let owners = plan
         .admitted()
         .map(|(server, _)| &server.name)
-        .filter(|name| {
-            flat.strip_prefix(name.normalized().as_str())
-                .is_some_and(|rest| rest.starts_with("__"))
-        });
+        .filter(|name| first.starts_with(&flat(name)));
     let server = owners.max_by_key(|name| name.as_str().len())?.clone();
     Some((server, Some((first, rest))))
+}
+
+/// How the whole names of what a server has begin.
+fn flat(server: &ServerName) -> String {
+    format!("{FLAT}{}__", server.normalized().as_str())
+}
+
+/// The servers that an unfinished whole name can be of; the one with the longest name where it is
+/// written out.
+fn flat_owners(plan: &Plan, word: &str) -> Vec<ServerName> {
+    let all = || plan.admitted().map(|(server, _)| &server.name);
+    let written = all().filter(|name| word.starts_with(&flat(name)));
+    match written.max_by_key(|name| name.as_str().len()) {
+        Some(server) => vec![server.clone()],
+        None => all()
+            .filter(|name| flat(name).starts_with(word))
+            .cloned()
+            .collect(),
+    }
+}
+
+fn skill_of(plan: &Plan, before: &[String]) -> Option<Unfinished> {
+    let [server] = before else {
+        return None;
+    };
+    Some(Unfinished {
+        server: admitted(plan, server)?,
+        wanted: Wish::SkillName,
+    })
 }
 
 /// A template's server is named, or is the only one there is: a tab does not start them all.
@@ -281,16 +348,18 @@ async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
     host.ready(server.as_str()).await;
     let snapshot = host.snapshot();
     let (reference, known, before, word) = match &unfinished.wanted {
-        Wish::ToolName => {
+        Wish::ToolName { flat } => {
             let catalog = &snapshot.catalog;
-            let tools = catalog.tools_of(server).iter().map(|tool| {
-                // As it is shown.
-                catalog.alias(&tool.key).unwrap_or(&tool.key.tool)
-            });
             let own = catalog.built_in().iter();
             let own = own.filter(|tool| tool.key.server == *server);
-            let all = tools.chain(own.map(|tool| tool.key.tool.as_str()));
-            return Some(all.map(str::to_owned).collect());
+            let tools = catalog.tools_of(server).iter().chain(own);
+            // As it is shown.
+            let name = |tool: &CatalogTool| match (flat, catalog.alias(&tool.key)) {
+                (true, _) => tool.name.clone(),
+                (false, Some(alias)) => alias.to_owned(),
+                (false, None) => tool.key.tool.clone(),
+            };
+            return Some(tools.map(name).collect());
         }
         Wish::ToolArgument { tool, before, word } => {
             let target = if tool.starts_with("mcp__") {
@@ -302,10 +371,19 @@ async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
             let schema: Value = serde_json::from_str(tool.input_schema.get()).ok()?;
             return arguments_of(&schema, &given(before), word);
         }
-        Wish::PromptName => {
+        Wish::PromptName { flat } => {
             let prompts = snapshot.catalog.prompts.iter();
             let of_server = prompts.filter(|prompt| prompt.key.server == *server);
-            return Some(of_server.map(|prompt| prompt.key.tool.clone()).collect());
+            let name = |prompt: &CatalogPrompt| match flat {
+                true => prompt.name.clone(),
+                false => prompt.key.tool.clone(),
+            };
+            return Some(of_server.map(name).collect());
+        }
+        Wish::SkillName => {
+            let skills = host.skills(server).await.ok()?.skills;
+            let name = |skill: &ListedSkill| skill.name().as_received().to_owned();
+            return Some(skills.iter().map(name).collect());
         }
         Wish::PromptArgument {
             prompt,

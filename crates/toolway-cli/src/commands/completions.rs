@@ -3,7 +3,7 @@
 //! Owns the script; in bash, zsh and fish it also asks `toolway __complete` (`complete.rs`) what
 //! servers offer.
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 use clap_complete::Shell;
 
 use crate::args::Cli;
@@ -21,7 +21,7 @@ _toolway_offers() {
             COMPREPLY+=("$candidate")
         done < <("${COMP_WORDS[0]}" __complete bash "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
         if [ "${#COMPREPLY[@]}" -gt 0 ]; then
-            case "${COMPREPLY[0]}" in *=) compopt -o nospace 2>/dev/null ;; esac
+            case "${COMPREPLY[0]}" in *=|*__) compopt -o nospace 2>/dev/null ;; esac
             return 0
         fi
     fi
@@ -37,9 +37,9 @@ _toolway() {
     if (( CURRENT > 2 )); then
         local -a found open whole
         found=("${(@f)$("${words[1]}" __complete zsh "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}")
-        # An argument's name is followed by its value, and not by a space.
-        open=(${(M)found:#*=})
-        whole=(${${found:#*=}:#})
+        # An argument's name is followed by its value, and a server's by a tool: not by a space.
+        open=(${(M)found:#*(=|__)})
+        whole=(${${found:#*(=|__)}:#})
         if (( $#open + $#whole )); then
             (( $#open )) && compadd -S '' -a open
             (( $#whole )) && compadd -a whole
@@ -75,10 +75,21 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
+/// The command line without what is hidden, which scripts would offer all the same.
+fn shown() -> Command {
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|it| !it.is_hide_set());
+    Command::new("toolway")
+        .version(env!("CARGO_PKG_VERSION"))
+        .propagate_version(true)
+        .args(all.get_arguments().cloned())
+        .subcommands(shown.cloned())
+}
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "toolway", &mut script);
+    clap_complete::generate(args.shell, &mut shown(), "toolway", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     match args.shell {
         Shell::Bash => script.push_str(BASH),

@@ -1,13 +1,13 @@
 //! `toolway read`: what a resource holds, once or as often as it changes.
 //!
 //! Owns reading what was typed and printing what was read; whose resource it is stands in
-//! `read/target.rs`.
+//! `read/target.rs`, how `--output` is written in `read/file.rs`.
 
+mod file;
 mod target;
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -78,10 +78,10 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
         let snapshot = servers.settle(context, host).await?;
         let server = target.choose(&snapshot, servers.only.as_ref())?;
         if args.follow {
-            follow(context, host, &server, &target.uri, args).await?;
+            follow(context, host, &target, &server, args).await?;
         } else {
             let read = read(host, &target, &server).await?;
-            show(context, host, &read, args).await?;
+            show(context, host, &target, &server, &read, args).await?;
         }
         Ok(Exit::Success)
     };
@@ -101,59 +101,67 @@ async fn read(
 ) -> Result<ResourceOutcome, Report> {
     host.read_resource(server, &target.uri)
         .await
-        .map_err(|error| {
-            let unknown = matches!(error, CallError::Protocol { .. });
-            let report = Report::from(error);
-            if unknown {
-                target.near(&host.snapshot(), report, Some(server))
-            } else {
-                report
-            }
-        })
+        .map_err(|error| failed(host, target, server, error))
+}
+
+/// A request for it that came to nothing. Where the server does not know it, what is near it is
+/// named.
+fn failed(host: &Host, target: &Target<'_>, server: &ServerName, error: CallError) -> Report {
+    let unknown = matches!(error, CallError::Protocol { .. });
+    let report = Report::from(error);
+    if unknown {
+        target.near(&host.snapshot(), report, Some(server))
+    } else {
+        report
+    }
 }
 
 /// Prints it now, and again with every change.
 async fn follow(
     context: &Context,
     host: &Host,
+    target: &Target<'_>,
     server: &ServerName,
-    uri: &str,
     args: &ReadArgs,
 ) -> Result<(), Report> {
+    let unfollowed = |error| match error {
+        SubscribeError::Call(error) => failed(host, target, server, error),
+        error => unfollowed(server, &error),
+    };
     let mut subscription = host
-        .subscribe_resource(server, uri)
+        .subscribe_resource(server, &target.uri)
         .await
-        .map_err(|error| unfollowed(server, error))?;
+        .map_err(unfollowed)?;
     let mut closed = std::pin::pin!(stdout_closed());
     loop {
-        let read = host.read_resource(server, uri).await?;
-        show(context, host, &read, args).await?;
+        let read = read(host, target, server).await?;
+        show(context, host, target, server, &read, args).await?;
         tokio::select! {
-            updated = subscription.updated() => {
-                updated.map_err(|error| unfollowed(server, error))?;
-            }
+            updated = subscription.updated() => updated.map_err(unfollowed)?,
             () = &mut closed => return Ok(()),
         }
     }
 }
 
-fn unfollowed(server: &ServerName, error: SubscribeError) -> Report {
+fn unfollowed(server: &ServerName, error: &SubscribeError) -> Report {
     let message = error.to_string();
     match error {
-        SubscribeError::Call(error) => Report::from(error),
         SubscribeError::NotOffered { .. } => {
             Report::new(Exit::ToolError, message).hint("leave out `--follow`")
         }
-        SubscribeError::Ended => Report::new(Exit::Connection, message).hint(format!(
-            "see what happened with `toolway logs {}`",
-            as_word(server.as_str())
-        )),
+        SubscribeError::Call(_) | SubscribeError::Ended => Report::new(Exit::Connection, message)
+            .hint(format!(
+                "see what happened with `toolway logs {}`",
+                as_word(server.as_str())
+            )),
     }
 }
 
 async fn show(
     context: &Context,
     host: &Host,
+    target: &Target<'_>,
+    server: &ServerName,
     read: &ResourceOutcome,
     args: &ReadArgs,
 ) -> Result<(), Report> {
@@ -161,22 +169,15 @@ async fn show(
         context.output.json(&read.raw)?;
         return Ok(());
     }
-    let parts = &read.result.contents;
-    for fault in &read.result.faults {
-        let reason = Untrusted::new(&fault.reason);
-        context.output.say(&format!(
-            "warning: part {} cannot be read: {}",
-            fault.index,
-            reason.line()
-        ));
-    }
-    if parts.is_empty() {
-        context.output.say("the resource is empty");
-    }
     if let Some(path) = &args.output {
         return write(context, read, path, args.force);
     }
+    let parts = &read.result.contents;
+    if parts.is_empty() && read.result.faults.is_empty() {
+        context.output.say("the resource is empty");
+    }
     let (saved, warnings) = host.save_resource(read).await;
+    let is_saved = |index: usize| saved.iter().find(|file| file.block == index);
     let mut text = String::new();
     for (index, part) in parts.iter().enumerate() {
         if parts.len() > 1 {
@@ -186,12 +187,14 @@ async fn show(
         match &part.body {
             ResourceBody::Text(words) => {
                 text.push_str(words);
-                // One text alone is printed as it is, to the byte.
-                if parts.len() > 1 && !words.ends_with('\n') {
+                // One text alone is printed as it is, to the byte. Versions and parts are kept
+                // apart.
+                let is_alone = parts.len() == 1 && !args.follow;
+                if !is_alone && !words.ends_with('\n') {
                     text.push('\n');
                 }
             }
-            ResourceBody::Blob(_) => match saved.iter().find(|file| file.block == index) {
+            ResourceBody::Blob(_) => match is_saved(index) {
                 Some(file) => {
                     let path = file.path.display();
                     let _ = writeln!(text, "[{}, {} bytes: {path}]", file.mime_type, file.bytes);
@@ -209,10 +212,53 @@ async fn show(
     } else {
         context.output.verbatim(&text)?;
     }
-    for warning in warnings {
-        context.output.say(&format!("warning: {warning}"));
+    let is_blob = |index: &usize| matches!(parts[*index].body, ResourceBody::Blob(_));
+    let mut lost = (0..parts.len())
+        .filter(is_blob)
+        .filter(|index| is_saved(*index).is_none())
+        .peekable();
+    if lost.peek().is_none() && read.result.faults.is_empty() {
+        for warning in warnings {
+            context.output.say(&format!("warning: {warning}"));
+        }
+        return Ok(());
     }
-    Ok(())
+    let is_ours = lost.any(|index| read.bytes(index).is_ok());
+    Err(undelivered(target, server, read, warnings, is_ours))
+}
+
+/// What was read but is not here. It is ours where the bytes are fine and only saving them failed,
+/// otherwise the server's.
+fn undelivered(
+    target: &Target<'_>,
+    server: &ServerName,
+    read: &ResourceOutcome,
+    warnings: Vec<String>,
+    is_ours: bool,
+) -> Report {
+    let uri = Untrusted::new(&target.uri);
+    let message = format!(
+        "`{}` of server `{server}` was not delivered whole",
+        uri.line()
+    );
+    let faults = read.result.faults.iter().map(|fault| {
+        let reason = Untrusted::new(&fault.reason);
+        format!("part {} cannot be read: {}", fault.index, reason.line())
+    });
+    let (exit, hint) = match (is_ours, read.result.contents.len()) {
+        (true, 1) => (
+            Exit::Unexpected,
+            "mend what is named above, or choose a file with `--output`",
+        ),
+        (true, _) => (
+            Exit::Unexpected,
+            "mend what is named above, or take all of it with `--json`",
+        ),
+        (false, _) => (Exit::ToolError, "see what came with `--json`"),
+    };
+    Report::new(exit, message)
+        .details(faults.chain(warnings))
+        .hint(hint)
 }
 
 fn write(
@@ -221,32 +267,30 @@ fn write(
     path: &Path,
     force: bool,
 ) -> Result<(), Report> {
-    let parts = read.result.contents.len();
-    if parts != 1 {
-        return Err(Report::new(
-            Exit::ToolError,
-            format!("the resource has {parts} parts, and one file holds one"),
-        )
-        .hint("leave out `--output`: each part is printed, or saved to a file of its own"));
-    }
-    let bytes = read.bytes(0).map_err(|why| {
+    let (parts, faults) = (&read.result.contents, &read.result.faults);
+    let unreadable = |why: &str| {
         Report::new(
             Exit::ToolError,
             format!("the resource cannot be read: {why}"),
         )
         .hint("see what came with `--json`")
-    })?;
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if force {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    let written = options
-        .open(path)
-        .and_then(|mut file| file.write_all(&bytes));
-    written.map_err(|error| match error.kind() {
+    };
+    let bytes = match (parts.len(), &faults[..]) {
+        (1, []) => read.bytes(0).map_err(|why| unreadable(&why))?,
+        (0, [fault]) => {
+            let reason = Untrusted::new(&fault.reason);
+            return Err(unreadable(&reason.line()));
+        }
+        (parts, faults) => {
+            let count = parts + faults.len();
+            return Err(Report::new(
+                Exit::ToolError,
+                format!("the resource has {count} parts, and one file holds one"),
+            )
+            .hint("leave out `--output`: each part is printed, or saved to a file of its own"));
+        }
+    };
+    file::write(path, &bytes, force).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => exists(path),
         _ => Report::new(
             Exit::Unexpected,

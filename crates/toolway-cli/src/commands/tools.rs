@@ -1,15 +1,17 @@
-//! `toolway tools`: every tool of every server, under the name it is called by.
+//! `toolway tools`: every tool of every server, under the name it is called by; or, for a provider
+//! of models, what a session of a model would be listed.
 //!
-//! Owns the row that `tools` shows; the JSON shape is an interface.
+//! Owns the row that `tools` shows, and what goes into an export; the JSON shape is an interface.
 
 use std::io;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use toolway::builtin::TOOL_SEARCH;
 use toolway::catalog::{LeftOutTool, Section};
 use toolway::export::{Target, export};
-use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot};
+use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot, ToolPool};
 use toolway_types::{ConnectionState, ServerName};
 
 use crate::commands::call::require_admitted;
@@ -30,6 +32,7 @@ const SEARCH_RESULTS: usize = 10;
   toolway tools --search 'open an issue'
   toolway tools github --all
   toolway tools --format anthropic
+  toolway tools --format openai --search 'open an issue'
   toolway tools https://mcp.example.com/mcp
   toolway tools -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct ToolsArgs {
@@ -37,23 +40,25 @@ pub(crate) struct ToolsArgs {
     server: Option<String>,
 
     /// Only the tools that fit these words, best first; `select:name,name` for those of a name
-    #[arg(long, value_name = "QUERY", conflicts_with = "no_connect")]
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["all", "instructions", "no_connect"])]
     search: Option<String>,
 
     /// Print JSON
     #[arg(long)]
     json: bool,
 
-    /// Also show the tools that the servers' entries leave out, and why
+    /// Also show the tools that the servers' entries leave out, and why; with `--format`, also print
+    /// those that are deferred
     #[arg(long)]
     all: bool,
 
     /// Show what the servers say to models about themselves, instead of their tools
-    #[arg(long, conflicts_with = "all")]
+    #[arg(long, conflicts_with_all = ["all", "no_connect"])]
     instructions: bool,
 
-    /// Print the tools as a provider of models takes them under `tools` in a request
-    #[arg(long, value_enum, conflicts_with_all = ["json", "all", "instructions", "no_connect"])]
+    /// Print what a model's session is listed, as its provider takes it under `tools` in a request:
+    /// the tools that are not deferred, and Toolway's own; with `--search`, what was found
+    #[arg(long, value_enum, conflicts_with_all = ["json", "instructions", "no_connect"])]
     format: Option<Format>,
 
     /// Show which servers would be asked: start nothing, connect to nothing
@@ -111,6 +116,22 @@ struct Listing<'a> {
     /// Only with `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<Vec<LeftOut<'a>>>,
+    /// Only with `--no-connect`: who would be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<Vec<Planned<'a>>>,
+}
+
+/// A server that was not asked.
+#[derive(Debug, Serialize)]
+struct Planned<'a> {
+    name: &'a ServerName,
+    source: Source,
+}
+
+#[derive(Debug, Serialize)]
+struct Source {
+    path: String,
+    line: Option<u32>,
 }
 
 /// One tool that its server's entry leaves out.
@@ -167,7 +188,19 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     })?;
     say_warnings(context, &snapshot);
     if let Some(name) = &only {
-        require_connected(&snapshot, name, typed.as_ref())?;
+        // A model is listed the tool that begins its login.
+        let exports_login = args.format.is_some()
+            && args.search.is_none()
+            && snapshot
+                .catalog
+                .built_in()
+                .iter()
+                .any(|tool| tool.key.server.as_str() == name);
+        if exports_login {
+            say_missing(context, &snapshot);
+        } else {
+            require_connected(&snapshot, name, typed.as_ref())?;
+        }
     } else {
         say_missing(context, &snapshot);
         let nothing = snapshot.catalog.tools.is_empty()
@@ -180,7 +213,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     }
     match &args.search {
         Some(query) => show_found(context, args, &snapshot.catalog, query),
-        None => show(context, args, &snapshot.catalog),
+        None => show(context, args, &snapshot.catalog, only.as_deref()),
     }
 }
 
@@ -195,11 +228,14 @@ fn show_found(context: &Context, args: &ToolsArgs, catalog: &Catalog, query: &st
             context.output.say(&format!("hint: did you mean `{near}`?"));
         }
     }
-    if args.json {
+    if let Some(format) = args.format {
+        print_export(context, format.into(), &found.tools)?;
+    } else if args.json {
         let tools = found.tools.iter().copied().map(row).collect();
         context.output.json(&Listing {
             tools,
             left_out: None,
+            servers: None,
         })?;
     } else if found.tools.is_empty() {
         context.output.say("no tool fits");
@@ -230,31 +266,94 @@ fn say_none(context: &Context, snapshot: &HostSnapshot) {
     }
 }
 
-fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
+fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog, only: Option<&str>) -> Outcome {
     if args.instructions {
         return show_instructions(context, args, catalog);
     }
     if let Some(format) = args.format {
-        return show_export(context, format.into(), catalog);
+        return show_pool(context, format.into(), catalog, args.all, only);
     }
     if args.json {
         let tools = catalog.tools.iter().map(row).collect();
         let left_out = args
             .all
             .then(|| catalog.left_out.iter().map(left_out).collect());
-        context.output.json(&Listing { tools, left_out })?;
+        context.output.json(&Listing {
+            tools,
+            left_out,
+            servers: None,
+        })?;
     } else if args.all && !catalog.left_out.is_empty() {
         table_of_all(context, catalog)?;
+        say_deferred(context, catalog);
     } else if catalog.tools.is_empty() {
         context.output.say("no tools");
     } else {
         table(context, catalog)?;
+        say_deferred(context, catalog);
     }
     Ok(Exit::Success)
 }
 
-fn show_export(context: &Context, target: Target, catalog: &Catalog) -> Outcome {
-    let export = export(target, &catalog.tools);
+/// How many of the tools are deferred.
+fn deferred(catalog: &Catalog) -> usize {
+    catalog.tools.iter().filter(|tool| tool.deferred).count()
+}
+
+/// Tells what `(deferred)` in a table means.
+fn say_deferred(context: &Context, catalog: &Catalog) {
+    let (count, all) = (deferred(catalog), catalog.tools.len());
+    let (are, them) = match count {
+        0 => return,
+        1 => ("is", "it"),
+        _ => ("are", "them"),
+    };
+    context.output.say(&format!(
+        "hint: {count} of {all} tools {are} deferred: a model finds {them} with `{TOOL_SEARCH}`"
+    ));
+}
+
+/// What a session of a model is listed that has loaded nothing, or, with `all`, what it is listed
+/// where nothing is deferred.
+fn show_pool(
+    context: &Context,
+    target: Target,
+    catalog: &Catalog,
+    all: bool,
+    only: Option<&str>,
+) -> Outcome {
+    let pool = ToolPool::new();
+    if all {
+        pool.load(catalog.tools.iter().map(|tool| tool.key.clone()));
+    }
+    let mut tools = catalog.pool(&pool);
+    if all {
+        // There is nothing left to find.
+        tools.retain(|tool| tool.name != TOOL_SEARCH);
+    }
+    if let Some(only) = only {
+        tools.retain(|tool| tool.key.server.as_str() == only);
+    }
+    print_export(context, target, &tools)?;
+    let count = if all { 0 } else { deferred(catalog) };
+    let words = match count {
+        0 => return Ok(Exit::Success),
+        1 => "a deferred tool is not listed".to_owned(),
+        count => format!("{count} deferred tools are not listed"),
+    };
+    let them = if count == 1 { "it" } else { "them" };
+    let found = match only {
+        None => format!(": a model finds {them} with `{TOOL_SEARCH}`"),
+        Some(_) => String::new(),
+    };
+    context
+        .output
+        .say(&format!("hint: {words}{found}; `--all` prints {them} too"));
+    Ok(Exit::Success)
+}
+
+fn print_export(context: &Context, target: Target, tools: &[&CatalogTool]) -> io::Result<()> {
+    let export = export(target, tools.iter().copied());
     for note in &export.notes {
         context.output.say(&format!(
             "warning: `{}` of `{}` is left out: {} does not take such a name",
@@ -263,8 +362,7 @@ fn show_export(context: &Context, target: Target, catalog: &Catalog) -> Outcome 
             target.as_str()
         ));
     }
-    context.output.json(&export.tools)?;
-    Ok(Exit::Success)
+    context.output.json(&export.tools)
 }
 
 fn show_instructions(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
@@ -340,8 +438,14 @@ fn cells(tool: &CatalogTool) -> Vec<String> {
         .description
         .lines()
         .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    vec![tool.name.clone(), first.trim().to_owned()]
+        .unwrap_or_default()
+        .trim();
+    let words = if tool.deferred {
+        format!("(deferred) {first}")
+    } else {
+        first.to_owned()
+    };
+    vec![tool.name.clone(), words]
 }
 
 /// Asked for one server: its failure is the command's failure.
@@ -399,18 +503,28 @@ fn no_connect(
     plan: &toolway_config::Plan,
     only: Option<&str>,
 ) -> Outcome {
+    let asked = plan
+        .admitted()
+        .map(|(server, _)| server)
+        .filter(|server| only.is_none_or(|only| server.name.as_str() == only));
     if args.json {
+        let servers = asked.map(|server| Planned {
+            name: &server.name,
+            source: Source {
+                path: server.origin.path(),
+                line: server.origin.line(),
+            },
+        });
         // Nobody was asked, so no tool is known.
         context.output.json(&Listing {
             tools: Vec::new(),
             left_out: args.all.then(Vec::new),
+            servers: Some(servers.collect()),
         })?;
         return Ok(Exit::Success);
     }
-    let rows: Vec<Vec<String>> = plan
-        .admitted()
-        .filter(|(server, _)| only.is_none_or(|only| server.name.as_str() == only))
-        .map(|(server, _)| vec![server.name.to_string(), server.origin.to_string()])
+    let rows: Vec<Vec<String>> = asked
+        .map(|server| vec![server.name.to_string(), server.origin.to_string()])
         .collect();
     context.output.table(&["SERVER", "SOURCE"], &rows)?;
     Ok(Exit::Success)

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::marked::MARK;
-use toolway_testkit::{Script, Speaks, TempHome};
+use toolway_testkit::{Script, ScriptedServer, Speaks, TempHome};
 
 use crate::support::{command, home_with, toolway};
 use crate::terminal::Seat;
@@ -224,6 +224,35 @@ fn sec_36_a_page_is_shown_in_full_and_opened_only_after_a_yes() {
         format!("1|{page}|"),
         "one argument, as it is, through no shell"
     );
+}
+
+#[test]
+fn a_hook_that_stops_an_answer_is_named_after_it() {
+    let home = TempHome::new();
+    let script = Script {
+        drama: true,
+        ..Script::default()
+    };
+    let line = "echo 'not from here' >&2; exit 2";
+    let settings = json!({
+        "mcpServers": { "chaos": ScriptedServer::new(script).entry() },
+        "hooks": { "ElicitationResult": [{ "hooks": [{ "type": "command", "command": line }] }] },
+    });
+    home.write_settings(settings.to_string());
+    let mut seat = seat(&home, &form(&json!({}), &[]));
+    seat.expect("Agree? [y/N] ");
+    seat.type_line("y");
+    seat.expect("answered\r\n");
+    let warned = seat.expect("not from here\r\n");
+    assert!(
+        warned.contains("warning: server `chaos`: the hook `echo"),
+        "{warned}"
+    );
+    assert!(
+        warned.contains("said no to what was answered to server `chaos`: not from here"),
+        "{warned}"
+    );
+    assert_eq!(answer(&seat.leave().stdout), json!({ "action": "decline" }));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::{Script, TempHome};
+use toolway_testkit::{Script, ScriptedServer, TempHome};
 
 use crate::support::{command, home_with, toolway};
 
@@ -80,6 +80,46 @@ fn arguments_and_results_are_kept_when_asked_for_and_nothing_when_switched_off()
     assert_eq!(arguments["arguments"]["text"], "written");
     assert_eq!(arguments.get("result"), None);
     assert_eq!(results["result"]["content"][0]["text"], "written");
+}
+
+#[test]
+fn what_was_sent_is_written_down_and_the_hooks_that_changed_what_was_said() {
+    let home = TempHome::new();
+    let pre = r#"printf '{"hookSpecificOutput": {"updatedInput": {"text": "rewritten by it"}}}'"#;
+    let post = r#"printf '{"hookSpecificOutput": {"updatedToolOutput": "replaced"}}'"#;
+    let command_hook = |line: &str| json!([{ "hooks": [{ "type": "command", "command": line }] }]);
+    let mut settings = json!({
+        "mcpServers": { "chaos": ScriptedServer::new(Script::default()).entry() },
+        "hooks": { "PreToolUse": command_hook(pre), "PostToolUse": command_hook(post) },
+    });
+    home.write_settings(settings.to_string());
+    let call = || {
+        let mut command = command(&home, &["call", "chaos", "echo", "text=typed"]);
+        home.run(command.env("TOOLWAY_AUDIT", "results"))
+    };
+    assert_eq!(call().expect_code(0).stdout, "replaced\n");
+    settings["permissions"] = json!({ "deny": ["mcp__chaos__echo"] });
+    home.write_settings(settings.to_string());
+    call().expect_code(6);
+    let [sent, refused] = &records(&home, &[])[..] else {
+        panic!("two calls")
+    };
+    let arguments = json!({ "text": "rewritten by it" });
+    assert_eq!(sent["arguments"], arguments);
+    assert_eq!(sent["sent"], arguments.to_string().len());
+    assert_eq!(sent["rewritten_by"]["hook"], pre);
+    assert_eq!(sent["replaced_by"]["hook"], post);
+    let origin = sent["replaced_by"]["origin"].as_str().unwrap();
+    assert!(origin.contains("settings.json:"), "{origin}");
+    assert_eq!(sent["result"]["content"][0]["text"], "rewritten by it");
+    // Nothing was sent, so it is what was asked.
+    assert_eq!(refused["arguments"], json!({ "text": "typed" }));
+    assert_eq!(refused["sent"], r#"{"text":"typed"}"#.len());
+    assert_eq!(refused["rewritten_by"]["hook"], pre);
+    assert_eq!(refused.get("replaced_by"), None);
+    let table = toolway(&home, &["audit"]).expect_code(0).stdout;
+    let ending = format!("typed; arguments by hook `{pre}`; output by hook `{post}`");
+    assert!(table.contains(&ending), "{table}");
 }
 
 #[test]

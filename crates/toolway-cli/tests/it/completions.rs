@@ -10,6 +10,14 @@ fn every_shell_gets_its_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = toolway(&home, &["completions", shell]).expect_code(0);
         assert!(output.stdout.contains("add-json"), "{shell}");
+        assert!(output.stdout.contains("mcp-config"), "{shell}");
+        assert!(output.stdout.contains("version"), "{shell}");
+        // Bash, zsh and fish ask `__complete`, and none of them offers it.
+        let asked = output.stdout.matches("__complete").count();
+        assert!(asked <= 1, "{shell}: {asked}");
+        for hidden in ["demo-server", "generate-docs"] {
+            assert!(!output.stdout.contains(hidden), "{shell}: {hidden}");
+        }
     }
 }
 

@@ -211,6 +211,15 @@ fn a_hook_answers_what_a_server_asks_where_nobody_else_can() {
         let home = home_with_hooks(drama(), &command("Elicitation", "", "exit 1"));
         let output = toolway(&home, &["call", "chaos", "elicit"]).expect_code(0);
         assert!(output.stdout.contains("decline"), "{output}");
+        let remark = "the hook `exit 1` in [HOME]/.config/toolway/settings.json:11 failed on a \
+                      question of server `chaos`, so the server heard a no: it failed (exit \
+                      status: 1)";
+        assert_eq!(
+            output.stderr,
+            format!("warning: server `chaos`: {remark}\n")
+        );
+        let logged = toolway(&home, &["logs", "chaos"]).expect_code(0).stdout;
+        assert!(logged.contains(remark), "{logged}");
         // And one for another server leaves this one with nobody, as before.
         let home = home_with_hooks(drama(), &command("Elicitation", "other", line));
         let output = toolway(&home, &["call", "chaos", "elicit"]);

@@ -21,6 +21,7 @@ mod curation;
 mod daily;
 mod demo;
 mod doctor;
+mod exports;
 mod giving_up;
 mod helper;
 mod hooks;

@@ -1,11 +1,12 @@
 //! Resources, prompts and skills on the command line.
 
+use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use toolway_testkit::{Script, ScriptedServer, SkillFlaw, Skills, TempHome, marked};
+use toolway_testkit::{CommandOutput, Script, ScriptedServer, SkillFlaw, Skills, TempHome, marked};
 
 use crate::support::{command, home_with, program, servers, shown_on, terminal, toolway};
 
@@ -88,21 +89,67 @@ fn text_goes_to_stdout_and_bytes_to_a_private_file() {
         ),
         "{both}"
     );
-    let broken = toolway(&home, &["read", "kit://broken"]).expect_code(0);
-    assert_eq!(broken.stdout, "[binary content that could not be saved]\n");
-    assert!(
-        broken
-            .stderr
-            .starts_with("warning: part 0 was not saved: it is not base64"),
-        "{broken}"
-    );
     let none = toolway(&home, &["read", "kit://none"]).expect_code(0);
     assert_eq!(
         (none.stdout.as_str(), none.stderr.as_str()),
         ("", "the resource is empty\n")
     );
+    let odd = toolway(&home, &["read", "kit://odd", "kit"]).expect_code(4);
+    insta::assert_snapshot!(odd.stderr, @"
+    error: server `kit` answered `kit://odd` with something that is no result: the result has no usable `contents`
+    hint: see what happened with `toolway logs kit`
+    ");
     let raw = toolway(&home, &["read", "kit://text", "--json"]).expect_code(0);
     assert_eq!(raw.json()["contents"][0]["text"], "plain \u{1b}[31mred");
+}
+
+#[test]
+fn what_cannot_be_delivered_fails_the_read_and_the_rest_is_still_printed() {
+    let home = kit_home();
+    let broken = toolway(&home, &["read", "kit://broken"]).expect_code(7);
+    assert_eq!(broken.stdout, "[binary content that could not be saved]\n");
+    insta::assert_snapshot!(broken.stderr, @"
+    error: `kit://broken` of server `kit` was not delivered whole
+      part 0 was not saved: it is not base64 (Invalid symbol 42, offset 0.)
+    hint: see what came with `--json`
+    ");
+    let half = toolway(&home, &["read", "kit://half", "kit"]).expect_code(7);
+    assert_eq!(half.stdout, "the good part");
+    assert!(
+        half.stderr.contains("`kit://half` of server `kit`"),
+        "{half}"
+    );
+    assert!(half.stderr.contains("  part 1 cannot be read: "), "{half}");
+    toolway(&home, &["read", "kit://half", "kit", "-o", "half"]).expect_code(7);
+
+    // Something lies in place of the directory, or it is open to others.
+    let results = home.config_home().join("state/results");
+    std::fs::create_dir_all(results.parent().unwrap()).unwrap();
+    std::fs::write(&results, "in the way").unwrap();
+    let occupied = toolway(&home, &["read", "kit://both"]).expect_code(1);
+    assert_eq!(
+        occupied.stdout,
+        "<kit://both/1>\none\n<kit://both/2>\n[binary content that could not be saved]\n"
+    );
+    assert!(
+        occupied
+            .stderr
+            .contains("hint: mend what is named above, or take all of it with `--json`"),
+        "{occupied}"
+    );
+    std::fs::remove_file(&results).unwrap();
+    std::fs::create_dir(&results).unwrap();
+    std::fs::set_permissions(&results, Permissions::from_mode(0o755)).unwrap();
+    let open = toolway(&home, &["read", "kit://logo"]).expect_code(1);
+    for words in [
+        "`kit://logo` of server `kit` was not delivered whole",
+        "is open to other users (mode 0755, must be 0700)",
+        "hint: mend what is named above, or choose a file with `--output`",
+    ] {
+        assert!(open.stderr.contains(words), "{words}: {open}");
+    }
+    // A program that takes the result itself needs no file.
+    toolway(&home, &["read", "kit://logo", "--json"]).expect_code(0);
 }
 
 #[test]
@@ -143,6 +190,79 @@ fn a_file_is_never_written_over_unasked() {
     error: the resource has 2 parts, and one file holds one
     hint: leave out `--output`: each part is printed, or saved to a file of its own
     ");
+}
+
+/// Runs it where no file can grow beyond a kibibyte, as on a disk that is full.
+fn on_a_full_disk(home: &TempHome, args: &[&str]) -> CommandOutput {
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    home.run(
+        home.command("bash")
+            .args(["-c", script, program()])
+            .args(args),
+    )
+}
+
+#[test]
+fn a_file_is_written_whole_or_not_at_all() {
+    let home = kit_home();
+    let folder = home.project().join("out");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("large.txt");
+    let path = file.to_str().unwrap();
+    let torn = on_a_full_disk(&home, &["read", "kit://large", "kit", "-o", path]).expect_code(1);
+    assert!(torn.stderr.contains("cannot write `"), "{torn}");
+    assert_eq!(
+        std::fs::read_dir(&folder).unwrap().count(),
+        0,
+        "nothing is left"
+    );
+
+    std::fs::write(&file, "the old one").unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+    let words = ["read", "kit://large", "kit", "--force", "-o", path];
+    on_a_full_disk(&home, &words).expect_code(1);
+    assert_eq!(std::fs::read(&file).unwrap(), b"the old one");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+
+    // With room it is replaced, and stays as open as it was; what a link leads to is meant.
+    let link = folder.join("link.txt");
+    std::os::unix::fs::symlink("large.txt", &link).unwrap();
+    let path = link.to_str().unwrap();
+    toolway(
+        &home,
+        &["read", "kit://large", "kit", "--force", "-o", path],
+    )
+    .expect_code(0);
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    let metadata = file.symlink_metadata().unwrap();
+    assert_eq!(metadata.len(), 10_000);
+    assert_eq!(metadata.permissions().mode() & 0o7777, 0o640);
+
+    // A new one is as open as the person's other new files, and a bare name is a file here.
+    let script = "umask 027; exec \"$0\" read kit://large kit -o new.txt";
+    let mut bash = home.command("bash");
+    home.run(bash.args(["-c", script, program()]))
+        .expect_code(0);
+    let new = home.project().join("new.txt").symlink_metadata().unwrap();
+    assert_eq!(new.permissions().mode() & 0o7777, 0o640);
+
+    let nowhere = toolway(&home, &["read", "kit://text", "-o", "no/where"]).expect_code(1);
+    insta::assert_snapshot!(nowhere.stderr, @"
+    error: cannot write `no/where`: No such file or directory (os error 2)
+    hint: choose another file with `--output`
+    ");
+
+    // What is no plain file is written into, not replaced.
+    toolway(
+        &home,
+        &["read", "kit://large", "kit", "--force", "-o", "/dev/null"],
+    )
+    .expect_code(0);
+    let piped = toolway(
+        &home,
+        &["read", "kit://text", "--force", "-o", "/dev/stdout"],
+    );
+    assert_eq!(piped.expect_code(0).stdout, "plain \u{1b}[31mred");
 }
 
 #[test]
@@ -219,6 +339,25 @@ fn a_followed_resource_is_printed_again_whenever_it_changes() {
     let output = marked::output_of(child);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    // One that does not end its lines, into a pipe.
+    let mut child = command(&home, &["read", "kit://bare", "kit", "--follow"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for expected in ["bare 1", "bare 2"] {
+        assert_eq!(lines.next().unwrap().unwrap(), expected);
+    }
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    marked::output_of(child);
+    // One that is not there.
+    let unknown = toolway(&home, &["read", "kit://txet", "kit", "--follow"]).expect_code(7);
+    insta::assert_snapshot!(unknown.stderr, @"
+    error: server `kit` answered `kit://txet` with error -32002: not here
+    hint: did you mean `kit://text`?
+    ");
     // One that does not say when something changes.
     let home = TempHome::new();
     home.write_settings(servers(&[("demo", demo())]));

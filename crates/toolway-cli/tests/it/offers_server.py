@@ -4,6 +4,7 @@ import json
 import sys
 
 reads = 0
+bare = 0
 
 
 def say(message):
@@ -28,7 +29,16 @@ CONTENTS = {
 
 
 def read(uri):
-    global reads
+    global reads, bare
+    if uri == "kit://bare":
+        bare += 1
+        return [{"uri": uri, "text": f"bare {bare}"}]
+    if uri == "kit://large":
+        return [{"uri": uri, "text": "x" * 10_000}]
+    if uri == "kit://half":
+        return [{"uri": uri, "text": "the good part"}, {"uri": uri}]
+    if uri == "kit://odd":
+        return "no list"
     if uri == "kit://counter":
         reads += 1
         return [{"uri": uri, "text": f"read {reads}\n"}]
@@ -88,6 +98,8 @@ for line in sys.stdin:
         continue
     say({"id": message["id"], "result": result})
     # Each read of a counter that somebody follows makes it change once more, three times.
-    if method == "resources/read" and message["params"]["uri"] == "kit://counter" and reads < 3:
-        changed = {"uri": "kit://counter"}
+    uri = message.get("params", {}).get("uri")
+    changes = {"kit://counter": reads, "kit://bare": bare}
+    if method == "resources/read" and changes.get(uri, 3) < 3:
+        changed = {"uri": uri}
         say({"method": "notifications/resources/updated", "params": changed})

@@ -49,6 +49,32 @@ pub(crate) fn follow_recipes(home: &TempHome, answer: &str) -> Vec<(String, Stri
 }
 
 #[test]
+fn sec_35_hidden_characters_are_removed_for_a_model_alone_and_a_setting_keeps_them() {
+    let home = home();
+    let sent = text("a\u{e0041}\u{202e}b");
+    assert_snapshot!(answered(&home, &sent, &["--bounded"]).stdout, @"
+    ab
+    [2 hidden characters were removed from the text of this result]
+    ");
+    let raw = answered(&home, &sent, &["--json"]).json();
+    assert_eq!(raw["content"], sent["content"]);
+    let arguments = json!({ "result": sent }).to_string();
+    let words = [
+        "call",
+        "chaos",
+        "answer",
+        "--args",
+        "-",
+        "--bounded",
+        "--json",
+    ];
+    let mut keeping = command(&home, &words);
+    keeping.env("TOOLWAY_RESULT_TEXT", "keep");
+    let kept = home.run_with_input(&mut keeping, &arguments).json();
+    assert_eq!(kept["content"], sent["content"]);
+}
+
+#[test]
 fn a_short_result_passes_as_it_is() {
     let home = home();
     assert_snapshot!(answered(&home, &text("hello"), &["--bounded"]), @"

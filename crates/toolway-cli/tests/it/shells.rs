@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolway_testkit::{Script, ScriptedServer, TempHome};
+use toolway_testkit::{Script, ScriptedServer, Skills, TempHome};
 
 use crate::support::{program, servers, toolway};
 use crate::terminal::Seat;
@@ -178,6 +178,58 @@ fn bash_completes_servers_and_their_tools() {
 }
 
 #[test]
+fn whole_names_options_and_uris_are_completed() {
+    let home = kit_home();
+    for (line, expected) in [
+        ("toolway prompt mcp__kit__", &["mcp__kit__draw"][..]),
+        ("toolway prompt mcp__k", &["mcp__kit__draw"]),
+        ("toolway call mcp__chaos__ec", &["mcp__chaos__echo"]),
+        ("toolway call mcp__", &["mcp__chaos__", "mcp__kit__"]),
+        ("toolway call --bounded chaos ec", &["echo"]),
+        ("toolway call --select .a chaos ec", &["echo"]),
+        ("toolway --ide -v call chaos ec", &["echo"]),
+        ("toolway prompt --json kit ", &["draw"]),
+        ("toolway prompt --json kit draw ", &["what=", "tone="]),
+        ("toolway call --select ", &[]),
+        ("toolway tools -- k", &[]),
+        ("toolway read kit://text ", &["chaos", "kit"]),
+    ] {
+        let output = toolway(&home, &["__complete", "zsh", line]).expect_code(0);
+        assert_eq!(lines(&output.stdout), expected, "{line}");
+    }
+    assert_eq!(bash(&home, "toolway read kit://te"), ["//text"]);
+    let offered = toolway(
+        &home,
+        &["__complete", "fish", "toolway read --json kit://c"],
+    );
+    assert_eq!(
+        lines(&offered.expect_code(0).stdout),
+        ["kit://city/{name}{?lang}", "kit://counter"]
+    );
+}
+
+#[test]
+fn skills_are_completed() {
+    let home = TempHome::new();
+    let script = Script {
+        skills: Some(Skills {
+            count: 2,
+            ..Skills::default()
+        }),
+        ..Script::default()
+    };
+    let docs = ScriptedServer::new(script).entry();
+    home.write_settings(servers(&[("docs", docs)]));
+    let listed = toolway(&home, &["skills", "--json"]).expect_code(0).json();
+    let first = listed["skills"][0]["name"].as_str().unwrap();
+    let offered = toolway(&home, &["__complete", "fish", "toolway skill docs "]).expect_code(0);
+    assert!(
+        lines(&offered.stdout).contains(&first.to_owned()),
+        "{offered}"
+    );
+}
+
+#[test]
 fn completion_never_speaks_of_failure_and_never_takes_long() {
     let home = TempHome::new();
     home.write_settings(servers(&[
@@ -197,6 +249,9 @@ fn completion_never_speaks_of_failure_and_never_takes_long() {
         "toolway prompt mute x a=",
         "",
         "toolway read x a=",
+        "toolway read x://",
+        "toolway skill mute ",
+        "toolway call mcp__mute__",
         "toolway call gone ",
     ] {
         let begun = std::time::Instant::now();

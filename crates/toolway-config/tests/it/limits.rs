@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use toolway_config::{Limits, ToolSearch};
+use toolway_config::{Limits, ResultText, ToolSearch};
 
 use crate::{Stage, findings};
 
@@ -48,6 +48,18 @@ fn limits_come_from_the_environment_and_managed_settings_win() {
     system/managed-settings.json:1 `MCP_TOOL_TIMEOUT` is `soon`, which is not a whole number above zero; the default is kept
     system/managed-settings.json:1 `env.HTTPS_PROXY` is not applied: besides `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS` a person has to confirm it first
     ");
+}
+
+#[test]
+fn what_becomes_of_hidden_characters_is_read_from_the_environment() {
+    let mut stage = Stage::new();
+    assert_eq!(stage.plan().limits.result_text, ResultText::Clean);
+    stage.set("TOOLWAY_RESULT_TEXT", " Keep ");
+    assert_eq!(stage.plan().limits.result_text, ResultText::Keep);
+    stage.set("TOOLWAY_RESULT_TEXT", "raw");
+    let plan = stage.plan();
+    assert_eq!(plan.limits.result_text, ResultText::Clean);
+    assert_snapshot!(findings(&stage, &plan), @"`TOOLWAY_RESULT_TEXT` is neither `clean` nor `keep`; it is not applied | `clean` removes hidden characters from what a model gets, and is the default");
 }
 
 #[test]

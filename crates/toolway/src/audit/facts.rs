@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_types::{Untrusted, text};
 
-use super::record::{By, Decision, End, Record};
+use super::MAX_KEPT;
+use super::record::{ActingHook, By, Decision, End, Record};
 use crate::call::{CallError, RefusedBy, ToolOutcome, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
 use crate::dispatch::permission::Grant;
@@ -32,11 +33,14 @@ pub(super) struct Facts {
     refused: Option<By>,
     pub(super) changed: Option<Vec<String>>,
     pub(super) took: Duration,
-    pub(super) sent: usize,
+    pub(super) rewritten_by: Option<Box<ActingHook>>,
+    pub(super) replaced_by: Option<Box<ActingHook>>,
+    /// How large the arguments are, once it is known.
+    pub(super) sent: Option<usize>,
     received: Option<usize>,
     outcome: End,
     code: Option<i64>,
-    pub(super) arguments: Option<Box<RawValue>>,
+    arguments: Option<String>,
     pub(super) result: Option<Box<RawValue>>,
 }
 
@@ -52,13 +56,39 @@ impl Facts {
             refused: None,
             changed: None,
             took: Duration::ZERO,
-            sent: size(&request.arguments),
+            rewritten_by: None,
+            replaced_by: None,
+            sent: None,
             received: None,
             outcome: End::Cancelled,
             code: None,
             arguments: None,
             result: None,
         }
+    }
+
+    /// The arguments that were asked for, and the text of them where it is to be kept.
+    pub(super) fn asked(&mut self, arguments: &Map<String, Value>, keep: bool) {
+        let size = size(arguments);
+        self.sent = Some(size);
+        if keep && size <= MAX_KEPT {
+            self.arguments = serde_json::to_string(arguments).ok();
+        }
+    }
+
+    /// What goes to the server: `{"name":…,"arguments":…}`, serialised once for both.
+    pub(super) fn sent(&mut self, params: &RawValue, keep: bool) {
+        // The first of its kind: a quotation mark inside the name has a backslash before it.
+        const BEFORE: &str = r#"","arguments":"#;
+        let params = params.get();
+        let arguments = params
+            .find(BEFORE)
+            .and_then(|at| params.get(at + BEFORE.len()..params.len() - 1));
+        let Some(arguments) = arguments else {
+            return;
+        };
+        self.sent = Some(arguments.len());
+        self.arguments = (keep && arguments.len() <= MAX_KEPT).then(|| arguments.to_owned());
     }
 
     /// The tool is known from here on.
@@ -129,12 +159,16 @@ impl Facts {
             decision,
             by,
             changed: self.changed,
+            rewritten_by: self.rewritten_by.map(|hook| *hook),
+            replaced_by: self.replaced_by.map(|hook| *hook),
             milliseconds: u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
-            sent: self.sent,
+            sent: self.sent.unwrap_or_default(),
             received: self.received,
             outcome: self.outcome,
             code: self.code,
-            arguments: self.arguments,
+            arguments: self
+                .arguments
+                .and_then(|text| RawValue::from_string(text).ok()),
             result: self.result,
         }
     }
@@ -185,7 +219,7 @@ fn shown(name: &str) -> String {
 }
 
 /// How long arguments are as JSON. They are counted, not kept: a call that is refused is never
-/// serialised, and one that is sent is, but only after hooks had their say.
+/// serialised.
 fn size(arguments: &Map<String, Value>) -> usize {
     struct Count(usize);
 

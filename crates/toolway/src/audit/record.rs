@@ -62,11 +62,18 @@ pub struct Record {
     /// How the tool's definition differed from the one that was permitted before, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<String>>,
+    /// The hook that wrote the arguments, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewritten_by: Option<ActingHook>,
+    /// The hook that put something in the place of the answer, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<ActingHook>,
     /// How long it took, waiting for the server and for people included.
     pub milliseconds: u64,
-    /// The size of its arguments in bytes.
+    /// The size of its arguments in bytes: of those that were sent, or, where nothing was, of
+    /// those that were asked for.
     pub sent: usize,
-    /// The size of the answer in bytes.
+    /// The size of the server's answer in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<usize>,
     /// What became of it.
@@ -74,12 +81,21 @@ pub struct Record {
     /// The code of a JSON-RPC error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// Its arguments, where that was asked for.
+    /// Its arguments, the same ones, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<RawValue>>,
-    /// Its result, where that was asked for.
+    /// The server's result, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
+}
+
+/// A hook that changed what a call says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActingHook {
+    /// What it is called: its program, its tool or its function.
+    pub hook: String,
+    /// Where it stands.
+    pub origin: String,
 }
 
 /// Whether a call was let run.

@@ -33,7 +33,9 @@ fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
 }
 
 async fn note(audit: &Audit, tool: &str) {
-    let entry = audit.begin(&request(tool, &json!({ "secret": MARK })), &options());
+    let request = request(tool, &json!({ "secret": MARK }));
+    let mut entry = audit.begin(&request, &options());
+    entry.asked(&request.arguments);
     entry.finish(&unknown(tool)).await;
 }
 
@@ -86,6 +88,31 @@ async fn arguments_stand_in_it_when_asked_for() {
         record.arguments.unwrap().get(),
         marked!(r#"{"secret":""#, r#""}"#)
     );
+}
+
+#[tokio::test]
+async fn the_arguments_are_those_that_were_sent_whatever_the_name_looks_like() {
+    let place = tempfile::tempdir().unwrap();
+    let audit = Audit::in_directory(place.path().join("audit")).with_arguments();
+    let asked = request("t", &json!({ "n": 1 }));
+    for name in ["t", r#"","arguments":{"n":2}}"#, r"ends with \", ""] {
+        let sent = json!({ "name": name, "arguments": { "text": r#"","arguments":"# } });
+        let sent = serde_json::value::to_raw_value(&sent).unwrap();
+        let mut entry = audit.begin(&asked, &options());
+        entry.asked(&asked.arguments);
+        entry.sent(&sent);
+        // Too late to be of interest.
+        entry.asked(&asked.arguments);
+        entry.finish(&unknown("t")).await;
+    }
+    audit.flush().await;
+    let records = calls(audit.directory());
+    assert_eq!(records.len(), 4);
+    for record in records {
+        let arguments = record.arguments.unwrap();
+        assert_eq!(arguments.get(), r#"{"text":"\",\"arguments\":"}"#);
+        assert_eq!(record.sent, arguments.get().len());
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use toolway_types::text::clean_line;
 
 use super::SavedFile;
 use crate::projection::Projection;
@@ -75,7 +76,7 @@ pub enum Treatment {
 /// One block for a model. As JSON it is an MCP content block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
-    /// Text of the tool, as received.
+    /// Text of the tool, as received but for hidden characters, unless those are kept.
     Text {
         /// The text.
         text: String,
@@ -93,22 +94,22 @@ pub enum Block {
     },
     /// Text of an embedded resource.
     Resource {
-        /// Where it is, as received.
+        /// Where it is, cleaned to one line as all that follows but the text.
         uri: String,
-        /// Its media type, as received.
+        /// Its media type.
         mime_type: Option<String>,
-        /// The text, as received.
+        /// The text, as received but for hidden characters, unless those are kept.
         text: String,
     },
     /// A resource by reference.
     Link {
-        /// Where it is, as received.
+        /// Where it is, cleaned to one line as all that follows.
         uri: String,
-        /// Its name, as received.
+        /// Its name.
         name: String,
-        /// What it is, as received.
+        /// What it is.
         description: Option<String>,
-        /// Its media type, as received.
+        /// Its media type.
         mime_type: Option<String>,
     },
     /// Our own words: where something was saved, what was cut, why something is not shown.
@@ -152,9 +153,36 @@ impl Block {
     }
 }
 
+/// The longest address in a block, in characters.
+pub(crate) const MAX_URI: usize = 2_048;
+/// The longest name or media type in a block.
+pub(crate) const MAX_NAME: usize = 256;
+/// The longest description in a block.
+pub(crate) const MAX_DESCRIPTION: usize = 2_048;
+
+/// A server's word in a place of one line: cleaned, and of at most so many characters.
+pub(crate) fn line(text: &str, max_chars: usize) -> String {
+    let line = clean_line(text);
+    match line.char_indices().nth(max_chars.saturating_sub(1)) {
+        // Not `cut`: its marker has brackets of its own.
+        Some((end, last)) if end + last.len_utf8() < line.len() => format!("{}…", &line[..end]),
+        _ => line.into_owned(),
+    }
+}
+
+/// The same inside of our brackets, which it must not close or open.
+pub(crate) fn framed(text: &str, max_chars: usize) -> String {
+    line(text, max_chars).replace('[', "(").replace(']', ")")
+}
+
+/// As [`framed`], for an address: written so that it stays the same one.
+fn framed_uri(uri: &str) -> String {
+    line(uri, MAX_URI).replace('[', "%5B").replace(']', "%5D")
+}
+
 /// An embedded resource as text: where it is, then what it says.
 pub(crate) fn resource_text(uri: &str, text: &str) -> String {
-    format!("[resource {uri}]\n{text}")
+    format!("[resource {}]\n{text}", framed_uri(uri))
 }
 
 /// A link as one line.
@@ -164,19 +192,19 @@ pub(crate) fn link_text(
     description: Option<&str>,
     mime_type: Option<&str>,
 ) -> String {
-    let mut line = format!("[link {uri}]");
+    let mut line = format!("[link {}]", framed_uri(uri));
     if name != uri {
         line.push(' ');
-        line.push_str(name);
+        line.push_str(&framed(name, MAX_NAME));
     }
     if let Some(mime_type) = mime_type {
         line.push_str(" (");
-        line.push_str(mime_type);
+        line.push_str(&framed(mime_type, MAX_NAME));
         line.push(')');
     }
     if let Some(description) = description {
         line.push_str(": ");
-        line.push_str(description);
+        line.push_str(&framed(description, MAX_DESCRIPTION));
     }
     line
 }

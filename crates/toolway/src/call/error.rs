@@ -132,7 +132,7 @@ pub enum CallError {
         rounds: usize,
     },
     /// The server answered with a JSON-RPC error.
-    #[error("server `{server}` answered `{}` with error {code}: {}", brief(.tool), brief(.message))]
+    #[error("server `{server}` answered `{}` with error {code}: {}{}", brief(.tool), brief(.message), Remarked(.remarks))]
     Protocol {
         /// The server.
         server: ServerName,
@@ -144,6 +144,9 @@ pub enum CallError {
         message: Untrusted,
         /// What it added.
         data: Option<Box<RawValue>>,
+        /// What became of the questions that it asked meanwhile, where that may be why; clean,
+        /// each on one line.
+        remarks: Vec<String>,
     },
     /// The server answered something that is not a tool's result.
     #[error("server `{server}` answered `{}` with {}", brief(.tool), brief(.what))]
@@ -180,6 +183,14 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// The same where this is to be known about the server's questions.
+    pub(crate) fn after(mut self, about: Vec<String>) -> Self {
+        if let CallError::Protocol { remarks, .. } = &mut self {
+            *remarks = about;
+        }
+        self
+    }
+
     /// The server concerned, where one is known.
     pub fn server(&self) -> Option<&ServerName> {
         match self {
@@ -401,6 +412,17 @@ impl fmt::Display for After<'_> {
             Some(why) => write!(formatter, ": {why}"),
             None => Ok(()),
         }
+    }
+}
+
+struct Remarked<'a>(&'a [String]);
+
+impl fmt::Display for Remarked<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for remark in self.0 {
+            write!(formatter, "; {remark}")?;
+        }
+        Ok(())
     }
 }
 

@@ -25,6 +25,8 @@ use super::source::{Group, Source};
 use super::{Connected, Connection, Lists};
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, secrets_of};
+use crate::respondent::Counterpart;
+use crate::session::question::Remarks;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
 use crate::{account, auth};
@@ -231,7 +233,10 @@ impl Connection {
         *step = Step::Opening;
         let opened = filled.open(open).await?;
         let log = opened.channel.log.clone();
-        let counterpart = self.context.counterpart(&self.server);
+        let counterpart = Counterpart {
+            remarks: Arc::new(Remarks::written_to(self.journal.clone())),
+            ..self.context.counterpart(&self.server)
+        };
         let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());
         // Nothing is read before the pump runs, so nothing is missed.
         let scribe = match (&log, &self.journal) {

@@ -7,8 +7,8 @@
 //! somebody has agreed to a login that reaches further. Nothing else is ever sent twice.
 //! Does not own the session's end or its successor (`connection.rs`).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -411,7 +411,15 @@ impl Passage<'_> {
             is_task: Some(self.is_task),
         };
         let session = &standing.session;
-        session.ask(self.method, self.params, options).await
+        let before = session.remarks().count();
+        let outcome = session.ask(self.method, self.params, options).await;
+        if session.remarks().count() != before
+            && let Some(remarks) = self.options.remarks
+        {
+            let mut remarks = remarks.lock().unwrap_or_else(PoisonError::into_inner);
+            remarks.extend(session.remarks().since(before));
+        }
+        outcome
     }
 }
 

@@ -15,6 +15,7 @@ use toolway_types::{Origin, Untrusted};
 use self::runner::{Heard, HookName, Means};
 use super::Dispatch;
 use super::validate::ValidCall;
+use crate::audit::Entry;
 use crate::call::{CallError, RefusedBy};
 use crate::catalog::CatalogTool;
 
@@ -49,6 +50,8 @@ struct Said {
     warnings: Vec<String>,
     context: Vec<String>,
     verdict: Option<Verdict>,
+    /// The hook whose arguments these are.
+    rewritten_by: Option<HookName>,
 }
 
 /// What the hooks say of a call, taken together.
@@ -147,14 +150,18 @@ impl<'a> HookedCall<'a> {
 
 /// Runs the hooks before a call. What they say is carried on; arguments that they wrote are
 /// checked like any others.
-pub async fn run<'a>(call: ValidCall<'a>, dispatch: &Dispatch<'_>) -> HookedCall<'a> {
+pub(crate) async fn run<'a>(
+    call: ValidCall<'a>,
+    dispatch: &Dispatch<'_>,
+    entry: &mut Entry,
+) -> HookedCall<'a> {
     let mut hooked = HookedCall { call, said: None };
     if let Some(warning) = hooked.call.warning().map(str::to_owned) {
         hooked.warn(warning);
     }
     if any(dispatch.hooks, dispatch.runner) {
         // Boxed: a call without hooks must not carry the room for them along.
-        Box::pin(hooked.ask(dispatch)).await;
+        Box::pin(hooked.ask(dispatch, entry)).await;
     }
     hooked
 }
@@ -166,7 +173,7 @@ fn any(hooks: &Hooks, runner: &Runner) -> bool {
 
 impl HookedCall<'_> {
     /// Runs the hooks that are concerned.
-    async fn ask(&mut self, dispatch: &Dispatch<'_>) {
+    async fn ask(&mut self, dispatch: &Dispatch<'_>, entry: &mut Entry) {
         let event = HookEvent::PreToolUse;
         let tool = self.call.tool();
         let names = names_of_tool(&tool.key, &tool.name);
@@ -174,10 +181,18 @@ impl HookedCall<'_> {
         if concerned.is_empty() {
             return;
         }
+        entry.asked(self.call.arguments());
         let input = HookInput::call(event, tool, self.call.arguments().clone());
         let means = dispatch.means();
         let heard = dispatch.runner.run(concerned, event, input, means).await;
         self.take(heard);
+        let rewritten_by = self
+            .said
+            .as_ref()
+            .and_then(|said| said.rewritten_by.as_ref());
+        if let Some(hook) = rewritten_by {
+            entry.rewritten(hook.acting());
+        }
     }
 
     fn take(&mut self, heard: Vec<Heard>) {
@@ -213,8 +228,11 @@ impl HookedCall<'_> {
         let denied = |verdict: &Verdict| verdict.decision == HookDecision::Deny;
         if let Some((hook, arguments)) = rewritten
             && !self.verdict().is_some_and(denied)
-            && let Err(error) = self.call.rewrite(arguments)
         {
+            let Err(error) = self.call.rewrite(arguments) else {
+                self.said().rewritten_by = Some(hook);
+                return;
+            };
             let why = match error {
                 CallError::Invalid { problems, .. } => problems
                     .iter()

@@ -96,6 +96,11 @@ impl<'a> PermittedCall<'a> {
         self.call.warnings()
     }
 
+    /// Tells the caller something with the outcome.
+    pub(super) fn warn(&mut self, warning: String) {
+        self.call.warn(warning);
+    }
+
     pub(super) fn context(&self) -> &[String] {
         self.call.context()
     }
@@ -174,15 +179,16 @@ async fn decide(
                 allowed: true,
                 ..Asking::new(server.map(AsRef::as_ref), None, change)
             };
-            Box::pin(consult(call, dispatch, consent, asking)).await?
+            Box::pin(consult(call, dispatch, consent, asking, entry)).await?
         }
         (Opinion::Ask(rule), change) => {
             let rule = rule.as_deref().map(owned);
             let asking = Asking::new(server.map(AsRef::as_ref), rule, change);
-            Box::pin(consult(call, dispatch, consent, asking)).await?
+            Box::pin(consult(call, dispatch, consent, asking, entry)).await?
         }
     };
     if standing != Standing::Same {
+        entry.asked(call.arguments());
         let tool = call.tool();
         let place = tool.place(server).into_owned();
         let pinned = pins.pin(place, &tool.key, tool.definition());
@@ -241,6 +247,7 @@ async fn consult(
     dispatch: &Dispatch<'_>,
     consent: Consent,
     asking: Asking<'_>,
+    entry: &mut Entry,
 ) -> Result<Grant, RefusedBy> {
     let hook = call
         .verdict()
@@ -257,6 +264,7 @@ async fn consult(
     if hook.is_none() && unseen.is_none() && dispatch.approvals.covers(call.tool(), &asking) {
         return Ok(Grant::Session);
     }
+    entry.asked(call.arguments());
     let Some(prompter) = dispatch.prompter else {
         return Err(match (unseen, &asking.rule, &hook) {
             (Some(difference), ..) => RefusedBy::Changed {

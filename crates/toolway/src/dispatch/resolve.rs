@@ -31,7 +31,7 @@ impl From<Map<String, Value>> for Arguments {
 }
 
 impl Arguments {
-    fn members(&self) -> &Map<String, Value> {
+    pub(super) fn members(&self) -> &Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         // It is always an object; the rest is for the compiler.
         self.0.as_object().unwrap_or(&NONE)

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolway_config::ResultText;
 use toolway_types::Untrusted;
 use toolway_wire::view::{self, Content, ResultType};
 
@@ -27,6 +28,7 @@ mod format;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing;
+mod hidden;
 mod media;
 pub mod outline;
 mod picture;
@@ -47,6 +49,8 @@ pub struct Place<'a> {
     pub output_dir: &'a Path,
     /// The most tokens.
     pub max_tokens: usize,
+    /// What becomes of hidden characters.
+    pub text: ResultText,
 }
 
 /// Reads the answer, saves its media in the private directory, and bounds it where that is asked
@@ -126,7 +130,10 @@ async fn process(
     let bounds = if of_editor {
         Bounds::NONE
     } else {
-        Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
+        Bounds {
+            text: place.text,
+            ..Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
+        }
     };
     let (read, done) =
         work_aside(result, raw.get().len(), delivery, bounds, place.output_dir).await;

@@ -4,7 +4,7 @@
 //! wrong on the way to a [`CallError`]. Does not own ids, deadlines or cancellation: those are
 //! the line's, and dropping the future here drops the request there.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -16,6 +16,7 @@ use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
 
 use super::permission::PermittedCall;
+use crate::audit::Entry;
 use crate::auth::NotWidened;
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
 use crate::catalog::CatalogTool;
@@ -76,6 +77,8 @@ pub struct SendOptions<'a> {
     pub tool: Option<&'a view::Tool>,
     /// The session that calls, for the host's own tools.
     pub pool: Option<ToolPool>,
+    /// Where it is put what a person should know about questions that the server asked meanwhile.
+    pub remarks: Option<&'a Mutex<Vec<String>>>,
 }
 
 /// Why a request has no result.
@@ -197,6 +200,17 @@ pub async fn send<'a>(
     options: &CallOptions,
     general: GeneralLimits,
 ) -> Result<RawResult<'a>, CallError> {
+    noted(call, lines, options, general, &mut Entry::none()).await
+}
+
+/// The same, writing down what is sent.
+pub(super) async fn noted<'a>(
+    mut call: PermittedCall<'a>,
+    lines: &dyn Lines,
+    options: &CallOptions,
+    general: GeneralLimits,
+    entry: &mut Entry,
+) -> Result<RawResult<'a>, CallError> {
     let key = &call.tool().key;
     let line = match &call.tool().own {
         Some(answers) => Arc::clone(&answers.line),
@@ -211,19 +225,28 @@ pub async fn send<'a>(
         tool: Untrusted::new(&key.tool),
         message: Untrusted::new(error.to_string()),
     })?;
+    let remarks = Mutex::default();
     let send_options = SendOptions {
         tool: Some(call.tool().received()),
+        remarks: Some(&remarks),
         ..self::options(options, &*line, general)
     };
     let timeout = send_options.timeout;
+    entry.sent(&params);
     let answer = line.request("tools/call", params, send_options).await;
+    let remarks = remarks.into_inner().unwrap_or_else(PoisonError::into_inner);
     match answer {
-        Ok(result) => Ok(RawResult {
-            call,
-            result,
-            of_editor: line.is_editor(),
-        }),
-        Err(error) => Err(explain(error, key, timeout)),
+        Ok(result) => {
+            for remark in remarks {
+                call.warn(remark);
+            }
+            Ok(RawResult {
+                call,
+                result,
+                of_editor: line.is_editor(),
+            })
+        }
+        Err(error) => Err(explain(error, key, timeout).after(remarks)),
     }
 }
 
@@ -242,6 +265,7 @@ pub(crate) fn options(
         progress: options.progress.clone(),
         tool: None,
         pool: options.pool.clone(),
+        remarks: None,
     }
 }
 
@@ -345,6 +369,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             code,
             message: Untrusted::new(message),
             data,
+            remarks: Vec::new(),
         },
         SendError::Malformed(what) => CallError::Malformed {
             server,

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use super::refs::escaped;
+
 /// The shape of a keyword's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
@@ -47,7 +49,7 @@ fn shape(keyword: &str) -> Option<Shape> {
         }
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Shape::SchemaList,
         "title" | "description" | "$comment" | "format" | "pattern" | "contentEncoding"
-        | "contentMediaType" | "$schema" | "$ref" | "$dynamicRef" => Shape::Text,
+        | "contentMediaType" | "$schema" | "$ref" | "$dynamicRef" | "$recursiveRef" => Shape::Text,
         "maximum" | "minimum" | "exclusiveMaximum" | "exclusiveMinimum" => Shape::Number,
         "multipleOf" => Shape::Factor,
         "maxLength" | "minLength" | "maxItems" | "minItems" | "maxContains" | "minContains"
@@ -60,7 +62,7 @@ fn shape(keyword: &str) -> Option<Shape> {
         "type" => Shape::Type,
         "$anchor" | "$dynamicAnchor" => Shape::Anchor,
         "$id" => Shape::Identifier,
-        "$vocabulary" | "$recursiveAnchor" | "$recursiveRef" | "additionalItems" => Shape::Nothing,
+        "$vocabulary" | "$recursiveAnchor" | "additionalItems" => Shape::Nothing,
         _ => return None,
     })
 }
@@ -78,8 +80,8 @@ pub(super) fn repaired(schema: &Value) -> Cow<'_, Value> {
     }
 }
 
-// The parser bounds the depth of a schema, so the recursion is bounded.
-fn repair(schema: &Value) -> Value {
+/// What of a schema is valid. The parser bounds the depth of a schema, so the recursion is bounded.
+pub(super) fn repair(schema: &Value) -> Value {
     let members = match schema {
         Value::Bool(_) => return schema.clone(),
         Value::Object(members) => translated(members),
@@ -114,6 +116,11 @@ fn translated(members: &Map<String, Value>) -> Map<String, Value> {
         {
             members.insert(exclusive.to_owned(), limit);
         }
+    }
+    let anchor = members.get("$id").and_then(Value::as_str);
+    if let Some(anchor) = anchor.and_then(|id| id.strip_prefix('#')) {
+        let anchor = json!(anchor);
+        members.entry("$anchor").or_insert(anchor);
     }
     members
 }
@@ -156,8 +163,11 @@ fn fit(shape: Shape, value: Value) -> Option<Value> {
         (Shape::Type, Value::Array(words)) => {
             let mut known: Vec<Value> = Vec::new();
             for word in words {
-                let is_known = word.as_str().is_some_and(|word| TYPES.contains(&word));
-                if is_known && !known.contains(&word) {
+                // Whatever an unknown word stands for may be passed too.
+                if !word.as_str().is_some_and(|word| TYPES.contains(&word)) {
+                    return None;
+                }
+                if !known.contains(&word) {
                     known.push(word);
                 }
             }
@@ -187,6 +197,38 @@ fn names(value: &Value) -> Option<Value> {
         }
     }
     Some(json!(names))
+}
+
+/// The schemas right inside one, by the steps to them.
+pub(super) fn inner(members: &Map<String, Value>) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    for (keyword, value) in members {
+        match (shape(keyword), value) {
+            (Some(Shape::Schema), Value::Object(_) | Value::Bool(_)) => {
+                found.push((format!("/{keyword}"), value));
+            }
+            (Some(Shape::SchemaMap | Shape::Dependencies), Value::Object(inner)) => {
+                let inner = inner.iter().filter(|(_, one)| !one.is_array());
+                found.extend(
+                    inner.map(|(name, one)| (format!("/{keyword}/{}", escaped(name)), one)),
+                );
+            }
+            (Some(Shape::SchemaList), Value::Array(inner)) => {
+                let inner = inner.iter().enumerate();
+                found.extend(inner.map(|(place, one)| (format!("/{keyword}/{place}"), one)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether JSON Schema 2020-12 says nothing about what stands under such a keyword.
+pub(super) fn is_unknown(keyword: &str) -> bool {
+    match shape(keyword) {
+        None => !["const", "default"].contains(&keyword),
+        Some(shape) => shape == Shape::Nothing,
+    }
 }
 
 /// Gives every array without `items` ones that take anything.

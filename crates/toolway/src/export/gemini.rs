@@ -32,7 +32,7 @@ use toolway_types::text;
 
 use self::made::{anything, counts, default_of, describe, number, spread, string, union, word};
 use self::said::{Part, Said};
-use super::root::local;
+use super::refs::local;
 
 mod made;
 mod said;

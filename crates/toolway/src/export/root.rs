@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 use toolway_types::text;
 
+use super::refs::local;
 use crate::catalog::sanitize::MAX_DESCRIPTION;
 
 /// How deep branches are followed; deeper ones say nothing.
@@ -212,26 +213,4 @@ impl<'a> Gather<'a> {
 fn list<'a>(members: &'a Map<String, Value>, keyword: &str) -> &'a [Value] {
     let found = members.get(keyword).and_then(Value::as_array);
     found.map_or(&[], Vec::as_slice)
-}
-
-/// What a reference inside the same schema stands for. Nothing is ever fetched.
-pub(super) fn local<'a>(whole: &'a Value, members: &Map<String, Value>) -> Option<&'a Value> {
-    let reference = members.get("$ref")?.as_str()?;
-    let pointer = reference.strip_prefix('#')?;
-    if pointer.is_empty() {
-        return Some(whole);
-    }
-    if !pointer.contains('%') {
-        return whole.pointer(pointer);
-    }
-    let mut decoded = Vec::with_capacity(pointer.len());
-    let mut bytes = pointer.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut digit = || char::from(bytes.next()?).to_digit(16);
-        decoded.push(match byte {
-            b'%' => u8::try_from(digit()? * 16 + digit()?).ok()?,
-            plain => plain,
-        });
-    }
-    whole.pointer(&String::from_utf8(decoded).ok()?)
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod references;
 mod rules;
 
 fn parameters(target: Target, schema: &Value) -> Value {
@@ -27,19 +28,22 @@ fn weather() -> Value {
 #[test]
 fn every_target_has_its_exact_shape() {
     let declared = |target| declare(target, "mcp__s__weather", "Tells.", &weather()).0;
+    // What is exported is JSON Schema 2020-12, whatever the server wrote it in.
+    let mut kept = weather();
+    kept.as_object_mut().unwrap().remove("$schema");
     assert_eq!(
         declared(Target::Anthropic),
-        json!({"name": "mcp__s__weather", "description": "Tells.", "input_schema": weather()})
+        json!({"name": "mcp__s__weather", "description": "Tells.", "input_schema": kept})
     );
     assert_eq!(
         declared(Target::OpenAi),
         json!({"type": "function", "function":
-            {"name": "mcp__s__weather", "description": "Tells.", "parameters": weather()}})
+            {"name": "mcp__s__weather", "description": "Tells.", "parameters": kept}})
     );
     assert_eq!(
         declared(Target::OpenAiResponses),
         json!({"type": "function", "name": "mcp__s__weather", "description": "Tells.",
-            "parameters": weather(), "strict": false})
+            "parameters": kept, "strict": false})
     );
     assert_eq!(
         declared(Target::Gemini),
@@ -128,11 +132,13 @@ fn openai_alone_loses_what_it_alone_refuses() {
 #[test]
 fn older_drafts_and_mistakes_become_valid() {
     let schema = json!({
+        "$schema": "http://json-schema.org/draft-04/schema#",
         "type": "object",
         "properties": {
             "old": {"type": "number", "minimum": 0, "exclusiveMinimum": true, "required": true},
             "tuple": {"type": "array", "items": [{"type": "string"}], "additionalItems": false},
             "any": {"type": "any", "description": "Anything."},
+            "or_any": {"type": ["string", "any"]},
             "none": null,
         },
         "required": ["old", "old", 3],
@@ -145,10 +151,21 @@ fn older_drafts_and_mistakes_become_valid() {
                 "old": {"type": "number", "exclusiveMinimum": 0},
                 "tuple": {"type": "array", "prefixItems": [{"type": "string"}], "items": false},
                 "any": {"description": "Anything."},
+                "or_any": {},
                 "none": {},
             },
             "required": ["old"],
         })
+    );
+    let anything = json!([{"type": "STRING"}, {"type": "NUMBER"}, {"type": "BOOLEAN"}]);
+    let gemini = parameters(Target::Gemini, &schema);
+    assert_eq!(gemini["properties"]["or_any"]["anyOf"], anything);
+    assert_eq!(gemini["properties"]["none"]["anyOf"], anything);
+    let any = gemini["properties"]["any"]["anyOf"].as_array().unwrap();
+    assert_eq!(any.len(), 3, "{gemini}");
+    assert_eq!(
+        gemini["properties"]["old"],
+        json!({"type": "NUMBER", "minimum": 0})
     );
 }
 

@@ -82,12 +82,13 @@ impl Reach {
         turn: Turn,
         room: &Semaphore,
     ) -> Outcome {
-        if let Err(error) = self.await_server(&request.target, &options).await {
+        if let Err(error) = self.await_server(&request.target, &options, || ()).await {
             // It was waited for as long as the call may take: it is not waited for again.
-            let entry = match &self.audit {
+            let mut entry = match &self.audit {
                 Some(audit) => audit.begin(&request, &options),
                 None => Entry::none(),
             };
+            entry.asked(&request.arguments);
             let outcome = Err(error);
             let (done, ()) = tokio::join!(turn.comes(), entry.finish(&outcome));
             drop(done);

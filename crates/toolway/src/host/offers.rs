@@ -172,6 +172,6 @@ fn malformed(server: &ServerName, what: &str, error: &dyn std::fmt::Display) -> 
     CallError::Malformed {
         server: server.clone(),
         tool: Untrusted::new(what),
-        what: Untrusted::new(error.to_string()),
+        what: Untrusted::new(format!("something that is no result: {error}")),
     }
 }

@@ -46,11 +46,26 @@ pub(super) async fn drive(
         };
         // Boxed: a request without an errand must not carry the room for one along.
         if pages.is_empty() || !Box::pin(run(session, &pages, deadline)).await? {
+            if !pages.is_empty() {
+                session.remarks().make(format!(
+                    "`{name}` was not sent again, because nobody agreed to visit the page that the \
+                     server wants visited first"
+                ));
+            }
             return outcome;
         }
     }
     let last = session.legacy_request(name, params, deadline, progress);
-    Box::pin(last).await.map_err(refine)
+    let outcome = Box::pin(last).await.map_err(refine);
+    if let Err(RequestError::Rpc(error)) = &outcome
+        && error.code == URL_ELICITATION_REQUIRED
+    {
+        session.remarks().make(format!(
+            "the server wants a page visited again after {MAX_ERRANDS} visits, which are the most \
+             for one request"
+        ));
+    }
+    outcome
 }
 
 /// The pages that an error names; none when it cannot be read.

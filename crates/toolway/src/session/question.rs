@@ -10,25 +10,33 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolway_types::Untrusted;
+use toolway_types::{Untrusted, text};
 use toolway_wire::era::method;
 use toolway_wire::view::elicit::{ElicitRequest, elicit_request};
 use toolway_wire::{RpcError, error};
-use tracing::{debug, warn};
+use tracing::debug;
 use url::{Host, Url};
 
 use super::declared::Declared;
 use super::raw;
+use crate::call::Problem;
 use crate::dispatch::validate::{Checker, Size, Verdict};
 use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, Root};
+
+mod remarks;
+
+pub(crate) use self::remarks::Remarks;
+
+/// The most of an address, or of what is wrong with an answer, in characters.
+const MAX_SHOWN: usize = 500;
 
 /// A question that may be put.
 #[derive(Debug)]
 pub(super) enum Question {
     /// To hooks, and then to a person.
     Elicit(Elicitation, Asked),
-    /// To a person, but nobody may be sent there.
-    Unfit,
+    /// To a person, but nobody may be sent to this address.
+    Unfit(Untrusted),
     /// To a model.
     Sample(Box<RawValue>),
     /// Which roots there are.
@@ -137,7 +145,15 @@ impl Question {
         let server = &counterpart.server;
         match self {
             Self::Roots => Ok(roots(&counterpart.roots.borrow())),
-            Self::Unfit => Ok(raw(r#"{"action":"decline"}"#)),
+            Self::Unfit(url) => {
+                counterpart.remarks.make(format!(
+                    "server `{server}` wanted the page `{}` opened and heard a no: only `https` \
+                     pages, and `http` pages of this machine, without a name or password in the \
+                     address, are put before anybody",
+                    text::cut(&text::spelled_out(url.as_received()), MAX_SHOWN)
+                ));
+                Ok(raw(r#"{"action":"decline"}"#))
+            }
             Self::Sample(request) => {
                 let respondent = counterpart.respondent.as_ref().ok_or_else(nobody)?;
                 respondent.sample(server, request).await
@@ -148,29 +164,55 @@ impl Question {
                     Elicitation::Url { .. } => None,
                 };
                 // Boxed: hooks take room that a request without a question need not have.
-                let answer = Box::pin(elicit(request, asked, counterpart)).await;
-                Ok(elicited(answer, schema.as_deref()))
+                let Given { answer, by } = Box::pin(elicit(request, asked, counterpart)).await;
+                let (result, problems) = elicited(answer, schema.as_deref());
+                if !problems.is_empty() {
+                    let by =
+                        by.map_or_else(|| "was answered".to_owned(), |by| format!("{by} answered"));
+                    counterpart.remarks.make(format!(
+                        "what {by} to server `{server}` does not fit its form, so the server heard \
+                         that nobody answered: {}",
+                        told(&problems)
+                    ));
+                }
+                Ok(result)
             }
         }
     }
 }
 
 /// Hooks first; a person where they leave it to one; and hooks again, on that person's answer.
-async fn elicit(
-    request: Elicitation,
-    asked: Asked,
-    counterpart: &Counterpart,
-) -> ElicitationAnswer {
-    let (server, hooks) = (&counterpart.server, &counterpart.hooks);
-    if let Some(answer) = hooks.answer(server, &request).await {
-        return answer;
+async fn elicit(request: Elicitation, asked: Asked, counterpart: &Counterpart) -> Given {
+    let Counterpart {
+        server,
+        respondent,
+        hooks,
+        remarks,
+        ..
+    } = counterpart;
+    if let Some(given) = hooks.answer(server, &request, remarks).await {
+        return given;
     }
-    match &counterpart.respondent {
+    match respondent {
         Some(respondent) if asked == Asked::Person => {
             let answer = respondent.elicit(server, request.clone()).await;
-            hooks.review(server, &request, answer).await
+            hooks.review(server, &request, answer, remarks).await
         }
-        _ => ElicitationAnswer::Cancel,
+        _ => Given::by_nobody(ElicitationAnswer::Cancel),
+    }
+}
+
+/// An answer, and whose it is.
+pub(crate) struct Given {
+    pub(crate) answer: ElicitationAnswer,
+    /// The hook whose words these are, where they are a hook's.
+    pub(crate) by: Option<String>,
+}
+
+impl Given {
+    /// Of no hook.
+    pub(crate) fn by_nobody(answer: ElicitationAnswer) -> Self {
+        Self { answer, by: None }
     }
 }
 
@@ -185,7 +227,7 @@ pub(crate) async fn put_to_person(
     } else {
         Asked::HooksAlone
     };
-    elicit(request, asked, counterpart).await
+    elicit(request, asked, counterpart).await.answer
 }
 
 /// The method, with the kind of question where there is more than one.
@@ -216,11 +258,7 @@ fn elicitation(request: ElicitRequest, asked: Asked) -> Question {
                     asked,
                 )
             }
-            _ => {
-                let url = Untrusted::new(url);
-                warn!(%url, "the server wants a person sent to a URL that nobody is sent to");
-                Question::Unfit
-            }
+            _ => Question::Unfit(Untrusted::new(url)),
         },
     }
 }
@@ -242,25 +280,44 @@ pub(crate) fn may_be_visited(url: &Url) -> bool {
     plain && safe
 }
 
-/// A person's answer as a result. `schema` is the form's; a URL has none.
-fn elicited(answer: ElicitationAnswer, schema: Option<&RawValue>) -> Box<RawValue> {
+/// An answer as a result, and what is wrong with it where it does not fit its form. `schema` is
+/// the form's; a URL has none.
+fn elicited(answer: ElicitationAnswer, schema: Option<&RawValue>) -> (Box<RawValue>, Vec<Problem>) {
+    let mut wrong = Vec::new();
     let result = match (answer, schema) {
         (ElicitationAnswer::Accept(content), Some(schema)) => {
             match fill(content.unwrap_or_default(), schema) {
-                Some(content) => json!({ "action": "accept", "content": content }),
-                None => json!({ "action": "cancel" }),
+                Ok(content) => json!({ "action": "accept", "content": content }),
+                Err(problems) => {
+                    wrong = problems;
+                    json!({ "action": "cancel" })
+                }
             }
         }
         (ElicitationAnswer::Accept(_), None) => json!({ "action": "accept" }),
         (ElicitationAnswer::Decline, _) => json!({ "action": "decline" }),
         (ElicitationAnswer::Cancel, _) => json!({ "action": "cancel" }),
     };
-    to_raw_value(&result).unwrap_or_else(|_| raw(r#"{"action":"cancel"}"#))
+    let result = to_raw_value(&result).unwrap_or_else(|_| raw(r#"{"action":"cancel"}"#));
+    (result, wrong)
 }
 
-/// The fields with the form's defaults where they are absent; `None` when they do not fit it. A
-/// form that cannot be checked is left to the server that made it.
-fn fill(mut content: Map<String, Value>, schema: &RawValue) -> Option<Map<String, Value>> {
+/// Problems in one line.
+fn told(problems: &[Problem]) -> String {
+    let told = problems.iter().map(|problem| match problem.path.as_str() {
+        "" => problem.message.clone(),
+        path => format!("`{path}`: {}", problem.message),
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    text::cut(&told, MAX_SHOWN).into_owned()
+}
+
+/// The fields with the form's defaults where they are absent, or how they do not fit it. A form
+/// that cannot be checked is left to the server that made it.
+fn fill(
+    mut content: Map<String, Value>,
+    schema: &RawValue,
+) -> Result<Map<String, Value>, Vec<Problem>> {
     let form: Value = serde_json::from_str(schema.get()).unwrap_or_default();
     let properties = form.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {
@@ -275,14 +332,11 @@ fn fill(mut content: Map<String, Value>, schema: &RawValue) -> Option<Map<String
     match Checker::compile(schema).check(&content, size) {
         Verdict::Fits => {}
         Verdict::Unchecked(why) => debug!(why, "an answer was not checked: its form"),
-        Verdict::Violates(problems) => {
-            warn!(?problems, "an answer does not fit its form and is not sent");
-            return None;
-        }
+        Verdict::Violates(problems) => return Err(problems),
     }
     match content {
-        Value::Object(content) => Some(content),
-        _ => None,
+        Value::Object(content) => Ok(content),
+        _ => Err(Vec::new()),
     }
 }
 

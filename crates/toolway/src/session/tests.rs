@@ -189,6 +189,7 @@ fn counterpart() -> Counterpart {
         respondent: None,
         hooks: Arc::default(),
         roots: watch::channel(Arc::from([root])).1,
+        remarks: Arc::default(),
     }
 }
 

@@ -15,8 +15,14 @@ use toolway::{
 use crate::asking::Person;
 use crate::support::*;
 
-/// A legacy server whose tool `ask` asks for a name, and answers with what it heard.
-fn asking_server() -> InProcessServer {
+/// What a server asks for a name.
+fn who() -> Value {
+    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    json!({ "message": "who are you?", "requestedSchema": schema })
+}
+
+/// A legacy server whose tool `ask` asks this, and answers with what it heard.
+fn asking_server(question: Value) -> InProcessServer {
     let waiting: Arc<Mutex<Vec<Value>>> = Arc::default();
     let asked = AtomicUsize::new(0);
     scripted(move |message, speaker| {
@@ -29,11 +35,9 @@ fn asking_server() -> InProcessServer {
                 .expect("no panic")
                 .push(message["id"].clone());
             let number = asked.fetch_add(1, Ordering::Relaxed);
-            let schema =
-                json!({ "type": "object", "properties": { "name": { "type": "string" } } });
             speaker.say(&json!({
                 "jsonrpc": "2.0", "id": format!("q{number}"), "method": "elicitation/create",
-                "params": { "message": "who are you?", "requestedSchema": schema },
+                "params": question,
             }));
             return Reply::Silence;
         }
@@ -67,9 +71,18 @@ fn accepts(name: &str) -> HookReply {
 
 /// What the server hears, and what the person heard.
 async fn heard(hooks: Vec<LibraryHook>, person: Option<&Arc<Person>>) -> Value {
+    told(who(), hooks, person).await.0
+}
+
+/// What the server hears, and what comes with the outcome.
+async fn told(
+    question: Value,
+    hooks: Vec<LibraryHook>,
+    person: Option<&Arc<Person>>,
+) -> (Value, Vec<String>) {
     let home = Home::new();
     let options = HostOptions {
-        in_process: vec![(name("asks"), asking_server())],
+        in_process: vec![(name("asks"), asking_server(question))],
         hooks,
         respondent: person.map(|person| Arc::clone(person) as Arc<dyn Respondent>),
         ..home.options()
@@ -81,7 +94,97 @@ async fn heard(hooks: Vec<LibraryHook>, person: Option<&Arc<Person>>) -> Value {
         .await
         .expect("an answer");
     host.shutdown().await;
-    serde_json::from_str(&text_of(&outcome)).expect("JSON")
+    let heard = serde_json::from_str(&text_of(&outcome)).expect("JSON");
+    (heard, outcome.warnings)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_between_a_server_and_its_answer_is_named_with_the_outcome() {
+    let (first, last) = (HookEvent::Elicitation, HookEvent::ElicitationResult);
+    let person = Person::named("octocat");
+    let answers = |answer| {
+        Ok(HookReply {
+            answer: Some(answer),
+            ..HookReply::default()
+        })
+    };
+    let seven = json!({ "name": 7 }).as_object().cloned();
+    for (event, reply, action, remark) in [
+        (
+            first,
+            Ok(HookReply::deny("not that")),
+            "decline",
+            "said no to a question of server `asks`: not that",
+        ),
+        (
+            first,
+            Err("broken".to_owned()),
+            "decline",
+            "failed on a question of server `asks`, so the server heard a no: broken",
+        ),
+        (
+            first,
+            answers(ElicitationAnswer::Cancel),
+            "cancel",
+            "put a question of server `asks` away",
+        ),
+        (
+            last,
+            Ok(HookReply::deny("not that")),
+            "decline",
+            "said no to what was answered to server `asks`: not that",
+        ),
+        (
+            last,
+            Err("broken".to_owned()),
+            "decline",
+            "failed on what was answered to server `asks`, so the server heard a no: broken",
+        ),
+        (
+            last,
+            answers(ElicitationAnswer::Decline),
+            "decline",
+            "declined what was answered to server `asks`",
+        ),
+        (
+            last,
+            answers(ElicitationAnswer::Accept(seven)),
+            "cancel",
+            "answered to server `asks` does not fit its form, so the server heard that nobody \
+             answered: `/name`: value is not of type \"string\"",
+        ),
+    ] {
+        let (heard, warnings) = told(who(), vec![hook(event, reply)], Some(&person)).await;
+        assert_eq!(heard["action"], action, "{remark}");
+        let [warning] = &warnings[..] else {
+            panic!("{warnings:?}");
+        };
+        assert!(warning.contains("the hook `h` in (program)"), "{warning}");
+        assert!(warning.ends_with(remark), "{warning}");
+    }
+    let (_, warnings) = told(who(), vec![hook(first, Ok(accepts("x")))], None).await;
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_nobody_is_sent_to_is_named_with_the_outcome() {
+    let person = Person::named("octocat");
+    for page in [
+        "http://evil.example/x",
+        "file:///etc/passwd",
+        "https://bank.example@evil.example/",
+    ] {
+        let question =
+            json!({ "mode": "url", "message": "pay", "url": page, "elicitationId": "e" });
+        let (heard, warnings) = told(question, Vec::new(), Some(&person)).await;
+        assert_eq!(heard, json!({ "action": "decline" }), "{page}");
+        let [warning] = &warnings[..] else {
+            panic!("{warnings:?}");
+        };
+        let wanted = format!("server `asks` wanted the page `{page}` opened and heard a no");
+        assert!(warning.starts_with(&wanted), "{warning}");
+    }
+    assert!(person.heard.lock().expect("no panic").is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,7 +297,7 @@ async fn a_tool_that_asks_while_it_is_asked_ends_with_a_no() {
         ] }] }),
     );
     let options = HostOptions {
-        in_process: vec![(name("asks"), asking_server())],
+        in_process: vec![(name("asks"), asking_server(who()))],
         ..home.options()
     };
     let host = Host::start(home.plan(&json!({})), options);
@@ -217,7 +320,7 @@ async fn a_tool_answers_what_another_server_asks_and_a_reload_changes_who_does()
     write_hooks(&home, &answer("first"));
     let options = HostOptions {
         in_process: vec![
-            (name("asks"), asking_server()),
+            (name("asks"), asking_server(who())),
             (name("one"), legacy_server()),
         ],
         ..home.options()

@@ -15,6 +15,7 @@ use tracing::warn;
 
 use super::runner::{Heard, HookName};
 use super::{HookDecision, HookInput, any, reply};
+use crate::audit::ActingHook;
 use crate::call::{CallError, ToolOutcome};
 use crate::dispatch::Dispatch;
 use crate::dispatch::permission::PermittedCall;
@@ -101,6 +102,12 @@ impl<'a> After<'a> {
             }
         }
         Ok(answer)
+    }
+
+    /// The hook that put something in the place of the result, where one did.
+    pub(in crate::dispatch) fn replaced_by(&self) -> Option<ActingHook> {
+        let (_, hook) = self.replaced.as_ref()?;
+        Some(hook.acting())
     }
 
     /// Adds what the hooks said to the outcome.

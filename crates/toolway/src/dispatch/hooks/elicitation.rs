@@ -1,16 +1,16 @@
 //! The hooks around a server's question: the first to be asked, and the last to see the answer.
 //!
 //! Owns what their words add up to. A hook that fails might have said no, so the server hears a
-//! no (REL-30); the log names the hook.
+//! no (REL-30), and the person hears which hook it was.
 
 use toolway_config::HookEvent;
 use toolway_types::ServerName;
-use tracing::warn;
 
-use super::runner::{Heard, Means, Runner};
+use super::runner::{Heard, HookName, Means, Runner};
 use super::{HookDecision, HookInput};
 use crate::dispatch::Dispatch;
 use crate::respondent::{Elicitation, ElicitationAnswer};
+use crate::session::question::{Given, Remarks};
 use crate::snapshot::Settings;
 
 impl Runner {
@@ -28,7 +28,8 @@ impl Runner {
         &self,
         server: &ServerName,
         request: &Elicitation,
-    ) -> Option<ElicitationAnswer> {
+        remarks: &Remarks,
+    ) -> Option<Given> {
         let event = HookEvent::Elicitation;
         let settings = self.settings();
         if settings.hooks.is_empty() && !self.has(event) {
@@ -36,7 +37,8 @@ impl Runner {
         }
         let input = HookInput::question(event, server, request);
         let heard = self.hear(server, event, input, &settings).await;
-        verdict(event, heard)
+        let whose = format!("a question of server `{server}`");
+        verdict(&whose, heard, remarks)
     }
 
     /// What becomes of a person's answer.
@@ -45,15 +47,17 @@ impl Runner {
         server: &ServerName,
         request: &Elicitation,
         answer: ElicitationAnswer,
-    ) -> ElicitationAnswer {
+        remarks: &Remarks,
+    ) -> Given {
         let event = HookEvent::ElicitationResult;
         let settings = self.settings();
         if settings.hooks.is_empty() && !self.has(event) {
-            return answer;
+            return Given::by_nobody(answer);
         }
         let input = HookInput::question(event, server, request).answered(&answer);
         let heard = self.hear(server, event, input, &settings).await;
-        verdict(event, heard).unwrap_or(answer)
+        let whose = format!("what was answered to server `{server}`");
+        verdict(&whose, heard, remarks).unwrap_or_else(|| Given::by_nobody(answer))
     }
 
     async fn hear(
@@ -84,6 +88,7 @@ impl Runner {
                 output_dir: self.output_dir(),
                 audit: self.audit(),
                 max_output_tokens: settings.limits.max_output_tokens,
+                result_text: settings.limits.result_text,
             });
         let means = Means {
             place: settings.hooks.place(),
@@ -99,38 +104,59 @@ fn names(server: &ServerName) -> Vec<String> {
 }
 
 /// A no beats a question put away, which beats a yes; of several of a kind the last counts.
-fn verdict(event: HookEvent, heard: Vec<Heard>) -> Option<ElicitationAnswer> {
-    let event = event.as_str();
-    let mut verdict: Option<ElicitationAnswer> = None;
+/// Whoever stands in the way is remarked on.
+fn verdict(whose: &str, heard: Vec<Heard>, remarks: &Remarks) -> Option<Given> {
+    let mut verdict: Option<(ElicitationAnswer, HookName)> = None;
     for Heard { hook, said } in heard {
-        let answer = match said {
-            Err(failure) => {
-                warn!("{event}: {hook} failed, so the server hears a no: {failure}");
-                ElicitationAnswer::Decline
-            }
+        let (answer, objection) = match said {
+            Err(failure) => (
+                ElicitationAnswer::Decline,
+                Some(format!(
+                    "{hook} failed on {whose}, so the server heard a no: {failure}"
+                )),
+            ),
             Ok(said) if said.decision == Some(HookDecision::Deny) => {
-                let reason = said.why().unwrap_or_default();
-                warn!("{event}: {hook} says no: {reason}");
-                ElicitationAnswer::Decline
+                let reason = said.why();
+                let reason = reason.as_deref().unwrap_or("it gives no reason");
+                (
+                    ElicitationAnswer::Decline,
+                    Some(format!("{hook} said no to {whose}: {reason}")),
+                )
             }
             Ok(said) => match said.answer {
-                Some(answer) => answer,
+                Some(answer @ ElicitationAnswer::Accept(_)) => (answer, None),
+                Some(ElicitationAnswer::Decline) => (
+                    ElicitationAnswer::Decline,
+                    Some(format!("{hook} declined {whose}")),
+                ),
+                Some(ElicitationAnswer::Cancel) => (
+                    ElicitationAnswer::Cancel,
+                    Some(format!("{hook} put {whose} away")),
+                ),
                 None => continue,
             },
         };
-        if let (Some(ElicitationAnswer::Accept(_)), ElicitationAnswer::Accept(_)) =
+        if let Some(objection) = objection {
+            remarks.make(objection);
+        }
+        if let (Some((ElicitationAnswer::Accept(_), other)), ElicitationAnswer::Accept(_)) =
             (&verdict, &answer)
         {
-            warn!("{event}: more than one hook answers; {hook} is the last of them and counts");
+            remarks.make(format!(
+                "{other} answered {whose}, and so did {hook}: the latter's answer was sent"
+            ));
         }
         if verdict
             .as_ref()
-            .is_none_or(|known| rank(&answer) >= rank(known))
+            .is_none_or(|(known, _)| rank(&answer) >= rank(known))
         {
-            verdict = Some(answer);
+            verdict = Some((answer, hook));
         }
     }
-    verdict
+    verdict.map(|(answer, hook)| Given {
+        answer,
+        by: Some(hook.to_string()),
+    })
 }
 
 fn rank(answer: &ElicitationAnswer) -> u8 {

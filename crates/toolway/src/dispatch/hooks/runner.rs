@@ -22,7 +22,7 @@ use toolway_transport::program::{self, Invocation, Program, ProgramLimits};
 use toolway_types::{Origin, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
-use crate::audit::Audit;
+use crate::audit::{ActingHook, Audit};
 use crate::dispatch::Dispatch;
 use crate::dispatch::permission::Approvals;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
@@ -118,6 +118,16 @@ pub(super) enum Concerned<'a> {
 pub(super) struct HookName {
     pub(super) title: String,
     pub(super) origin: Origin,
+}
+
+impl HookName {
+    /// The same for the audit.
+    pub(super) fn acting(&self) -> ActingHook {
+        ActingHook {
+            hook: self.title.clone(),
+            origin: self.origin.to_string(),
+        }
+    }
 }
 
 impl std::fmt::Display for HookName {

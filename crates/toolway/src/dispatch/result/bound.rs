@@ -10,15 +10,18 @@
 //!
 //! Whatever cannot be shown — broken base64, no picture, a canvas beyond all bounds — has a
 //! notice in its place. Nothing here fails. Parts: `bounds.rs` (the numbers), `pieces.rs` (a
-//! result as pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files).
+//! result as pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files), `hidden.rs` (what
+//! nobody can see in it).
 
 use std::fmt::Write as _;
 use std::path::Path;
 
+use toolway_config::ResultText;
 use toolway_types::text::clean_line;
 
 use super::bounds::{Bounds, Size};
 use super::format::{Format, Lines};
+use super::hidden;
 use super::media::Media;
 use super::pieces::{Body, Piece, Source, gather};
 use super::spill::{SpillError, Store};
@@ -28,28 +31,42 @@ use crate::call::{BoundedResult, SavedFile, Treatment};
 #[cfg(test)]
 mod tests;
 
-/// How many characters and tokens a notice about the rest may take.
-const NOTICE: Size = Size {
-    chars: 5_000,
-    tokens: 2_000,
-    pictures: 0,
-};
-
 /// Makes a result fit.
 pub(super) fn bound(source: &Source<'_>, bounds: Bounds, directory: &Path) -> BoundedResult {
     let pieces = gather(source, bounds);
     let whole = size(&pieces);
     let has_text = pieces.iter().any(Piece::is_text);
-    if !has_text || !bounds.hold() || bounds.admit(whole) {
-        return result(pieces, Treatment::Passed);
+    let told = match bounds.text {
+        ResultText::Clean => hidden::size_of_notice(&pieces),
+        ResultText::Keep => Size::default(),
+    };
+    let mut bounded = if !has_text || !bounds.hold() || bounds.admit(whole + told) {
+        result(pieces, Treatment::Passed)
+    } else {
+        shorten(pieces, source, bounds, directory, told)
+    };
+    if told != Size::default() {
+        hidden::remove(&mut bounded);
     }
+    bounded
+}
+
+/// Makes one that is too long fit, with room for what is `told` besides.
+fn shorten(
+    pieces: Vec<Piece<'_>>,
+    source: &Source<'_>,
+    bounds: Bounds,
+    directory: &Path,
+    told: Size,
+) -> BoundedResult {
+    let whole = size(&pieces);
     if whole.pictures > 0 {
         let saved = save_text(&pieces, source.saved, directory);
-        return cut(pieces, bounds, saved);
+        return cut(pieces, bounds, saved, told);
     }
-    match save(&pieces, bounds, source.saved, directory) {
+    match save(&pieces, bounds, source.saved, directory, told) {
         Ok(done) => done,
-        Err(error) => cut(pieces, bounds, Err(error)),
+        Err(error) => cut(pieces, bounds, Err(error), told),
     }
 }
 
@@ -190,6 +207,7 @@ fn save(
     bounds: Bounds,
     media: &[SavedFile],
     directory: &Path,
+    told: Size,
 ) -> Result<BoundedResult, SpillError> {
     let store = Store::open(directory)?;
     let mut groups: Vec<Group> = [false, true]
@@ -211,8 +229,11 @@ fn save(
                 !(piece.is_text() && notices.iter().any(|(of, _)| *of == piece.structured))
             })
             .fold(Size::default(), |sum, piece| sum + piece.size());
+        let notices = notices
+            .iter()
+            .fold(told, |sum, (_, text)| sum + Piece::notice(0, text).size());
         // The shorter part stays where it fits beside the news of the longer one.
-        if bounds.admit(left + NOTICE) {
+        if bounds.admit(left + notices) {
             break;
         }
     }
@@ -252,23 +273,25 @@ fn cut(
     pieces: Vec<Piece<'_>>,
     bounds: Bounds,
     saved: Result<(SavedFile, String), SpillError>,
+    told: Size,
 ) -> BoundedResult {
     let shown = pieces
         .iter()
         .filter(|piece| !piece.is_text())
         .fold(Size::default(), |sum, piece| sum + piece.size());
-    let reserved = shown + NOTICE;
-    let mut chars_left = bounds.chars.saturating_sub(reserved.chars);
-    let mut tokens_left = if bounds.raised && shown.pictures == 0 {
-        usize::MAX
-    } else {
-        bounds.tokens.saturating_sub(reserved.tokens)
-    };
     let of: usize = pieces
         .iter()
         .filter(|piece| piece.is_text())
         .map(|piece| piece.size().chars)
         .sum();
+    // No number in it will be longer than this one.
+    let notice = told + Piece::notice(0, &cut_notice(of, of, &saved)).size();
+    let mut chars_left = beside(bounds.chars.saturating_sub(shown.chars), notice.chars);
+    let mut tokens_left = if bounds.raised && shown.pictures == 0 {
+        usize::MAX
+    } else {
+        beside(bounds.tokens.saturating_sub(shown.tokens), notice.tokens)
+    };
     let mut kept = 0;
     let mut left = Vec::new();
     let mut is_full = false;
@@ -299,25 +322,31 @@ fn cut(
         }
         at = left.len();
     }
+    left.insert(at, Piece::notice(0, &cut_notice(kept, of, &saved)));
+    let file = saved.ok().map(|(file, _)| file);
+    result(left, Treatment::Cut { kept, of, file })
+}
+
+/// What is left for text beside a notice. Under a very low limit the notice goes over it, because
+/// the beginning of the text says more.
+fn beside(room: usize, notice: usize) -> usize {
+    room - notice.min(room / 2)
+}
+
+fn cut_notice(kept: usize, of: usize, saved: &Result<(SavedFile, String), SpillError>) -> String {
     let mut notice = format!(
         "The text of this result is cut: {} of {} characters are shown.",
         grouped(kept),
         grouped(of)
     );
-    let file = match saved {
-        Ok((file, description)) => {
-            let _ = write!(notice, " All of it was saved.\n{description}");
-            Some(file)
-        }
+    let _ = match saved {
+        Ok((_, description)) => write!(notice, " All of it was saved.\n{description}"),
         Err(error) => {
             let why = error.to_string();
-            let why = clean_line(&why);
-            let _ = write!(notice, " The rest could not be saved: {why}");
-            None
+            write!(notice, " The rest could not be saved: {}", clean_line(&why))
         }
     };
-    left.insert(at, Piece::notice(0, &notice));
-    result(left, Treatment::Cut { kept, of, file })
+    notice
 }
 
 /// The longest beginning of a text that fits.
@@ -333,7 +362,7 @@ fn head(text: &str, chars: usize, tokens: usize) -> &str {
 }
 
 /// A number as people read it: `1,234,567`.
-fn grouped(number: usize) -> String {
+pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

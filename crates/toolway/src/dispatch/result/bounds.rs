@@ -4,6 +4,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use toolway_config::ResultText;
 
 /// The most characters that pass as they are.
 pub const MAX_CHARS: usize = 100_000;
@@ -19,6 +20,8 @@ pub(crate) struct Bounds {
     pub(crate) tokens: usize,
     /// Whether the tool raised the limit for text, to which then only characters count.
     pub(crate) raised: bool,
+    /// What becomes of hidden characters.
+    pub(crate) text: ResultText,
 }
 
 impl Bounds {
@@ -27,6 +30,7 @@ impl Bounds {
         chars: usize::MAX,
         tokens: usize::MAX,
         raised: false,
+        text: ResultText::Keep,
     };
 
     /// The limits for a tool with this `_meta`.
@@ -45,6 +49,7 @@ impl Bounds {
             chars: asked.map_or(MAX_CHARS, |chars| chars.min(MAX_RAISED_CHARS)),
             tokens: max_tokens,
             raised: asked.is_some(),
+            text: ResultText::default(),
         }
     }
 

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use toolway_types::text::{clean_line, cut};
 use toolway_wire::view::{Content, ResourceBody};
 
 use super::bounds::{Bounds, Size};
@@ -16,7 +15,9 @@ use super::media::{self, Decoded, Kind, MAX_MEDIA, Media};
 use super::picture;
 use super::structured::is_repeated;
 use super::tokens::{self, Meter};
-use crate::call::{Block, SavedFile, link_text, resource_text};
+use crate::call::{
+    Block, MAX_DESCRIPTION, MAX_NAME, MAX_URI, SavedFile, framed, line, link_text, resource_text,
+};
 
 /// The most pictures that are shown.
 pub(super) const MAX_PICTURES: usize = 20;
@@ -73,6 +74,18 @@ pub(super) fn size_of(text: &str) -> Size {
     }
 }
 
+/// How large a block is.
+pub(super) fn size_of_block(block: &Block) -> Size {
+    match block {
+        Block::Image { width, height, .. } => Size {
+            chars: 0,
+            tokens: tokens::of_picture(*width, *height),
+            pictures: 1,
+        },
+        other => size_of(&other.text()),
+    }
+}
+
 impl<'a> Piece<'a> {
     fn new(block: usize, body: Body<'a>) -> Self {
         let mut piece = Self {
@@ -82,11 +95,7 @@ impl<'a> Piece<'a> {
             size: Size::default(),
         };
         piece.size = match &piece.body {
-            Body::Shown(Block::Image { width, height, .. }) => Size {
-                chars: 0,
-                tokens: tokens::of_picture(*width, *height),
-                pictures: 1,
-            },
+            Body::Shown(block) => size_of_block(block),
             _ => size_of(&piece.words()),
         };
         piece
@@ -150,8 +159,8 @@ impl<'a> Piece<'a> {
                 mime_type,
                 text,
             } => Block::Resource {
-                uri: uri.to_owned(),
-                mime_type: mime_type.map(str::to_owned),
+                uri: line(uri, MAX_URI),
+                mime_type: mime_type.map(|text| line(text, MAX_NAME)),
                 text: text.to_owned(),
             },
             Body::Link {
@@ -160,10 +169,10 @@ impl<'a> Piece<'a> {
                 description,
                 mime_type,
             } => Block::Link {
-                uri: uri.to_owned(),
-                name: name.to_owned(),
-                description: description.map(str::to_owned),
-                mime_type: mime_type.map(str::to_owned),
+                uri: line(uri, MAX_URI),
+                name: line(name, MAX_NAME),
+                description: description.map(|text| line(text, MAX_DESCRIPTION)),
+                mime_type: mime_type.map(|text| line(text, MAX_NAME)),
             },
             Body::Shown(block) => block,
         }
@@ -365,5 +374,5 @@ fn starts_with_image(mime_type: &str) -> bool {
 
 /// A server's word inside one of our sentences.
 fn brief(text: &str) -> String {
-    cut(&clean_line(text), 100).into_owned()
+    framed(text, 100)
 }

@@ -82,6 +82,7 @@ pub(in super::super) struct Scene {
     pub(in super::super) described: Mutex<String>,
     pub(in super::super) output: tempfile::TempDir,
     pub(in super::super) max_output_tokens: usize,
+    pub(in super::super) result_text: ResultText,
     /// `_meta` of the tool `do.it`.
     pub(in super::super) meta: Value,
     promised: Value,
@@ -163,6 +164,7 @@ impl Scene {
             described: Mutex::default(),
             output: tempfile::tempdir().unwrap(),
             max_output_tokens: 25_000,
+            result_text: ResultText::default(),
             meta: json!({}),
             promised: json!({}),
         }
@@ -264,6 +266,7 @@ impl Scene {
             output_dir: &output_dir,
             audit: None,
             max_output_tokens: self.max_output_tokens,
+            result_text: self.result_text,
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();
         dispatch

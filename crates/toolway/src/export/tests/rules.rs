@@ -28,6 +28,7 @@ pub(super) fn check(target: Target, schema: &Value) {
             } else {
                 &["allOf", "anyOf", "oneOf", "enum", "const", "not"]
             };
+            references_lead_somewhere(&made, &made);
             for keyword in refused {
                 assert!(made.get(*keyword).is_none(), "{target:?}: {made}");
             }
@@ -40,6 +41,45 @@ pub(super) fn check(target: Target, schema: &Value) {
                 assert!(made["properties"].is_object(), "{made}");
                 arrays_have_items(&made);
             }
+        }
+    }
+}
+
+/// Written anew, and looking further than the exporter: into keywords that nobody knows as well.
+fn references_lead_somewhere(whole: &Value, schema: &Value) {
+    let members = match schema {
+        Value::Object(members) => members,
+        Value::Array(items) => {
+            for item in items {
+                references_lead_somewhere(whole, item);
+            }
+            return;
+        }
+        _ => return,
+    };
+    if let Some(reference) = members.get("$ref") {
+        let reference = reference.as_str().expect("a text");
+        let pointer = reference.strip_prefix('#').expect("a local reference");
+        let pointer = pointer.replace("%24", "$").replace("%20", " ");
+        let found = whole.pointer(&pointer);
+        assert!(found.is_some(), "`{reference}` in {whole}");
+    }
+    for keyword in ["$schema", "$id", "$anchor", "$dynamicRef"] {
+        assert!(whole.get(keyword).is_none(), "{whole}");
+    }
+    for (keyword, value) in members {
+        match (keyword.as_str(), value) {
+            ("const" | "enum" | "default" | "examples" | "$ref", _) => {}
+            (
+                "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+                | "dependencies",
+                Value::Object(inner),
+            ) => {
+                for one in inner.values() {
+                    references_lead_somewhere(whole, one);
+                }
+            }
+            (_, value) => references_lead_somewhere(whole, value),
         }
     }
 }
@@ -169,6 +209,12 @@ fn scalar() -> impl Strategy<Value = Value> {
             "#",
             "#/$defs/a",
             "#/properties/b",
+            "#/properties/a/b",
+            "#/anyOf/0",
+            "#/allOf/0/properties/a",
+            "#/a",
+            "#/const",
+            "#a",
             "#/%24defs/a",
             "#/%",
             "http://else.where/x",
@@ -242,6 +288,8 @@ fn sound() -> impl Strategy<Value = Value> {
         Just(json!({"const": {"a": 1}})),
         Just(json!({"$ref": "#/$defs/a"})),
         Just(json!({"$ref": "#"})),
+        "#/(any|one|all)Of/[01](/properties/(a|b|%20)){0,1}".prop_map(|at| json!({"$ref": at})),
+        "#/properties/([ab]|%20)(/(items|anyOf/0)){0,1}".prop_map(|at| json!({"$ref": at})),
         Just(json!({"type": "null", "description": "Nothing."})),
         Just(json!({"type": "array"})),
     ];

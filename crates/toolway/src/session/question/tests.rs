@@ -9,7 +9,7 @@ fn form(properties: &Value, required: &[&str]) -> Box<RawValue> {
 
 fn accept(content: &Value, schema: &RawValue) -> Value {
     let answer = ElicitationAnswer::Accept(content.as_object().cloned());
-    serde_json::from_str(elicited(answer, Some(schema)).get()).expect("JSON")
+    serde_json::from_str(elicited(answer, Some(schema)).0.get()).expect("JSON")
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn no_and_never_mind_carry_no_content() {
         (ElicitationAnswer::Decline, r#"{"action":"decline"}"#),
         (ElicitationAnswer::Cancel, r#"{"action":"cancel"}"#),
     ] {
-        assert_eq!(elicited(answer.clone(), None).get(), wanted);
-        assert_eq!(elicited(answer, Some(&raw("{}"))).get(), wanted);
+        assert_eq!(elicited(answer.clone(), None).0.get(), wanted);
+        assert_eq!(elicited(answer, Some(&raw("{}"))).0.get(), wanted);
     }
     let consent = ElicitationAnswer::Accept(None);
-    assert_eq!(elicited(consent, None).get(), r#"{"action":"accept"}"#);
+    assert_eq!(elicited(consent, None).0.get(), r#"{"action":"accept"}"#);
 }
 
 #[test]

@@ -67,6 +67,8 @@ async fn a_server_that_says_nothing_is_asked_again_after_a_while_and_three_times
     let (outcome, ()) = tokio::join!(call(&session), script);
     assert!(matches!(outcome, Err(RequestError::Rpc(error)) if error.code == REQUIRED));
     assert_eq!(respondent.asked().len(), 3);
+    let remarks = session.remarks().since(0);
+    assert!(remarks[0].contains("after 3 visits"), "{remarks:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,6 +102,14 @@ async fn without_consent_a_page_or_somebody_to_ask_the_call_is_not_sent_again() 
             Err(RequestError::InputRefused { .. }) if refused => {}
             Err(RequestError::Rpc(error)) if !refused => assert_eq!(error.code, REQUIRED),
             other => panic!("{data}: {other:?}"),
+        }
+        let remarks = session.remarks().since(0).join("; ");
+        if data == visit("http://example.com/pay") {
+            for part in ["the page `http://example.com/pay` opened", "not sent again"] {
+                assert!(remarks.contains(part), "{remarks}");
+            }
+        } else {
+            assert_eq!(remarks, "");
         }
     }
     assert!(everything.asked().is_empty() && nobody.asked().is_empty());

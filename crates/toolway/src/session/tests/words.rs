@@ -91,6 +91,7 @@ fn sec_35_a_servers_words_in_an_error_are_cleaned() {
             code: -1,
             message: word(),
             data: None,
+            remarks: Vec::new(),
         };
         let malformed = CallError::Malformed {
             server,

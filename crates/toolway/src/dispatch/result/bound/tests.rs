@@ -16,7 +16,10 @@ const BOUNDS: Bounds = Bounds {
     chars: MAX_CHARS,
     tokens: 25_000,
     raised: false,
+    text: ResultText::Clean,
 };
+
+mod words;
 
 struct Place {
     home: tempfile::TempDir,
@@ -135,6 +138,7 @@ fn a_tool_that_raised_its_limit_is_held_to_characters_alone() {
         chars: MAX_RAISED_CHARS,
         tokens: 25_000,
         raised: true,
+        ..BOUNDS
     };
     let at = "x".repeat(MAX_RAISED_CHARS);
     assert_eq!(place.bound(&text(at), raised).treatment, Treatment::Passed);
@@ -581,7 +585,7 @@ proptest! {
         if let Some(chars) = structured {
             result["structuredContent"] = json!({ "n": "7".repeat(chars) });
         }
-        let bounds = Bounds { chars: 20_000, tokens: 8_000, raised: false };
+        let bounds = Bounds { chars: 20_000, tokens: 8_000, ..BOUNDS };
         let bounded = place.bound(&result, bounds);
         let size = bounded.blocks.iter().fold(Size::default(), |sum, block| match block {
             Block::Image { width, height, .. } => sum + Size {

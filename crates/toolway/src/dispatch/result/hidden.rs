@@ -1,0 +1,54 @@
+//! What nobody can see in the text of a result, before a model gets it (SEC-35).
+//!
+//! Owns the removing and the notice about it. Whether it is done is a setting; what is saved to a
+//! file, and the result itself, stay as received.
+
+use toolway_types::text::clean_counted;
+
+use super::bound::grouped;
+use super::bounds::Size;
+use super::pieces::{Piece, size_of_block};
+use crate::call::{Block, BoundedResult};
+
+/// How large the notice will be; nothing where there is nothing to tell.
+pub(super) fn size_of_notice(pieces: &[Piece<'_>]) -> Size {
+    let texts = pieces.iter().filter(|piece| piece.is_text());
+    match texts.map(|piece| clean_counted(&piece.bare()).1).sum() {
+        0 => Size::default(),
+        count => size_of_block(&notice(count)),
+    }
+}
+
+/// Removes it from the text of every block, and says how much that was. Text that hides nothing
+/// stays as it is, to the byte.
+pub(super) fn remove(bounded: &mut BoundedResult) {
+    let mut count = 0;
+    for block in &mut bounded.blocks {
+        let (Block::Text { text } | Block::Resource { text, .. }) = block else {
+            continue;
+        };
+        let (cleaned, removed) = clean_counted(text);
+        if removed > 0 {
+            count += removed;
+            *text = cleaned.into_owned();
+        }
+    }
+    if count == 0 {
+        return;
+    }
+    // Models' interfaces refuse a text of nothing.
+    bounded
+        .blocks
+        .retain(|block| !matches!(block, Block::Text { text } if text.is_empty()));
+    bounded.blocks.push(notice(count));
+    let sizes = bounded.blocks.iter().map(size_of_block);
+    bounded.tokens = sizes.fold(Size::default(), |sum, size| sum + size).tokens;
+}
+
+fn notice(count: usize) -> Block {
+    let what = match count {
+        1 => "One hidden character was".to_owned(),
+        _ => format!("{} hidden characters were", grouped(count)),
+    };
+    Block::notice(format!("{what} removed from the text of this result"))
+}

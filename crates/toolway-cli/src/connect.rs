@@ -39,6 +39,24 @@ pub(crate) enum Wanted {
     Some(Vec<ServerName>),
 }
 
+impl Wanted {
+    /// What several calls need together.
+    pub(crate) fn together<'a>(all: impl IntoIterator<Item = &'a Wanted>) -> Self {
+        let mut names = Vec::new();
+        for wanted in all {
+            match wanted {
+                Wanted::Listing => return Wanted::Listing,
+                Wanted::All => return Wanted::All,
+                Wanted::Only(name) => names.push(name.clone()),
+                Wanted::Some(several) => names.extend_from_slice(several),
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        Wanted::Some(names)
+    }
+}
+
 /// Starts a host on a plan, runs `work` on it, and stops it.
 pub(crate) fn with_host<T>(
     context: &Context,

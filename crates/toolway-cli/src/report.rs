@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use toolway::auth::NotWidened;
+use toolway::catalog::KeptOutBy;
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::vault::VaultError;
@@ -20,6 +21,7 @@ use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
 use toolway_wire::era::method;
 
 pub(crate) use self::hint::{failure_hint, network_hint};
+use crate::commands::call::own_usage;
 use crate::exit::Exit;
 
 /// An error on its way to the terminal.
@@ -238,14 +240,28 @@ impl Report {
     }
 }
 
+/// What was probably meant, as a question.
+pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let (last, others) = quoted.split_last()?;
+    Some(if others.is_empty() {
+        format!("did you mean {last}?")
+    } else {
+        format!("did you mean {} or {last}?", others.join(", "))
+    })
+}
+
 impl From<CallError> for Report {
     fn from(error: CallError) -> Self {
         let message = error.to_string();
         match error {
-            CallError::Unknown { target, suggestion } => {
+            CallError::Unknown {
+                target,
+                suggestions,
+            } => {
                 let report = Report::new(Exit::Usage, format!("no tool `{target}`"));
-                match (suggestion, target) {
-                    (Some(near), _) => report.hint(format!("did you mean `{near}`?")),
+                match (did_you_mean(&suggestions), target) {
+                    (Some(hint), _) => report.hint(hint),
                     (None, ToolTarget::Key(key)) => report.hint(format!(
                         "see its tools with `toolway tools {}`",
                         as_word(key.server.as_str())
@@ -261,18 +277,36 @@ impl From<CallError> for Report {
                     candidates.first().map_or("", String::as_str)
                 ))
             }
-            CallError::LeftOut { server, .. } => Report::new(Exit::Usage, message).hint(format!(
-                "change the entry, or see what it leaves out with `toolway tools {} --all`",
-                as_word(server.as_str())
-            )),
+            CallError::LeftOut { server, by, .. } => {
+                let see = format!("`toolway tools {} --all`", as_word(server.as_str()));
+                Report::new(Exit::Usage, message).hint(match by {
+                    KeptOutBy::Entry => {
+                        format!("change the entry, or see what it leaves out with {see}")
+                    }
+                    KeptOutBy::Cap => {
+                        format!("choose with `includeTools` in its entry; see all with {see}")
+                    }
+                    KeptOutBy::Flaw => {
+                        format!("its server has to mend it; see what is left out with {see}")
+                    }
+                    KeptOutBy::Namesake => {
+                        "give one of them another name with `alias` in its entry".to_owned()
+                    }
+                })
+            }
             CallError::Invalid {
                 server,
                 tool,
                 problems,
             } => {
+                let whose = if server.is_built_in() {
+                    String::new()
+                } else {
+                    format!(" of server `{server}`")
+                };
                 Report::new(
                     Exit::Usage,
-                    format!("the arguments do not fit `{tool}` of server `{server}`"),
+                    format!("the arguments do not fit `{tool}`{whose}"),
                 )
                 .details(problems.iter().map(
                     |problem| match problem.path.trim_start_matches('/') {
@@ -280,10 +314,13 @@ impl From<CallError> for Report {
                         path => format!("`{path}`: {}", problem.message),
                     },
                 ))
-                .hint(format!(
-                    "see its schema with `toolway tools {} --json`",
-                    as_word(server.as_str())
-                ))
+                .hint(match own_usage(&server, tool.as_received()) {
+                    Some(usage) => format!("it is called as `{usage}`"),
+                    None => format!(
+                        "see its schema with `toolway tools {} --json`",
+                        as_word(server.as_str())
+                    ),
+                })
             }
             CallError::Refused { server, tool, by } => {
                 let report = Report::new(Exit::Refused, message)

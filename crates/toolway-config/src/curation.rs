@@ -118,6 +118,13 @@ impl Curation {
         self.alias.get(tool)
     }
 
+    /// The tool that is shown by this name instead of its own.
+    pub fn aliased(&self, alias: &str) -> Option<&str> {
+        let mut all = self.alias.iter();
+        let (tool, _) = all.find(|(_, placed)| placed.text == alias)?;
+        Some(tool)
+    }
+
     /// The description that replaces the server's.
     pub fn description(&self, tool: &str) -> Option<&Placed> {
         self.description.get(tool)

@@ -35,6 +35,8 @@ pub const LIST_RESOURCES: &str = "ListMcpResources";
 pub const READ_RESOURCE: &str = "ReadMcpResource";
 /// The name of the tool that finds and loads tools.
 pub const TOOL_SEARCH: &str = "ToolSearch";
+/// The tool's own name, of a server that wants a login, by which one is begun.
+pub const AUTHENTICATE: &str = "authenticate";
 /// Names that no server and no embedding program can take.
 pub const RESERVED: [&str; 3] = [LIST_RESOURCES, READ_RESOURCE, TOOL_SEARCH];
 
@@ -130,6 +132,21 @@ impl Builtin {
         &self.name
     }
 
+    /// What it takes.
+    pub fn input_schema(&self) -> &Value {
+        &self.input_schema
+    }
+
+    /// What is known about it.
+    pub fn known(&self) -> Hints {
+        self.hints
+    }
+
+    /// Whether it runs without anybody being asked, unless a rule or a hook wants it.
+    pub fn is_free(&self) -> bool {
+        self.free
+    }
+
     /// As a server would list it.
     fn listed(&self, offered_as: &str) -> Value {
         let mut annotations = Map::new();
@@ -160,6 +177,12 @@ impl fmt::Debug for Builtin {
             .field("free", &self.free)
             .finish_non_exhaustive()
     }
+}
+
+/// The host's own tool of this name, one of [`RESERVED`], whether or not it is there now.
+pub fn own(name: &str) -> Option<Builtin> {
+    let mut tools = standard().into_iter().map(|(tool, _)| tool);
+    tools.find(|tool| tool.name == name)
 }
 
 /// The host's own tools; those that tell of one server are made with its state.

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use toolway_config::Curation;
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
@@ -33,7 +33,7 @@ mod tests;
 pub use instructions::{Instructions, InstructionsDelta, Section};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
-pub use tools::{CatalogTool, Hints, LeftOutTool};
+pub use tools::{CatalogTool, Hints, KeptOutBy, LeftOutTool};
 
 /// What one connected server offers, as its lists were read.
 #[derive(Debug, Clone)]
@@ -42,6 +42,8 @@ pub struct ServerOffer {
     pub server: ServerName,
     /// Its tools, all pages.
     pub tools: Vec<view::Tool>,
+    /// Those that could not be read.
+    pub flawed: Vec<view::ItemFault>,
     /// Its resources.
     pub resources: Vec<view::Resource>,
     /// Its resource templates.
@@ -73,6 +75,7 @@ impl ServerOffer {
         Self {
             server,
             tools: Vec::new(),
+            flawed: Vec::new(),
             resources: Vec::new(),
             resource_templates: Vec::new(),
             prompts: Vec::new(),
@@ -98,7 +101,7 @@ pub struct Catalog {
     host_only: Vec<CatalogTool>,
     /// The host's own tools.
     built_in: Vec<CatalogTool>,
-    /// Tools that their server's entry keeps out: listed for people who wonder, never callable.
+    /// Tools that are kept out: listed for people who wonder, never callable.
     pub left_out: Vec<LeftOutTool>,
     /// What the servers say to models about themselves.
     pub instructions: Instructions,
@@ -113,6 +116,8 @@ pub struct Catalog {
     by_name: HashMap<String, usize, RandomState>,
     by_key: HashMap<ToolKey, usize, RandomState>,
     by_spelling: HashMap<String, Vec<usize>, RandomState>,
+    /// The aliases of those tools that have one, as keys of their servers.
+    aliases: HashMap<ToolKey, ToolKey, RandomState>,
     /// Made by the first search.
     pub(crate) search: OnceLock<Index>,
 }
@@ -169,7 +174,15 @@ impl Catalog {
                 curation: &offer.curation,
                 bare: offer.bare_names,
             };
+            let flawed = naming.flawed(offer.flawed, &offer.tools);
+            catalog.left_out.extend(flawed);
             let admitted = naming.admit(offer.tools, &mut catalog.left_out, warnings);
+            for tool in &admitted {
+                if let Some(alias) = offer.curation.alias(&tool.key.tool) {
+                    let alias = ToolKey::new(offer.server.clone(), &alias.text);
+                    catalog.aliases.insert(tool.key.clone(), alias);
+                }
+            }
             let (listed, host_only): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|tool| {
                 let name = tool.key.tool.as_str();
                 offer.listed.is_none_or(|listed| listed.contains(&name))
@@ -189,7 +202,18 @@ impl Catalog {
                 .extend(prompts::admit(&offer.server, offer.prompts, warnings));
         }
         names::prefix_collisions(&mut catalog.tools, &mut catalog.warnings);
-        names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
+        let hidden = names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
+        let hidden = hidden.into_iter().map(|(tool, reason)| LeftOutTool {
+            key: tool.key,
+            shown: tool.shown,
+            description: tool.description,
+            by: KeptOutBy::Namesake,
+            reason,
+        });
+        catalog.left_out.extend(hidden);
+        catalog
+            .left_out
+            .sort_by(|one, other| one.key.cmp(&other.key));
         names::hide_collisions(&mut catalog.prompts, &mut catalog.warnings);
         terms.settle(&mut catalog);
         let most = catalog.tools.len() + catalog.host_only.len() + catalog.built_in.len();
@@ -199,11 +223,12 @@ impl Catalog {
         for (index, tool) in catalog.tools.iter().enumerate() {
             catalog.by_name.insert(tool.name.clone(), index);
             catalog.by_key.insert(tool.key.clone(), index);
-            catalog
-                .by_spelling
-                .entry(tool.key.spelled())
-                .or_default()
-                .push(index);
+            let spelled = tool.key.spelled();
+            let alias = catalog.aliases.get(&tool.key).map(ToolKey::spelled);
+            if let Some(alias) = alias.filter(|alias| *alias != spelled) {
+                catalog.by_spelling.entry(alias).or_default().push(index);
+            }
+            catalog.by_spelling.entry(spelled).or_default().push(index);
         }
         for (index, tool) in (catalog.tools.len()..).zip(&catalog.host_only) {
             catalog.by_key.insert(tool.key.clone(), index);
@@ -213,11 +238,34 @@ impl Catalog {
             catalog.by_name.insert(tool.name.clone(), index);
             catalog.by_key.insert(tool.key.clone(), index);
         }
+        catalog.add_aliases();
         Arc::new(catalog)
     }
 
+    /// Lets aliases stand for their tools, last: a tool's own name is its own, even that of one
+    /// that is kept out (SEC-31).
+    fn add_aliases(&mut self) {
+        for (index, tool) in self.tools.iter().enumerate() {
+            let Some(alias) = self.aliases.get(&tool.key) else {
+                continue;
+            };
+            let is_taken = self
+                .left_out
+                .binary_search_by(|other| other.key.cmp(alias))
+                .is_ok();
+            if !is_taken {
+                self.by_key.entry(alias.clone()).or_insert(index);
+            }
+        }
+    }
+
+    /// The name that a server's entry gives a tool.
+    pub fn alias(&self, tool: &ToolKey) -> Option<&str> {
+        Some(self.aliases.get(tool)?.tool.as_str())
+    }
+
     /// Finds a tool: by its exposed name, by the plain `mcp__server__tool` spelling where only
-    /// one tool answers to it, or by server and tool, original or normalised.
+    /// one tool answers to it, or by server and tool, original, normalised or its alias.
     pub fn find(&self, target: &ToolTarget) -> Result<&CatalogTool, CallError> {
         self.position(target).map(|index| self.at(index))
     }
@@ -256,6 +304,12 @@ impl Catalog {
         if let Some(index) = exact {
             return Ok(*index);
         }
+        // What is called exactly this is meant, even if it is not to be had.
+        if let ToolTarget::Key(key) = target
+            && let Some(tool) = self.kept_out(target).filter(|tool| tool.key == *key)
+        {
+            return Err(tool.error());
+        }
         let alike = self
             .by_spelling
             .get(&target.spelled())
@@ -263,19 +317,20 @@ impl Catalog {
         let matching: Vec<usize> = alike
             .iter()
             .copied()
-            .filter(|index| names::answers(&self.tools[*index].key, target))
+            .filter(|index| {
+                let own = &self.tools[*index].key;
+                let alias = self.aliases.get(own);
+                names::answers(own, target)
+                    || alias.is_some_and(|alias| names::answers(alias, target))
+            })
             .collect();
         match names::closest(&self.tools, &matching, target) {
             Some(index) => Ok(index),
             None if matching.is_empty() => Err(match self.kept_out(target) {
-                Some(tool) => CallError::LeftOut {
-                    server: tool.key.server.clone(),
-                    tool: Untrusted::new(tool.key.tool.as_str()),
-                    reason: tool.reason.clone(),
-                },
+                Some(tool) => tool.error(),
                 None => CallError::Unknown {
                     target: target.clone(),
-                    suggestion: names::suggest(&self.tools, target),
+                    suggestions: names::suggest(self.named(), target),
                 },
             }),
             None => Err(CallError::Ambiguous {
@@ -288,7 +343,13 @@ impl Catalog {
         }
     }
 
-    /// The tool that was meant, if its server's entry keeps it out.
+    /// Every tool that a list shows, with its alias.
+    fn named(&self) -> impl Iterator<Item = (&CatalogTool, Option<&ToolKey>)> {
+        let all = self.tools.iter().chain(&self.built_in);
+        all.map(|tool| (tool, self.aliases.get(&tool.key)))
+    }
+
+    /// The tool that was meant, if it is kept out.
     fn kept_out(&self, target: &ToolTarget) -> Option<&LeftOutTool> {
         let spelled = target.spelled();
         self.left_out.iter().find(|tool| match target {

@@ -48,7 +48,7 @@ pub struct Missing {
 }
 
 impl Catalog {
-    /// Finds tools. `select:one,two` takes those of that exposed or own name, in that order;
+    /// Finds tools. `select:one,two` takes those of that exposed or own name or alias, in that order;
     /// anything else is ranked by how well names, descriptions, arguments and search hints fit
     /// its words. A word with `+` before it must be there.
     pub fn search(&self, query: &str, max_results: usize) -> Found<'_> {
@@ -82,8 +82,8 @@ impl Catalog {
         }
     }
 
-    /// The tools of these exposed or own names, in this order. Where servers have tools of one
-    /// own name, all of them are meant.
+    /// The tools of these exposed or own names or aliases, in this order. Where servers have tools
+    /// of one such name, all of them are meant.
     pub fn select<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Found<'_> {
         let mut found = Found::default();
         let names = names.into_iter().map(str::trim);
@@ -99,7 +99,11 @@ impl Catalog {
                     Ok(_) | Err(_) => Vec::new(),
                 };
             if tools.is_empty() {
-                let own = |tool: &&CatalogTool| tool.key.tool.eq_ignore_ascii_case(name);
+                let own = |tool: &&CatalogTool| {
+                    let alias = self.alias(&tool.key);
+                    tool.key.tool.eq_ignore_ascii_case(name)
+                        || alias.is_some_and(|alias| alias.eq_ignore_ascii_case(name))
+                };
                 tools = self.tools.iter().filter(own).take(MAX_RESULTS).collect();
             }
             if tools.is_empty() {
@@ -120,7 +124,7 @@ impl Catalog {
 
     fn nearest(&self, name: &str) -> Option<String> {
         match self.find(&ToolTarget::Exposed(name.to_owned())) {
-            Err(CallError::Unknown { suggestion, .. }) => suggestion,
+            Err(CallError::Unknown { suggestions, .. }) => suggestions.into_iter().next(),
             _ => None,
         }
         .or_else(|| {

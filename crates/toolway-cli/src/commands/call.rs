@@ -7,6 +7,7 @@
 mod answer;
 mod arguments;
 mod batch;
+mod schema;
 mod target;
 mod usage;
 
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::Value;
 use tokio::sync::watch;
+use toolway::builtin;
 use toolway::projection::Projection;
 use toolway::{
     CallError, CallOptions, Consent, Delivery, Host, Progress, Prompter, TimeLimit, ToolOutcome,
@@ -33,9 +35,11 @@ use crate::connect::{self, Person, Typed, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::prompt::TerminalPrompt;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, did_you_mean};
 
 pub(crate) use answer::as_text;
+pub(super) use schema::Schema;
+pub(super) use target::near_built_in;
 use target::{Server, Target};
 use usage::Place;
 
@@ -51,6 +55,7 @@ use usage::Place;
   toolway call mcp__time__get_current_time --args '{\"timezone\": \"Europe/Berlin\"}'
   toolway call https://mcp.example.com/mcp search query='rust async'
   toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything
+  toolway call ToolSearch query='open an issue'
   toolway call github list_issues repo=acme/site --select '.items[] | {number, title}'
   echo '{\"server\": \"time\", \"tool\": \"get_current_time\"}' | toolway call --batch -")]
 pub(crate) struct CallArgs {
@@ -127,11 +132,18 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     let server = match &target.server {
         Server::Named(name) => require_admitted(context, &plan, name)?,
         Server::FromExposed(exposed) => find_by_exposed(context, &plan, exposed)?,
+        Server::Host(_) => ServerName::built_in(),
     };
     let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
-    let wanted = Wanted::Only(server.clone());
+    let wanted = if server.is_built_in() {
+        // It tells of all servers.
+        Wanted::All
+    } else {
+        Wanted::Only(server.clone())
+    };
     let place = match (&typed, args.words.first()) {
+        _ if server.is_built_in() => Place::Host,
         (Some(_), _) if !args.command.is_empty() => Place::Command(&args.command),
         (Some(_), Some(url)) => Place::Server(url),
         _ => Place::Server(server.as_str()),
@@ -191,11 +203,12 @@ struct Wish<'a> {
 }
 
 fn not_connected(server: &ServerName, limit: Duration) -> Report {
-    Report::new(
-        Exit::TimedOut,
-        format!("server `{server}` is not connected after {limit:?}"),
-    )
-    .hint("give it longer with `--timeout <seconds>`")
+    let message = if server.is_built_in() {
+        format!("not every server is connected after {limit:?}")
+    } else {
+        format!("server `{server}` is not connected after {limit:?}")
+    };
+    Report::new(Exit::TimedOut, message).hint("give it longer with `--timeout <seconds>`")
 }
 
 async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) -> Outcome {
@@ -235,14 +248,17 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 // Suggested the way it was typed.
                 CallError::Unknown {
                     target: ToolTarget::Key(_),
-                    suggestion: Some(near),
-                } => snapshot
-                    .catalog
-                    .tools
-                    .iter()
-                    .find(|tool| tool.name == *near)
-                    .map(|tool| usage::line(&wish.place, &tool.key.tool, &Value::Null))
-                    .map(|line| format!("did you mean `{line}`?")),
+                    suggestions,
+                } => {
+                    let near = suggestions.iter().filter_map(|near| {
+                        let mut tools = snapshot.catalog.tools.iter();
+                        let tool = tools.find(|tool| tool.name == *near)?;
+                        let alias = snapshot.catalog.alias(&tool.key);
+                        let name = alias.unwrap_or(&tool.key.tool);
+                        Some(usage::line(&wish.place, name, &Value::Null))
+                    });
+                    did_you_mean(&near.collect::<Vec<_>>())
+                }
                 CallError::Unavailable { state, .. } => {
                     wish.typed.and_then(|typed| typed.hint(state))
                 }
@@ -252,6 +268,9 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 )),
                 _ => None,
             };
+            if let Some(report) = target::missing_built_in(&error) {
+                return report;
+            }
             let report = Report::from(match (error, wish.timeout) {
                 // The whole time counts, not what was left of it.
                 (
@@ -275,9 +294,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 None => report,
             }
         })?;
-    let takes_some = schema["properties"]
-        .as_object()
-        .is_some_and(|known| !known.is_empty());
+    let takes_some = !Schema::new(&schema).arguments().known.is_empty();
     let usage = takes_some.then_some(usage.as_str());
     answer::print(context, &outcome, wish.print, usage)?;
     Ok(if outcome.is_error {
@@ -285,6 +302,12 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     } else {
         Exit::Success
     })
+}
+
+/// How one of the host's own tools is called.
+pub(crate) fn own_usage(server: &ServerName, tool: &str) -> Option<String> {
+    let own = builtin::own(tool).filter(|_| server.is_built_in())?;
+    Some(usage::line(&Place::Host, tool, own.input_schema()))
 }
 
 /// Whether the call failed because the server wanted to ask a person something.
@@ -457,7 +480,7 @@ pub(crate) fn find_by_exposed(
     } else {
         context.say_unreadable(plan);
         let name = rest.split("__").next().unwrap_or(rest);
-        Err(crate::context::unknown_server(plan, name))
+        Err(target::unknown(plan, name))
     }
 }
 
@@ -465,7 +488,7 @@ impl Target<'_> {
     /// What the host is asked for.
     fn tool(&self, server: &ServerName) -> ToolTarget {
         match &self.server {
-            Server::FromExposed(exposed) => ToolTarget::Exposed(exposed.clone()),
+            Server::FromExposed(name) | Server::Host(name) => ToolTarget::Exposed(name.clone()),
             Server::Named(_) => ToolTarget::Key(toolway_types::ToolKey::new(
                 server.clone(),
                 self.tool.clone(),

@@ -12,15 +12,17 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
+use toolway::builtin::{self, RESERVED};
 use toolway::catalog::{CatalogPrompt, CatalogTool};
 use toolway::template::UriTemplate;
-use toolway::{CompletionReference, Host, ListedSkill};
+use toolway::{CompletionReference, Host, ListedSkill, ToolTarget};
 use toolway_config::Plan;
-use toolway_types::ServerName;
 use toolway_types::name::shell_word;
 use toolway_types::text::is_hidden;
+use toolway_types::{ServerName, ToolKey};
 
 use self::line::Line;
+use super::call::Schema;
 use super::prompt;
 use crate::connect::{self, Wanted};
 use crate::context::Context;
@@ -153,14 +155,19 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
     let plan = context.plan();
     let takes_name = matches!(command.as_str(), "call" | "prompt") && word.starts_with(FLAT);
     if before.is_empty() && !takes_name {
+        let own = match command.as_str() {
+            "call" | "permissions" => &RESERVED[..],
+            _ => &[],
+        };
+        let own = own.iter().map(|name| (*name).to_owned());
         if OF_A_CONNECTED_SERVER.contains(&command.as_str()) {
-            return Some(names(plan));
+            return Some(names(plan).into_iter().chain(own).collect());
         }
         if OF_ANY_SERVER.contains(&command.as_str()) {
             let mut names: Vec<String> =
                 plan.servers.iter().map(|it| it.name.to_string()).collect();
             names.dedup();
-            return Some(names);
+            return Some(names.into_iter().chain(own).collect());
         }
     }
     if before.is_empty() && takes_name {
@@ -177,6 +184,13 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
     }
     if command == "read" && before.is_empty() {
         return uris(context, plan, word);
+    }
+    // What the host's own tools take is known without asking anybody.
+    if let ("call", [tool, given @ ..]) = (command.as_str(), before.as_slice())
+        && let Some(own) = builtin::own(tool)
+        && plan.winner(tool).is_none()
+    {
+        return arguments_of(own.input_schema(), &self::given(given), word);
     }
     let unfinished = match command.as_str() {
         "call" => tool_of(plan, before, word)?,
@@ -335,17 +349,27 @@ async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
     let snapshot = host.snapshot();
     let (reference, known, before, word) = match &unfinished.wanted {
         Wish::ToolName { flat } => {
-            let tools = snapshot.catalog.tools_of(server).iter();
-            let name = |tool: &CatalogTool| match flat {
-                true => tool.name.clone(),
-                false => tool.key.tool.clone(),
+            let catalog = &snapshot.catalog;
+            let own = catalog.built_in().iter();
+            let own = own.filter(|tool| tool.key.server == *server);
+            let tools = catalog.tools_of(server).iter().chain(own);
+            // As it is shown.
+            let name = |tool: &CatalogTool| match (flat, catalog.alias(&tool.key)) {
+                (true, _) => tool.name.clone(),
+                (false, Some(alias)) => alias.to_owned(),
+                (false, None) => tool.key.tool.clone(),
             };
             return Some(tools.map(name).collect());
         }
         Wish::ToolArgument { tool, before, word } => {
-            let mut tools = snapshot.catalog.tools_of(server).iter();
-            let tool = tools.find(|it| it.key.tool == *tool || it.name == *tool)?;
-            return arguments_of(tool, &given(before), word);
+            let target = if tool.starts_with("mcp__") {
+                ToolTarget::Exposed(tool.clone())
+            } else {
+                ToolTarget::Key(ToolKey::new(server.clone(), tool))
+            };
+            let tool = snapshot.catalog.find(&target).ok()?;
+            let schema: Value = serde_json::from_str(tool.input_schema.get()).ok()?;
+            return arguments_of(&schema, &given(before), word);
         }
         Wish::PromptName { flat } => {
             let prompts = snapshot.catalog.prompts.iter();
@@ -413,25 +437,21 @@ fn given(before: &[String]) -> BTreeMap<String, String> {
 
 /// A tool's arguments by its schema, and their values where those are counted there.
 fn arguments_of(
-    tool: &CatalogTool,
+    schema: &Value,
     given: &BTreeMap<String, String>,
     word: &str,
 ) -> Option<Vec<String>> {
-    let schema: Value = serde_json::from_str(tool.input_schema.get()).ok()?;
-    let properties = schema.get("properties")?.as_object()?;
+    let schema = Schema::new(schema);
     let Some((key, _)) = word.split_once('=') else {
-        let open = properties.keys().filter(|name| !given.contains_key(*name));
+        let known = schema.arguments().known;
+        let open = known.iter().filter(|name| !given.contains_key(*name));
         return Some(open.map(|name| format!("{name}=")).collect());
     };
-    let property = properties.get(key)?;
-    let values: Vec<String> = match property.get("enum").and_then(Value::as_array) {
-        Some(values) => values
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect(),
-        None if property["type"] == "boolean" => vec!["true".to_owned(), "false".to_owned()],
-        None => return None,
+    let kind = schema.argument(key);
+    let values: Vec<&str> = match kind.values() {
+        [] if kind.is_boolean() => vec!["true", "false"],
+        [] => return None,
+        values => values.iter().filter_map(|value| value.as_str()).collect(),
     };
     Some(
         values

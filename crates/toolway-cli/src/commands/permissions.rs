@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
+use toolway::Builtin;
+use toolway::builtin::{self, AUTHENTICATE};
 use toolway_config::permission::{Cited, Decision, Permissions, Subject};
 use toolway_config::{Mode, Plan};
-use toolway_types::{Origin, ServerName, ToolKey};
+use toolway_types::{Origin, ServerName, ToolKey, TransportKind};
 
+use super::call::near_built_in;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -21,6 +24,7 @@ use crate::report::{Outcome, Report};
 #[command(after_help = "Examples:
   toolway permissions
   toolway permissions github create_issue
+  toolway permissions ToolSearch
   toolway permissions mcp__db__query --args '{\"sql\": \"SELECT 1\"}'")]
 pub(crate) struct PermissionsArgs {
     /// A server and a tool, or a tool's whole name
@@ -40,11 +44,15 @@ pub(crate) struct PermissionsArgs {
 pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
     let plan = context.plan();
     context.say_unreadable(plan);
-    let Some(key) = tool(plan, &args.words)? else {
+    let Some(named) = tool(plan, &args.words)? else {
         return list(context, &plan.permissions, args.json);
     };
+    let Named { key, shown, own } = &named;
     let arguments = args.args.as_deref().map(arguments).transpose()?;
-    let mut subject = Subject::tool(&key);
+    let mut subject = Subject::tool(key).shown_as(shown);
+    if let Own::Always(own) = own {
+        subject = subject.with_hints(own.known());
+    }
     if let Some(arguments) = &arguments {
         subject = subject.with_arguments(arguments);
     }
@@ -58,25 +66,61 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         Decision::Ask { rule } => ("asked", rule),
         Decision::Allow { rule } => ("allowed", rule),
     };
+    // Nobody is asked about the host's own tools unless a rule wants it.
+    let is_open = rule.is_none() && word == "asked";
+    let (word, otherwise) = match own {
+        Own::Always(own) if own.is_free() && is_open => ("allowed", None),
+        Own::WhileLocked if is_open => ("allowed", Some(word)),
+        _ => (word, None),
+    };
     if args.json {
-        context.output.json(&json!({
+        let mut decided = json!({
             "server": key.server.as_str(),
             "tool": key.tool,
             "decision": word,
             "rule": rule.as_ref().map(|cited| &cited.rule),
             "source": rule.as_ref().map(|cited| source(&cited.origin)),
             "mode": permissions.mode().as_str(),
-        }))?;
+        });
+        if let Some(otherwise) = otherwise {
+            decided["while"] = "needs-auth".into();
+            decided["otherwise"] = otherwise.into();
+        }
+        context.output.json(&decided)?;
         return Ok(Exit::Success);
     }
-    let by = match &rule {
-        Some(cited) => format!("by `{}` in {}", cited.rule, cited.origin),
-        None => format!("by the mode `{}`: no rule names it", mode(permissions)),
+    let by_mode = format!("by the mode `{}`: no rule names it", mode(permissions));
+    let text = match (&rule, otherwise) {
+        (Some(cited), _) => format!("{word} by `{}` in {}", cited.rule, cited.origin),
+        (None, Some(otherwise)) => format!(
+            "{word} while server `{}` wants a login: it is Toolway's own then, and no rule names \
+             it\n{shown}: otherwise {otherwise} {by_mode}",
+            key.server
+        ),
+        (None, None) if is_open && word == "allowed" => {
+            format!("{word}: it is Toolway's own, and no rule names it")
+        }
+        (None, None) => format!("{word} {by_mode}"),
     };
-    context
-        .output
-        .result(&format!("{}: {word} {by}\n", key.exposed()))?;
+    context.output.result(&format!("{shown}: {text}\n"))?;
     Ok(Exit::Success)
+}
+
+/// The tool that was named.
+struct Named {
+    key: ToolKey,
+    /// The name models see.
+    shown: String,
+    own: Own,
+}
+
+/// Whether it is the host's own.
+enum Own {
+    Never,
+    /// It is this one.
+    Always(Box<Builtin>),
+    /// As long as its server wants a login.
+    WhileLocked,
 }
 
 fn mode(permissions: &Permissions) -> &'static str {
@@ -139,19 +183,57 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
 }
 
 /// The tool that was named; none when nothing was.
-fn tool(plan: &Plan, words: &[String]) -> Result<Option<ToolKey>, Report> {
+fn tool(plan: &Plan, words: &[String]) -> Result<Option<Named>, Report> {
     let (server, tool) = match words {
         [] => return Ok(None),
         [server, tool] => (server.clone(), tool.clone()),
-        [whole] => split(plan, whole).ok_or_else(|| {
-            Report::new(Exit::Usage, format!("`{whole}` names no tool"))
-                .hint("write `toolway permissions <server> <tool>`")
-        })?,
+        [whole] => match (builtin::own(whole), split(plan, whole)) {
+            (Some(own), _) => {
+                return Ok(Some(Named {
+                    key: ToolKey::new(ServerName::built_in(), whole),
+                    shown: whole.clone(),
+                    own: Own::Always(Box::new(own)),
+                }));
+            }
+            (None, Some(parts)) => parts,
+            (None, None) => {
+                let report = Report::new(Exit::Usage, format!("`{whole}` names no tool"));
+                return Err(report.hint(match near_built_in(whole) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => "write `toolway permissions <server> <tool>`".to_owned(),
+                }));
+            }
+        },
         [_, _, ..] => return Err(Report::new(Exit::Usage, "too many words")),
     };
     let server = ServerName::new(&server)
         .map_err(|error| Report::new(Exit::Usage, error.to_string()).hint("check its name"))?;
-    Ok(Some(ToolKey::new(server, tool)))
+    Ok(Some(of_server(plan, server, tool)))
+}
+
+/// A server's tool, by its own name or its alias.
+fn of_server(plan: &Plan, server: ServerName, tool: String) -> Named {
+    let entry = plan.winner(server.as_str());
+    let curation = entry.map(|entry| &entry.curation);
+    let own = curation.and_then(|curation| curation.aliased(&tool));
+    let own = own.map_or(tool, str::to_owned);
+    let alias = curation.and_then(|curation| curation.alias(&own));
+    let key = ToolKey::new(server, own);
+    let is_remote = entry
+        .and_then(|entry| entry.transport)
+        .is_some_and(|kind| !matches!(kind, TransportKind::Stdio | TransportKind::Sdk));
+    Named {
+        shown: match alias {
+            Some(alias) => ToolKey::new(key.server.clone(), &alias.text).exposed(),
+            None => key.exposed(),
+        },
+        own: if is_remote && key.tool == AUTHENTICATE {
+            Own::WhileLocked
+        } else {
+            Own::Never
+        },
+        key,
+    }
 }
 
 /// `mcp__server__tool`, of the server with the longest name that fits, or `server.tool`.

@@ -28,7 +28,7 @@ fn options() -> CallOptions {
 fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
     Err(CallError::Unknown {
         target: request(tool, &Value::Null).target,
-        suggestion: None,
+        suggestions: Vec::new(),
     })
 }
 

@@ -16,8 +16,7 @@ use crate::call::brief;
 use crate::catalog::Hints;
 use crate::snapshot::ServerSnapshot;
 
-/// The tool's own name.
-pub(super) const NAME: &str = "authenticate";
+pub(super) use super::AUTHENTICATE as NAME;
 
 /// Stands where something was left out of an address.
 const CUT: char = '…';

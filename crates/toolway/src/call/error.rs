@@ -11,18 +11,19 @@ use toolway_types::{ConnectionState, Origin, ServerName, ToolKey, Untrusted, tex
 
 use super::ToolTarget;
 use crate::auth::NotWidened;
+use crate::catalog::KeptOutBy;
 use crate::pins::Difference;
 
 /// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// No server offers such a tool.
-    #[error("no tool `{target}`{}", Suggest(.suggestion.as_deref()))]
+    #[error("no tool `{target}`{}", Suggest(.suggestions))]
     Unknown {
         /// What was asked for.
         target: ToolTarget,
-        /// The nearest name there is, as models see it.
-        suggestion: Option<String>,
+        /// The nearest names there are, as models see them: several when they are equally near.
+        suggestions: Vec<String>,
     },
     /// More than one tool answers to the name.
     #[error("`{target}` could be any of {}", Names(.candidates))]
@@ -32,14 +33,16 @@ pub enum CallError {
         /// The exposed names of all that match, each of which is unambiguous.
         candidates: Vec<String>,
     },
-    /// The server offers it, and its entry keeps it out.
+    /// The server offers it, and it is kept out.
     #[error("`{}` of server `{server}` is not offered: {reason}", brief(.tool))]
     LeftOut {
         /// The server.
         server: ServerName,
         /// The tool.
         tool: Untrusted,
-        /// Which key of the entry, with file and line.
+        /// Who keeps it out.
+        by: KeptOutBy,
+        /// Why: which key of the entry, with file and line, or what is wrong with the tool.
         reason: String,
     },
     /// The arguments do not fit the tool's schema.
@@ -443,13 +446,16 @@ impl fmt::Display for Remarked<'_> {
     }
 }
 
-struct Suggest<'a>(Option<&'a str>);
+struct Suggest<'a>(&'a [String]);
 
 impl fmt::Display for Suggest<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(name) => write!(formatter, "; did you mean `{name}`?"),
-            None => Ok(()),
+            [] => Ok(()),
+            [name] => write!(formatter, "; did you mean `{name}`?"),
+            [names @ .., last] => {
+                write!(formatter, "; did you mean {} or `{last}`?", Names(names))
+            }
         }
     }
 }

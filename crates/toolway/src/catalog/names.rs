@@ -1,7 +1,8 @@
 //! Names in the catalogue: which tool a name stands for, and what to do when it is unclear.
 //!
 //! Owns collisions, loose matching and near misses. The encoding itself is
-//! `toolway_types::name`; a tool's identity is its key, never a flattened string (SEC-31).
+//! `toolway_types::name`; a tool's identity is its key, never a flattened string (SEC-31). An alias
+//! is one more name, which never takes the place of a tool's own.
 
 use std::collections::HashMap;
 
@@ -18,6 +19,12 @@ const PREFIX: &str = "mcp__";
 
 /// How alike two names must be (Jaro-Winkler, 0 to 1) to suggest one for the other.
 const NEAR: f64 = 0.8;
+/// How alike names are at least that differ by one slip: in a short one it weighs too much.
+const ONE_SLIP: f64 = 0.85;
+/// The shortest name in which one slip is no other name.
+const SLIPS_FROM: usize = 3;
+/// The most names that are suggested.
+const MAX_SUGGESTED: usize = 3;
 
 /// Something with an exposed name.
 pub(super) trait Named {
@@ -26,8 +33,11 @@ pub(super) trait Named {
 }
 
 /// Takes out every item whose exposed name another one has too, and says so. Keeping either
-/// would let one server's tool be taken for another's.
-pub(super) fn hide_collisions<T: Named>(items: &mut Vec<T>, warnings: &mut Vec<CatalogWarning>) {
+/// would let one server's tool be taken for another's. Gives what was taken out, and why.
+pub(super) fn hide_collisions<T: Named>(
+    items: &mut Vec<T>,
+    warnings: &mut Vec<CatalogWarning>,
+) -> Vec<(T, String)> {
     let mut owners: HashMap<String, Vec<ToolKey>, RandomState> =
         HashMap::with_capacity_and_hasher(items.len(), RandomState::default());
     for item in items.iter() {
@@ -38,28 +48,34 @@ pub(super) fn hide_collisions<T: Named>(items: &mut Vec<T>, warnings: &mut Vec<C
     }
     owners.retain(|_, keys| keys.len() > 1);
     if owners.is_empty() {
-        return;
+        return Vec::new();
     }
-    items.retain(|item| {
-        let Some(keys) = owners.get(item.name()) else {
-            return true;
-        };
+    let reason = |item: &T| {
+        let keys = owners.get(item.name())?;
         let others: Vec<String> = keys
             .iter()
             .filter(|key| *key != item.key())
             .map(describe)
             .collect();
+        let others = others.join(" and ");
+        Some(format!(
+            "its name `{}` is also that of {others}",
+            item.name()
+        ))
+    };
+    let mut hidden = Vec::new();
+    for item in std::mem::take(items) {
+        let Some(reason) = reason(&item) else {
+            items.push(item);
+            continue;
+        };
         warnings.push(CatalogWarning::new(
             &item.key().server,
-            format!(
-                "{} is hidden: its name `{}` is also that of {}",
-                describe(item.key()),
-                item.name(),
-                others.join(" and ")
-            ),
+            format!("{} is hidden: {reason}", describe(item.key())),
         ));
-        false
-    });
+        hidden.push((item, reason));
+    }
+    hidden
 }
 
 /// Gives the prefix back to tools without one whose names are not theirs alone. A name that another
@@ -125,23 +141,51 @@ pub(super) fn closest(
     }
 }
 
-/// The nearest exposed name there is, if any is near.
-pub(super) fn suggest(tools: &[CatalogTool], target: &ToolTarget) -> Option<String> {
+/// The nearest exposed names there are, if any are near: those that are equally near, but not
+/// many.
+pub(super) fn suggest<'a>(
+    tools: impl Iterator<Item = (&'a CatalogTool, Option<&'a ToolKey>)>,
+    target: &ToolTarget,
+) -> Vec<String> {
     let wanted = target.spelled().to_lowercase();
     let wanted_tool = match target {
         ToolTarget::Exposed(name) => name.rsplit("__").next().unwrap_or(name).to_lowercase(),
         ToolTarget::Key(key) => key.tool.to_lowercase(),
     };
-    tools
-        .iter()
-        .map(|tool| {
-            // The tool's part weighs in by itself: the long common start of all spellings makes
-            // any two of one server look alike.
-            let whole = strsim::jaro_winkler(&wanted, &tool.key.spelled().to_lowercase());
-            let part = strsim::jaro_winkler(&wanted_tool, &tool.key.tool.to_lowercase());
-            (whole.min(part), tool)
-        })
-        .filter(|(likeness, _)| *likeness >= NEAR)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, tool)| tool.name.clone())
+    // The tool's part weighs in by itself: the long common start of all spellings makes any two of
+    // one server look alike.
+    let likeness = |spelled: &str, tool: &str| {
+        let whole = alike(&wanted, &spelled.to_lowercase());
+        whole.min(alike(&wanted_tool, &tool.to_lowercase()))
+    };
+    let mut best = NEAR;
+    let mut nearest: Vec<&str> = Vec::new();
+    for (tool, alias) in tools {
+        let own = if tool.key.server.is_built_in() {
+            likeness(&tool.name, &tool.name)
+        } else {
+            likeness(&tool.key.spelled(), &tool.key.tool)
+        };
+        let alias = alias.map_or(0.0, |alias| likeness(&alias.spelled(), &alias.tool));
+        let near = own.max(alias);
+        if near > best + f64::EPSILON {
+            nearest.clear();
+            best = near;
+        }
+        if near + f64::EPSILON >= best && nearest.len() < MAX_SUGGESTED {
+            nearest.push(&tool.name);
+        }
+    }
+    nearest.into_iter().map(str::to_owned).collect()
+}
+
+fn alike(one: &str, other: &str) -> f64 {
+    let likeness = strsim::jaro_winkler(one, other);
+    let is_slip = one.chars().count().min(other.chars().count()) >= SLIPS_FROM
+        && strsim::osa_distance(one, other) <= 1;
+    if is_slip {
+        likeness.max(ONE_SLIP)
+    } else {
+        likeness
+    }
 }

@@ -19,6 +19,7 @@ use super::names::Named;
 use super::sanitize::{Shown, Side, Unfit};
 use super::{CatalogWarning, sanitize};
 use crate::builtin::Answers;
+use crate::call::CallError;
 use crate::dispatch::validate::Checker;
 use crate::pins::{Definition, Place};
 
@@ -175,7 +176,20 @@ impl MetaHints {
     }
 }
 
-/// A tool that its server's entry keeps out.
+/// Who keeps a tool out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptOutBy {
+    /// Its server's entry.
+    Entry,
+    /// Its server, which lists more tools than are used.
+    Cap,
+    /// The tool itself, which cannot be offered as it is.
+    Flaw,
+    /// Another tool, which would be shown under the same name.
+    Namesake,
+}
+
+/// A tool that is kept out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOutTool {
     /// Its identity.
@@ -184,8 +198,22 @@ pub struct LeftOutTool {
     pub shown: String,
     /// Its description, cleaned and cut; empty when there is none.
     pub description: String,
-    /// What keeps it out, with file and line.
+    /// Who keeps it out.
+    pub by: KeptOutBy,
+    /// Why; with file and line where that is the entry.
     pub reason: String,
+}
+
+impl LeftOutTool {
+    /// What a call of it gets.
+    pub(super) fn error(&self) -> CallError {
+        CallError::LeftOut {
+            server: self.key.server.clone(),
+            tool: Untrusted::new(self.key.tool.as_str()),
+            by: self.by,
+            reason: self.reason.clone(),
+        }
+    }
 }
 
 /// How one server's tools enter: under which names, and which of them.
@@ -210,16 +238,21 @@ impl Naming<'_> {
             self.curation.idle(&names).into_iter().for_each(&mut warn);
         }
         // Before the cap: who asks for a few tools of a large server gets those.
-        let tools = self.curated(tools, left_out);
+        let mut tools = self.curated(tools, left_out);
         let offered = tools.len();
-        if offered > MAX_TOOLS {
-            warn(format!(
+        let beyond = tools.split_off(offered.min(MAX_TOOLS));
+        if !beyond.is_empty() {
+            let reason = format!(
                 "the server offers {offered} tools; only the first {MAX_TOOLS} it lists are used"
-            ));
+            );
+            let beyond = beyond.iter().take(MAX_TOOLS);
+            let beyond = beyond.filter(|tool| tool.name.len() <= sanitize::MAX_NAME);
+            left_out.extend(beyond.map(|tool| self.left_out(tool, KeptOutBy::Cap, reason.clone())));
+            warn(reason);
         }
         let mut seen = HashSet::new();
         let mut admitted = Vec::with_capacity(offered.min(MAX_TOOLS));
-        for tool in tools.into_iter().take(MAX_TOOLS) {
+        for tool in tools {
             let shown = sanitize::line(&tool.name);
             if !seen.insert(tool.name.clone()) {
                 warn(format!(
@@ -227,13 +260,44 @@ impl Naming<'_> {
                 ));
                 continue;
             }
+            if tool.name.is_empty() {
+                warn("a tool without a name is skipped".to_owned());
+                continue;
+            }
             match self.admit_one(shown, tool, &mut warn) {
                 Ok(tool) => admitted.push(tool),
-                Err(reason) => warn(reason),
+                Err(flawed) => {
+                    let LeftOutTool { shown, reason, .. } = &*flawed;
+                    warn(format!("tool `{shown}` is skipped: {reason}"));
+                    if flawed.key.tool.len() <= sanitize::MAX_NAME {
+                        left_out.push(*flawed);
+                    }
+                }
             }
         }
         admitted.sort_by(|one, other| one.key.cmp(&other.key));
         admitted
+    }
+
+    /// The tools that could not even be read, by the names they have alone.
+    pub(super) fn flawed(
+        &self,
+        faults: Vec<view::ItemFault>,
+        tools: &[view::Tool],
+    ) -> impl Iterator<Item = LeftOutTool> {
+        let named = faults.into_iter().filter_map(|fault| {
+            let name = fault.name.filter(|name| !name.is_empty())?;
+            let is_short = name.len() <= sanitize::MAX_NAME;
+            let is_alone = tools.iter().all(|tool| tool.name != name);
+            (is_short && is_alone).then_some((name, fault.reason))
+        });
+        named.take(MAX_TOOLS).map(|(name, reason)| LeftOutTool {
+            shown: sanitize::line(&name),
+            key: ToolKey::new(self.server.clone(), name),
+            description: String::new(),
+            by: KeptOutBy::Flaw,
+            reason: Untrusted::new(reason).line().into_owned(),
+        })
     }
 
     /// The tools that the entry does not keep out.
@@ -252,20 +316,22 @@ impl Naming<'_> {
                 return true;
             };
             if kept_out.len() < MAX_TOOLS {
-                kept_out.push(LeftOutTool {
-                    key: ToolKey::new(self.server.clone(), &tool.name),
-                    shown: sanitize::line(&tool.name),
-                    description: sanitize::description(
-                        tool.description.as_deref().unwrap_or_default(),
-                    ),
-                    reason: reason.to_string(),
-                });
+                kept_out.push(self.left_out(tool, KeptOutBy::Entry, reason.to_string()));
             }
             false
         });
-        kept_out.sort_by(|one, other| one.key.cmp(&other.key));
         left_out.append(&mut kept_out);
         tools
+    }
+
+    fn left_out(&self, tool: &view::Tool, by: KeptOutBy, reason: String) -> LeftOutTool {
+        LeftOutTool {
+            key: ToolKey::new(self.server.clone(), &tool.name),
+            shown: sanitize::line(&tool.name),
+            description: sanitize::description(tool.description.as_deref().unwrap_or_default()),
+            by,
+            reason,
+        }
     }
 
     /// The name models see. It comes from the tool's key, or from the alias in its place, so no
@@ -288,23 +354,21 @@ impl Naming<'_> {
         shown: String,
         tool: view::Tool,
         warn: &mut impl FnMut(String),
-    ) -> Result<CatalogTool, String> {
-        if tool.name.is_empty() {
-            return Err("a tool without a name is skipped".to_owned());
-        }
+    ) -> Result<CatalogTool, Box<LeftOutTool>> {
+        let flawed = |reason| Box::new(self.left_out(&tool, KeptOutBy::Flaw, reason));
         if tool.name.len() > sanitize::MAX_NAME {
-            return Err(format!(
-                "tool `{shown}` is skipped: its name has {} bytes, over the limit of {}",
+            return Err(flawed(format!(
+                "its name has {} bytes, over the limit of {}",
                 tool.name.len(),
                 sanitize::MAX_NAME
-            ));
+            )));
         }
         let input_schema = sanitize::schema(&tool.input_schema, Side::Input)
-            .map_err(|unfit| format!("tool `{shown}` is skipped: its input schema {unfit}"))?;
+            .map_err(|unfit| flawed(format!("its input schema {unfit}")))?;
         // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
         headers::header_params(&tool.input_schema).map_err(|fault| {
             let fault = Untrusted::new(fault.to_string());
-            format!("tool `{shown}` is skipped: {}", fault.line())
+            flawed(fault.line().into_owned())
         })?;
         let without = |what: &str, unfit: Unfit| {
             format!("tool `{shown}` is used without its {what}, which {unfit}")

@@ -115,6 +115,7 @@ impl Lists {
     pub(crate) fn offer(&self, server: &ServerName) -> ServerOffer {
         let mut offer = ServerOffer::new(server.clone());
         offer.tools.clone_from(&self.tools.items);
+        offer.flawed.clone_from(&self.tools.faults);
         offer.resources.clone_from(&self.resources.items);
         offer.resource_templates.clone_from(&self.templates.items);
         offer.prompts.clone_from(&self.prompts.items);

@@ -24,6 +24,8 @@ pub(crate) struct Listing<T> {
     pub items: Vec<T>,
     /// One line for each thing that was skipped.
     pub warnings: Vec<String>,
+    /// The items among those that have a name.
+    pub faults: Vec<ItemFault>,
     /// Whether the list could not be read at all.
     pub failed: bool,
     /// For how long it is fresh, where the server says so: as long as its shortest-lived page.
@@ -35,6 +37,7 @@ impl<T> Default for Listing<T> {
         Self {
             items: Vec::new(),
             warnings: Vec::new(),
+            faults: Vec::new(),
             failed: false,
             ttl: None,
         }
@@ -66,6 +69,8 @@ pub(crate) async fn fetch<T>(
         listing
             .warnings
             .extend(page.faults.iter().map(|fault| describe(method, fault)));
+        let named = page.faults.into_iter().filter(|it| it.name.is_some());
+        listing.faults.extend(named);
         // An empty cursor is a cursor like any other; only its absence ends the list.
         let Some(cursor) = page.next_cursor else {
             return Ok(listing);

@@ -55,18 +55,23 @@ pub(super) fn print(
         (None, None) if wanted.json => context.output.json(&outcome.raw)?,
         (None, None) => show(context, &as_text(outcome))?,
     }
-    if wanted.json {
-        return Ok(());
-    }
     for warning in &outcome.warnings {
-        context
-            .output
-            .say(&format!("warning: server `{}`: {warning}", outcome.server));
+        let note = if outcome.server.is_built_in() {
+            format!("warning: {warning}")
+        } else {
+            format!("warning: server `{}`: {warning}", outcome.server)
+        };
+        context.output.say(&note);
     }
-    if outcome.is_error {
+    if outcome.is_error && !wanted.json {
+        let whose = if outcome.server.is_built_in() {
+            String::new()
+        } else {
+            format!(" of server `{}`", outcome.server)
+        };
         context.output.say(&format!(
-            "error: tool `{}` of server `{}` answered an error",
-            outcome.tool, outcome.server
+            "error: tool `{}`{whose} answered an error",
+            outcome.tool
         ));
         context.output.say(&match usage {
             Some(usage) => format!("hint: it is called as `{usage}`"),

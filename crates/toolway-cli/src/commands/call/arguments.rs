@@ -12,6 +12,8 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::Report;
 
+use super::schema::{Kind, Schema};
+
 /// What was typed, before the tool's schema is known.
 #[derive(Debug)]
 pub(super) struct Words {
@@ -71,11 +73,11 @@ impl Words {
             Base::Unsaid => Map::new(),
         };
         let mut seen: Vec<&str> = Vec::new();
+        let schema = Schema::new(schema);
         for Pair { key, value } in &self.pairs {
-            let property = &schema["properties"][key.as_str()];
             let value = match value {
                 Typed::Json(value) => value.clone(),
-                Typed::Plain(text) => typed(text, property),
+                Typed::Plain(text) => typed(text, &schema, &schema.argument(key)),
             };
             // The same key again makes a list of a list-shaped property.
             match arguments.get_mut(key) {
@@ -130,50 +132,33 @@ fn pair(word: &str) -> Result<Pair, Report> {
     })
 }
 
-/// Plain text as the schema's type; what does not fit stays text, and validation says so.
-fn typed(text: &str, property: &Value) -> Value {
-    let types: Vec<&str> = match &property["type"] {
-        Value::String(one) => vec![one.as_str()],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
+/// Plain text as the schema's type; what does not fit stays text, and validation says so. Where a
+/// text would fit as well as what it looks like, it is what it looks like.
+fn typed<'a>(text: &str, schema: &Schema<'a>, kind: &Kind<'a>) -> Value {
     let as_text = || Value::String(text.to_owned());
-    if types == ["string"] {
-        return as_text();
-    }
-    if types == ["array"] {
-        return match serde_json::from_str::<Value>(text) {
-            Ok(list @ Value::Array(_)) => list,
-            _ => Value::Array(vec![typed(text, &property["items"])]),
-        };
-    }
-    let Ok(value) = serde_json::from_str::<Value>(text) else {
-        return as_text();
-    };
-    let fits = |kind: &&str| match *kind {
-        "integer" => value.is_i64() || value.is_u64(),
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => false,
-    };
-    if types.iter().any(fits) {
-        return value;
-    }
+    let json = serde_json::from_str::<Value>(text).ok();
     // A list of allowed values is a type too.
-    if let Some(allowed) = property["enum"].as_array() {
-        return if allowed.contains(&value) {
+    let counts = |value: &Value| kind.values().contains(&value);
+    if let Some(value) = json.as_ref().filter(|value| counts(value)) {
+        return value.clone();
+    }
+    if counts(&as_text()) || kind.is_text() {
+        return as_text();
+    }
+    if let Some(value) = json.as_ref().filter(|value| kind.allows(value)) {
+        return value.clone();
+    }
+    if kind.is_list() {
+        return Value::Array(vec![typed(text, schema, &schema.items(kind))]);
+    }
+    match json {
+        Some(value @ (Value::Number(_) | Value::Bool(_) | Value::Null))
+            if kind.is_open() && kind.values().is_empty() =>
+        {
             value
-        } else {
-            as_text()
-        };
+        }
+        _ => as_text(),
     }
-    if types.is_empty() && (value.is_number() || value.is_boolean() || value.is_null()) {
-        return value;
-    }
-    as_text()
 }
 
 fn source(text: &str) -> Result<String, Report> {
@@ -216,9 +201,8 @@ fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>,
     if output.stdin_is_terminal() {
         return Ok(Map::new());
     }
-    let required = schema["required"]
-        .as_array()
-        .is_some_and(|names| !names.is_empty());
+    let all = Schema::new(schema).arguments();
+    let required = !all.needed.is_empty() || !all.choices.is_empty();
     if !required && !stdin_has_data() {
         return Ok(Map::new());
     }

@@ -11,11 +11,12 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolway::builtin::RESERVED;
 use toolway::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
 use toolway_config::Plan;
-use toolway_types::{ServerName, ToolKey};
+use toolway_types::ToolKey;
 
-use super::{find_by_exposed, require_admitted};
+use super::{find_by_exposed, require_admitted, target};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -45,6 +46,9 @@ struct Answer<'a> {
     exit: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
+    /// What is to be known about a result.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -60,21 +64,17 @@ pub(super) fn run(context: &Context, file: &str, timeout: Option<Duration>) -> O
     let plan = context.plan().clone();
     crate::context::require_flags_only(&plan)?;
     // Each line with its request, or with why there is none.
-    let planned: Vec<Result<(ServerName, ToolRequest), Report>> = lines
+    let planned: Vec<Result<(Wanted, ToolRequest), Report>> = lines
         .iter()
         .map(|line| request(context, &plan, line))
         .collect();
-    let mut servers: Vec<ServerName> = planned
-        .iter()
-        .filter_map(|planned| Some(planned.as_ref().ok()?.0.clone()))
-        .collect();
-    servers.sort_unstable();
-    servers.dedup();
+    let wanted = planned.iter().flatten().map(|(wanted, _)| wanted);
+    let wanted = Wanted::together(wanted);
     let person = connect::Person {
         respondent: crate::elicit::person(context),
         ..connect::Person::default()
     };
-    connect::with_person(context, plan, Wanted::Some(servers), person, async |host| {
+    connect::with_person(context, plan, wanted, person, async |host| {
         let ready = context.desk.beside(|| connect::settle(context, host));
         ready.await;
         crate::commands::list::say_warnings(context, &host.snapshot());
@@ -95,7 +95,13 @@ pub(super) fn run(context: &Context, file: &str, timeout: Option<Duration>) -> O
             let exit = match (planned, outcome) {
                 (Err(report), _) => print(context, line, Err(report))?,
                 (_, Some(Ok(outcome))) => print(context, line, Ok(&outcome))?,
-                (_, Some(Err(error))) => print(context, line, Err(&Report::from(error)))?,
+                (_, Some(Err(error))) => {
+                    let report = match target::missing_built_in(&error) {
+                        Some(report) => report,
+                        None => Report::from(error),
+                    };
+                    print(context, line, Err(&report))?
+                }
                 // Never: there is an outcome for every request.
                 (Ok(_), None) => Exit::Unexpected,
             };
@@ -122,6 +128,7 @@ fn print(
         tool: &line.tool,
         exit: exit.code(),
         result,
+        warnings: outcome.map_or(&[], |outcome| &outcome.warnings),
         error: report.map(|report| report.message.clone()),
         details: report.map_or_else(Vec::new, |report| report.details.clone()),
         hint: report.and_then(|report| report.hint.clone()),
@@ -130,24 +137,23 @@ fn print(
     Ok(exit)
 }
 
-fn request(
-    context: &Context,
-    plan: &Plan,
-    line: &Line,
-) -> Result<(ServerName, ToolRequest), Report> {
-    let (server, target) = match &line.server {
+fn request(context: &Context, plan: &Plan, line: &Line) -> Result<(Wanted, ToolRequest), Report> {
+    let exposed = || ToolTarget::Exposed(line.tool.clone());
+    let (wanted, target) = match &line.server {
         Some(name) => {
             let server = require_admitted(context, plan, name)?;
             let key = ToolKey::new(server.clone(), &line.tool);
-            (server, ToolTarget::Key(key))
+            (Wanted::Only(server), ToolTarget::Key(key))
         }
-        None => (
-            find_by_exposed(context, plan, &line.tool)?,
-            ToolTarget::Exposed(line.tool.clone()),
-        ),
+        // They tell of all servers.
+        None if RESERVED.contains(&line.tool.as_str()) => (Wanted::All, exposed()),
+        None => {
+            let server = find_by_exposed(context, plan, &line.tool)?;
+            (Wanted::Only(server), exposed())
+        }
     };
     let arguments = line.arguments.clone();
-    Ok((server, ToolRequest { target, arguments }))
+    Ok((wanted, ToolRequest { target, arguments }))
 }
 
 fn read(file: &str) -> Result<Vec<Line>, Report> {

@@ -1,6 +1,8 @@
-//! Which tool was meant: `server tool`, `server.tool`, `mcp__server__tool`, a URL and a tool, or
-//! a tool of a command behind `--`.
+//! Which tool was meant: `server tool`, `server.tool`, `mcp__server__tool`, a URL and a tool, a
+//! tool of a command behind `--`, or one of the host's own.
 
+use toolway::builtin::{LIST_RESOURCES, READ_RESOURCE, RESERVED, TOOL_SEARCH};
+use toolway::{CallError, ToolTarget};
 use toolway_config::Plan;
 
 use crate::commands::add::require_known_scheme;
@@ -24,6 +26,8 @@ pub(super) enum Server {
     Named(String),
     /// Inside the tool's exposed name.
     FromExposed(String),
+    /// By none: it is the host's own tool of this name.
+    Host(String),
 }
 
 /// Reads the words.
@@ -59,6 +63,14 @@ pub(super) fn parse<'a>(
             rest: &words[1..],
         });
     }
+    let second = words.get(1).filter(|word| !is_argument(word));
+    if RESERVED.contains(&first) && (second.is_none() || plan.winner(first).is_none()) {
+        return Ok(Target {
+            server: Server::Host(first.to_owned()),
+            tool: String::new(),
+            rest: &words[1..],
+        });
+    }
     if plan.winner(first).is_some() {
         return match words.get(1).filter(|word| !is_argument(word)) {
             Some(tool) => Ok(named(first, tool, &words[2..])),
@@ -75,10 +87,49 @@ pub(super) fn parse<'a>(
     match dotted {
         Some((server, "")) => Err(missing_tool(server)),
         Some((server, tool)) => Ok(named(server, tool, &words[1..])),
-        None => Err(require_known_scheme(first)
-            .err()
-            .unwrap_or_else(|| unknown_server(plan, first.split('.').next().unwrap_or(first)))),
+        None => {
+            require_known_scheme(first)?;
+            Err(unknown(plan, first.split('.').next().unwrap_or(first)))
+        }
     }
+}
+
+/// A word that names no server, nor any of the host's own tools.
+pub(super) fn unknown(plan: &Plan, word: &str) -> Report {
+    let report = unknown_server(plan, word);
+    match near_built_in(word) {
+        Some(name) => report.hint(format!("did you mean `{name}`?")),
+        None => report,
+    }
+}
+
+/// The one of the host's own tools that was probably meant.
+pub(in crate::commands) fn near_built_in(word: &str) -> Option<&'static str> {
+    let distance = |name: &str| strsim::osa_distance(&word.to_lowercase(), &name.to_lowercase());
+    RESERVED.into_iter().find(|name| distance(name) <= 2)
+}
+
+/// One of the host's own tools that is not there now, and when it would be.
+pub(super) fn missing_built_in(error: &CallError) -> Option<Report> {
+    let CallError::Unknown {
+        target: ToolTarget::Exposed(name),
+        ..
+    } = error
+    else {
+        return None;
+    };
+    let (why, hint) = match name.as_str() {
+        TOOL_SEARCH => (
+            "no tool is deferred",
+            "search all tools with `toolway tools --search '<words>'`",
+        ),
+        LIST_RESOURCES | READ_RESOURCE => (
+            "no connected server has resources",
+            "see which servers are connected with `toolway list`",
+        ),
+        _ => return None,
+    };
+    Some(Report::new(Exit::Usage, format!("there is no `{name}` now: {why}")).hint(hint))
 }
 
 /// The server whose exposed prefix this is, with no tool behind it.

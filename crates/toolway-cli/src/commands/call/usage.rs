@@ -7,6 +7,8 @@ use toolway_types::Untrusted;
 
 use toolway_types::name::shell_word;
 
+use super::schema::{Kind, Schema};
+
 /// More optional arguments than this make a line that nobody reads.
 const MAX_OPTIONAL: usize = 6;
 
@@ -16,6 +18,8 @@ pub(super) enum Place<'a> {
     Server(&'a str),
     /// By the command behind `--`.
     Command(&'a [String]),
+    /// Not at all: the tool is the host's own.
+    Host,
 }
 
 /// The whole line: `toolway call files read path=<string> [head=<number>]`.
@@ -74,23 +78,34 @@ pub(super) fn unknown(tool: &str, schema: &Value, arguments: &Map<String, Value>
         .collect()
 }
 
-/// The required arguments, then the others in brackets.
+/// The required arguments, then those of which some are, then the others in brackets.
 fn arguments(schema: &Value) -> Vec<String> {
-    let Some(properties) = schema["properties"].as_object() else {
-        return Vec::new();
+    let schema = Schema::new(schema);
+    let all = schema.arguments();
+    let pair = |name: &String| pair(name, &schema, &schema.argument(name));
+    let mut words: Vec<String> = all
+        .known
+        .iter()
+        .filter(|name| all.needed.contains(name))
+        .map(pair)
+        .collect();
+    for choice in &all.choices {
+        let groups = choice.iter().map(|group| {
+            let pairs: Vec<String> = group.iter().map(pair).collect();
+            pairs.join(" ")
+        });
+        words.push(format!("({})", groups.collect::<Vec<_>>().join(" | ")));
+    }
+    let is_other = |name: &&String| {
+        let chosen = all.choices.iter().flatten().flatten();
+        !all.needed.contains(name) && !chosen.into_iter().any(|chosen| chosen == *name)
     };
-    let required = |key: &str| {
-        schema["required"]
-            .as_array()
-            .is_some_and(|names| names.iter().any(|name| name == key))
-    };
-    let (needed, others): (Vec<_>, Vec<_>) = properties.iter().partition(|(key, _)| required(key));
-    let mut words: Vec<String> = needed.iter().map(|(key, kind)| pair(key, kind)).collect();
+    let others: Vec<&String> = all.known.iter().filter(is_other).collect();
     words.extend(
         others
             .iter()
             .take(MAX_OPTIONAL)
-            .map(|(key, kind)| format!("[{}]", pair(key, kind))),
+            .map(|name| format!("[{}]", pair(name))),
     );
     if others.len() > MAX_OPTIONAL {
         words.push("[…]".to_owned());
@@ -98,26 +113,26 @@ fn arguments(schema: &Value) -> Vec<String> {
     words
 }
 
-fn pair(key: &str, kind: &Value) -> String {
+fn pair<'a>(key: &str, schema: &Schema<'a>, kind: &Kind<'a>) -> String {
     let key = word(key);
-    if let Some(allowed) = kind["enum"].as_array() {
-        let allowed: Vec<String> = allowed
+    if !kind.values().is_empty() {
+        let allowed: Vec<String> = kind
+            .values()
             .iter()
+            .filter(|value| !value.is_null())
             .map(|value| value.as_str().map_or_else(|| value.to_string(), word))
             .collect();
         return format!("{key}={}", allowed.join("|"));
     }
-    match kind["type"].as_str() {
-        Some("array") => match kind["items"]["type"].as_str() {
-            Some(item @ ("string" | "number" | "integer" | "boolean")) => {
-                format!("{key}=<{item}>…")
-            }
+    match kind.names().as_slice() {
+        [] => format!("{key}=<value>"),
+        ["array"] => match schema.items(kind).names().as_slice() {
+            [item @ ("string" | "number" | "integer" | "boolean")] => format!("{key}=<{item}>…"),
             _ => format!("{key}:='[…]'"),
         },
-        Some("object") => format!("{key}:='{{…}}'"),
-        Some("boolean") => format!("{key}=true|false"),
-        Some(kind) => format!("{key}=<{kind}>"),
-        None => format!("{key}=<value>"),
+        ["object"] => format!("{key}:='{{…}}'"),
+        ["boolean"] => format!("{key}=true|false"),
+        several => format!("{key}=<{}>", several.join("|")),
     }
 }
 

@@ -102,6 +102,76 @@ fn an_alias_is_only_a_name_and_the_identity_stays() {
 }
 
 #[test]
+fn an_alias_is_found_by_server_and_alias() {
+    let items = ["get_a", "get.dot", "other"].map(named);
+    let entry = r#"{"command": "x", "alias": {"get_a": "first", "get.dot": "dot"}}"#;
+    let catalog = catalog([curated(entry, offer("s", &items))]);
+    let own = |target: &ToolTarget| catalog.find(target).unwrap().key.tool.clone();
+    for alias in ["first", "get_a"] {
+        assert_eq!(own(&key(alias)), "get_a");
+    }
+    for alias in ["dot", "get.dot", "get_dot"] {
+        assert_eq!(own(&key(alias)), "get.dot", "{alias}");
+    }
+    let selected = catalog.search("select:FIRST,get_a,other", 5).tools;
+    let selected: Vec<&str> = selected.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(selected, ["mcp__s__first", "mcp__s__other"]);
+    let Err(CallError::Unknown { suggestions, .. }) = catalog.find(&key("frist")) else {
+        panic!("there is no such tool");
+    };
+    assert_eq!(suggestions, ["mcp__s__first"]);
+}
+
+#[test]
+fn sec_31_an_alias_steals_no_name() {
+    // Swapped: each is still what its server calls so.
+    let items = ["a", "b"].map(named);
+    let entry = r#"{"command": "x", "alias": {"a": "b", "b": "a"}}"#;
+    let swapped = catalog([curated(entry, offer("s", &items))]);
+    for own in ["a", "b"] {
+        assert_eq!(swapped.find(&key(own)).unwrap().key.tool, own);
+    }
+    // A tool that is kept out is not replaced by the one that is shown under its name.
+    let entry = r#"{"command": "x", "excludeTools": ["b"], "alias": {"a": "b"}}"#;
+    let excluded = catalog([curated(entry, offer("s", &items))]);
+    assert!(matches!(
+        excluded.find(&key("b")),
+        Err(CallError::LeftOut { .. })
+    ));
+    let shown = ToolTarget::Exposed("mcp__s__b".to_owned());
+    assert_eq!(excluded.find(&shown).unwrap().key.tool, "a");
+    // What only looks like another tool's name is the alias, as the shown name is.
+    let items = ["get.it", "other"].map(named);
+    let entry = r#"{"command": "x", "alias": {"other": "get_it"}}"#;
+    let alike = catalog([curated(entry, offer("s", &items))]);
+    assert_eq!(alike.find(&key("get_it")).unwrap().key.tool, "other");
+    assert_eq!(alike.find(&key("get.it")).unwrap().key.tool, "get.it");
+    // A server's name that fits two of them is as unclear as ever.
+    let entry = r#"{"command": "x", "alias": {"other": "short"}}"#;
+    let servers = ["x y", "x.y"].map(|name| curated(entry, offer(name, &[named("other")])));
+    let twice = catalog(servers);
+    let short = |name: &str| ToolTarget::Key(ToolKey::new(server(name), "short"));
+    assert!(matches!(
+        twice.find(&short("x_y")),
+        Err(CallError::Ambiguous { .. })
+    ));
+    assert_eq!(
+        twice.find(&short("x.y")).unwrap().key.server.as_str(),
+        "x.y"
+    );
+    // Of another server it says nothing.
+    let entry = r#"{"command": "x", "alias": {"other": "free"}}"#;
+    let apart = catalog([
+        curated(entry, offer("s", &[named("other")])),
+        offer("t", &[named("free"), named("fine")]),
+    ]);
+    let free = ToolTarget::Key(ToolKey::new(server("t"), "free"));
+    assert_eq!(apart.find(&free).unwrap().key.server.as_str(), "t");
+    let selected = apart.search("select:free", 5).tools;
+    assert_eq!(selected.len(), 2);
+}
+
+#[test]
 fn sec_31_an_alias_that_is_another_tools_name_hides_both_and_tells() {
     let items = ["long_name", "short"].map(named);
     let entry = r#"{"command": "x", "alias": {"long_name": "short"}}"#;

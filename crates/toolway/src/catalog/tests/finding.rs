@@ -47,28 +47,66 @@ fn an_unknown_tool_brings_the_nearest_name() {
         offer("git", &[named("commit"), named("status")]),
         offer("files", &[named("read_file")]),
     ]);
-    let suggestion = |target: &ToolTarget| match catalog.find(target).unwrap_err() {
-        CallError::Unknown { suggestion, .. } => suggestion,
+    let suggestions = |target: &ToolTarget| match catalog.find(target).unwrap_err() {
+        CallError::Unknown { suggestions, .. } => suggestions,
         other => panic!("{other}"),
     };
+    assert_eq!(suggestions(&key("git", "comit")), ["mcp__git__commit"]);
     assert_eq!(
-        suggestion(&key("git", "comit")).as_deref(),
-        Some("mcp__git__commit")
+        suggestions(&exposed("mcp__git__stauts")),
+        ["mcp__git__status"]
     );
     assert_eq!(
-        suggestion(&exposed("mcp__git__stauts")).as_deref(),
-        Some("mcp__git__status")
+        suggestions(&key("fils", "read_file")),
+        ["mcp__files__read_file"]
     );
-    assert_eq!(
-        suggestion(&key("fils", "read_file")).as_deref(),
-        Some("mcp__files__read_file")
-    );
-    assert_eq!(suggestion(&key("git", "launch_rocket")), None);
+    assert!(suggestions(&key("git", "launch_rocket")).is_empty());
     let message = catalog.find(&key("git", "comit")).unwrap_err().to_string();
     assert_eq!(
         message,
         "no tool `git.comit`; did you mean `mcp__git__commit`?"
     );
+}
+
+#[test]
+fn names_that_are_equally_near_are_all_brought_but_not_many() {
+    let items = ["cat", "car", "cab", "can", "opt", "launch"].map(named);
+    let catalog = catalog([offer("b", &items)]);
+    let message = |target: &ToolTarget| catalog.find(target).unwrap_err().to_string();
+    // Two letters that changed places are one slip, however short the word.
+    assert_eq!(
+        message(&exposed("mcp__b__otp")),
+        "no tool `mcp__b__otp`; did you mean `mcp__b__opt`?"
+    );
+    assert_eq!(
+        message(&key("b", "cap")),
+        "no tool `b.cap`; did you mean `mcp__b__cab`, `mcp__b__can` or `mcp__b__car`?"
+    );
+    assert_eq!(
+        message(&key("b", "lanuch")),
+        "no tool `b.lanuch`; did you mean `mcp__b__launch`?"
+    );
+    assert_eq!(message(&key("b", "xyz")), "no tool `b.xyz`");
+}
+
+#[test]
+fn what_was_left_out_for_its_flaws_or_the_cap_says_so() {
+    let mut items: Vec<Value> = (0..600).map(|i| named(&format!("t{i:04}"))).collect();
+    items[0] = json!({"name": "hidden", "inputSchema": {"properties": {"a\u{200b}": {}}}});
+    let catalog = catalog([offer("s", &items)]);
+    let message = |target: &ToolTarget| catalog.find(target).unwrap_err().to_string();
+    assert_eq!(
+        message(&exposed("mcp__s__t0550")),
+        "`t0550` of server `s` is not offered: the server offers 600 tools; only the first 512 it \
+         lists are used"
+    );
+    assert_eq!(
+        message(&key("s", "hidden")),
+        "`hidden` of server `s` is not offered: its input schema has an invisible character \
+         (U+200B) in a property name"
+    );
+    assert_eq!(catalog.left_out.len(), 89);
+    assert_eq!(catalog.warnings.len(), 2);
 }
 
 #[test]
@@ -139,14 +177,12 @@ fn sec_31_tools_whose_exposed_names_collide_are_both_hidden_and_told() {
 
     let catalog = catalog([offer("s", &[named(one), named(other), named("honest")])]);
     assert_eq!(keys(&catalog), [pair("s", "honest")]);
-    assert!(matches!(
-        catalog.find(&exposed(&name)),
-        Err(CallError::Unknown { .. })
-    ));
-    assert!(matches!(
-        catalog.find(&key("s", one)),
-        Err(CallError::Unknown { .. })
-    ));
+    for hidden in [exposed(&name), key("s", one), key("s", other)] {
+        assert!(matches!(
+            catalog.find(&hidden),
+            Err(CallError::LeftOut { .. })
+        ));
+    }
     assert_eq!(catalog.warnings.len(), 2);
     for warning in &catalog.warnings {
         assert!(

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::signal::unix::SignalKind;
-use toolway::{Host, HostOptions, Prompter, Respondent};
+use toolway::{Audit, Host, HostOptions, Prompter, Respondent};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{Screen, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
@@ -24,7 +24,7 @@ pub(crate) use self::vault::{require_insecure_storage, vault};
 use crate::commands::account;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Report;
+use crate::report::{Report, render_diagnosis};
 use crate::signals::Signals;
 
 /// Which servers a command needs.
@@ -78,6 +78,10 @@ pub(crate) fn with_person<T>(
     person: Person,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
+    // A call runs, or not, by these: a guard that is not read as it was meant is said every time.
+    for fault in plan.permissions.faults() {
+        context.output.say(&render_diagnosis(fault));
+    }
     run_host(context, plan, wanted, person, work, || Err(stopped()))
 }
 
@@ -128,6 +132,7 @@ fn run_host<T>(
     if asks_provider || has_connectors {
         options.connectors = Some(account::connectors_of(context));
     }
+    let audit = options.audit.clone();
     block_on(async {
         let mut signals = Signals::listen();
         let host = Host::start(plan, options);
@@ -159,9 +164,24 @@ fn run_host<T>(
                 context.note_advice(name, advice);
             }
         }
-        end(host, &mut signals).await?;
+        let ended = end(host, &mut signals).await;
+        if let Some(audit) = &audit {
+            tell_trouble(context, audit);
+        }
+        ended?;
         outcome
     })
+}
+
+/// Tells the person that calls of this run could not be written down.
+fn tell_trouble(context: &Context, audit: &Audit) {
+    let Some(error) = audit.trouble() else {
+        return;
+    };
+    context.output.say(&format!(
+        "warning: what was called could not be written down in `{}`: {error}; see `toolway audit`",
+        audit.directory().display()
+    ));
 }
 
 /// Ends a host in an orderly way, or at once when a further signal asks for that: what runs of it

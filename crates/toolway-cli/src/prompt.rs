@@ -187,7 +187,11 @@ pub(crate) fn render(question: &Question<'_>) -> String {
         let _ = writeln!(text, "Asked by {}", spelled_out(hook));
     }
     if let Some(change) = question.change {
-        text.push_str("Its definition changed since it was permitted:\n");
+        text.push_str(if change.compared {
+            "Its definition changed since it was permitted:\n"
+        } else {
+            "Nobody can tell whether it changed since it was permitted:\n"
+        });
         for line in &change.lines {
             let _ = writeln!(text, "  {}", spelled_out(line));
         }

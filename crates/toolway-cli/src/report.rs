@@ -336,6 +336,13 @@ impl From<CallError> for Report {
                     as_word(server.as_str())
                 ))
             }
+            CallError::Transport {
+                server, sent: true, ..
+            } => Report::new(Exit::Connection, message).hint(format!(
+                "see whether it took effect before you run it again; what happened is in \
+                 `toolway logs {}`",
+                as_word(server.as_str())
+            )),
             CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
                 Report::new(Exit::Connection, message).hint(format!(
                     "see what happened with `toolway logs {}`",
@@ -368,6 +375,9 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
              `allow` for it"
         ),
         RefusedBy::Person { .. } => "nothing was sent".to_owned(),
+        RefusedBy::Changed { difference } if !difference.compared => {
+            "mend the file, or run it this once with `--accept-change`".to_owned()
+        }
         RefusedBy::Changed { .. } => {
             "if that is as it should be, run it again with `--accept-change`".to_owned()
         }

@@ -3,13 +3,15 @@
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
 //! `disableBypass`, `pins`), the union of these over all scopes, and the decision. The syntax of one rule
 //! is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, the reading
-//! of the object in `permission/read.rs`, hooks are in `permission/hooks.rs`.
+//! of the object in `permission/read.rs`, what rules miss in `permission/aim.rs`, hooks are in
+//! `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
 //! dispatch line lets through before it comes here.
 //!
 //! Invariants: deny beats ask beats allow, whatever the scope. No scope can take away a rule of
 //! another, so adding rules never removes a deny. What cannot be decided is never allowed.
 
+mod aim;
 mod concern;
 mod hooks;
 mod predicate;
@@ -23,7 +25,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Scope, ToolKey};
+use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
 pub use hooks::{
     BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
@@ -225,6 +227,7 @@ pub struct Permissions {
     pins: Option<(Scope, PinPolicy)>,
     bypass_forbidden: Option<Origin>,
     unreadable: Option<Origin>,
+    faults: Vec<Diagnosis>,
 }
 
 impl Permissions {
@@ -277,6 +280,7 @@ impl Permissions {
             }
             all.bypass_forbidden = all.bypass_forbidden.or(layer.bypass_forbidden);
             all.unreadable = all.unreadable.or(layer.unreadable);
+            all.faults.extend(layer.faults);
         }
         // The highest scope is named first when several rules say the same: a person can change
         // a user rule, but not the managed one behind it.
@@ -314,6 +318,25 @@ impl Permissions {
     /// What a changed definition leads to.
     pub fn pins(&self) -> PinPolicy {
         self.pins.map_or(PinPolicy::default(), |(_, policy)| policy)
+    }
+
+    /// What was meant to restrict, perhaps, and cannot be read as it was meant. Whoever has a call
+    /// judged should know.
+    pub fn faults(&self) -> &[Diagnosis] {
+        &self.faults
+    }
+
+    /// The rules, and the matchers of hooks, that speak of no server that is configured. That is
+    /// as it should be for servers of another project.
+    pub fn absent(&self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
+        aim::missed(self, hooks, servers).absent
+    }
+
+    /// Those that nearly name one of these servers, also kept as faults.
+    pub(crate) fn slips(&mut self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
+        let slips = aim::missed(self, hooks, servers).slips;
+        self.faults.extend(slips.iter().cloned());
+        slips
     }
 
     /// Where bypass is forbidden, when it is.
@@ -399,6 +422,11 @@ fn speaks_for_the_user(scope: Scope) -> bool {
         Scope::Connector | Scope::Plugin | Scope::Project => false,
         Scope::User | Scope::Local | Scope::Dynamic | Scope::Managed | Scope::Enterprise => true,
     }
+}
+
+/// Whether settings of this scope are an organisation's: what cannot be read there forbids.
+fn is_policy(scope: Scope) -> bool {
+    matches!(scope, Scope::Managed | Scope::Enterprise)
 }
 
 fn not_here(key: &str, source: &Origin, scope: Scope) -> Diagnosis {

@@ -208,7 +208,7 @@ pub fn admit(config: Config) -> Plan {
         &managed_env(&basis.settings),
         &mut diagnoses,
     );
-    let (permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
+    let (mut permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
     let (account, connectors_off) = {
         let settings: Vec<_> = (basis.settings.iter())
             .map(|(scope, settings)| (*scope, settings))
@@ -229,10 +229,12 @@ pub fn admit(config: Config) -> Plan {
         blocked: blocked.as_ref(),
         inherited: &inherited_env,
     };
-    let servers = servers
+    let servers: Vec<PlannedServer> = servers
         .into_iter()
         .map(|candidate| judge.plan(candidate))
         .collect();
+    let names: Vec<_> = servers.iter().map(|server| &server.name).collect();
+    diagnoses.extend(permissions.slips(&hooks, &names));
     Plan {
         no_prefix: no_prefix(&basis.environment, &mut diagnoses),
         servers,

@@ -19,6 +19,7 @@ mod record;
 mod tests;
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -78,7 +79,11 @@ struct Shared {
     queue: OnceLock<Option<Queue>>,
     /// Calls whose callers went away while the queue was full.
     lost: Arc<AtomicU64>,
+    trouble: Arc<Trouble>,
 }
+
+/// What first kept a line from being written, once something did.
+type Trouble = OnceLock<(ErrorKind, String)>;
 
 struct Queue {
     orders: SyncSender<Order>,
@@ -98,6 +103,7 @@ impl Audit {
                 directory,
                 queue: OnceLock::new(),
                 lost: Arc::default(),
+                trouble: Arc::default(),
             }),
             arguments: false,
             results: false,
@@ -122,6 +128,13 @@ impl Audit {
     /// Where the file is.
     pub fn directory(&self) -> &Path {
         &self.shared.directory
+    }
+
+    /// What first kept a call from being written down, where something did. Calls go on all the
+    /// same, so a program should tell a person of it.
+    pub fn trouble(&self) -> Option<io::Error> {
+        let (kind, message) = self.shared.trouble.get()?;
+        Some(io::Error::new(*kind, message.clone()))
     }
 
     /// Waits until every call that ended is written down, at most a second: a program that is
@@ -287,14 +300,14 @@ impl Shared {
                         .rotating_at(ROTATE_AT),
                     lost: Arc::clone(&self.lost),
                     text: String::new(),
-                    warned: false,
+                    trouble: Arc::clone(&self.trouble),
                 };
                 // A thread, not a task: files block, and the last line is written when the
                 // runtime is gone already. It ends with the last handle.
                 std::thread::Builder::new()
                     .name("audit".to_owned())
                     .spawn(move || clerk.work(&received))
-                    .inspect_err(|error| warn!(%error, "calls are not written down"))
+                    .inspect_err(|error| note_trouble(&self.trouble, error))
                     .ok()
                     .map(|thread| Queue {
                         orders,
@@ -311,7 +324,7 @@ struct Clerk {
     lost: Arc<AtomicU64>,
     /// Lines to be written, each with its end.
     text: String,
-    warned: bool,
+    trouble: Arc<Trouble>,
 }
 
 impl Clerk {
@@ -394,9 +407,14 @@ impl Clerk {
         }
     }
 
-    fn warn(&mut self, error: &std::io::Error) {
-        if !std::mem::replace(&mut self.warned, true) {
-            warn!(%error, "calls cannot be written down");
-        }
+    fn warn(&self, error: &io::Error) {
+        note_trouble(&self.trouble, error);
+    }
+}
+
+/// The first trouble is told, and only that.
+fn note_trouble(trouble: &Trouble, error: &io::Error) {
+    if trouble.set((error.kind(), error.to_string())).is_ok() {
+        warn!(%error, "calls cannot be written down");
     }
 }

@@ -4,13 +4,16 @@
 //! comparison with it. What of a tool counts is `pins/definition.rs`; what a change leads to is
 //! decided in `dispatch/permission.rs`.
 //!
-//! Invariants: bounded, the oldest are forgotten first. A file that is missing or broken is as
-//! none; what was pinned in this process stays pinned whatever becomes of the file. No command,
-//! address or secret of a definition stands in it, only its digest.
+//! Invariants: bounded, the oldest are forgotten first. A file that is missing is as none. One that
+//! is there and cannot be read may hold a pin of any tool: then nothing is known to be as it was,
+//! and the file is left alone. What was pinned in this process stays pinned whatever becomes of
+//! the file. No command, address or secret of a definition stands in it, only its digest.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -38,6 +41,12 @@ const MAX_FILE: u64 = 16 << 20;
 
 /// The longest name that is written down whole.
 const MAX_NAME: usize = 256;
+
+/// The longest word on what is wrong with the file.
+const MAX_FAULT: usize = 1000;
+
+/// How long is waited for another process that writes.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The memory; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +78,7 @@ struct Record {
     tool: String,
 }
 
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Content {
     pins: Records,
 }
@@ -81,8 +90,19 @@ pub(crate) enum Standing {
     New,
     /// As it was.
     Same,
-    /// It changed.
+    /// It changed, or nobody can tell whether it did.
     Changed(Difference),
+}
+
+/// Why a file that is there cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+    #[error("it is larger than {} MiB", MAX_FILE >> 20)]
+    TooLarge,
+    #[error("it cannot be understood: {0}")]
+    Content(#[from] serde_json::Error),
 }
 
 impl Place {
@@ -107,20 +127,28 @@ impl Pins {
     /// Compares a tool with its pin.
     pub(crate) fn check(&self, place: &Place, tool: &Definition) -> Standing {
         let mut known = self.0.known();
-        let known = known.get_or_insert_with(|| self.0.read());
+        // What is wrong with the file is found again below: no tool is the same by an empty map.
+        let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
         match known.get(place) {
             Some(record) if record.digest == tool.digest => return Standing::Same,
             None if self.0.path.is_none() => return Standing::New,
             _ => {}
         }
         // Another process may have pinned it since: it was accepted there, or is new here only.
-        if let Some(record) = self.0.read().remove(place) {
-            known.insert(place.clone(), record);
-        }
-        match known.get(place) {
-            None => Standing::New,
-            Some(record) if record.digest == tool.digest => Standing::Same,
-            Some(record) => Standing::Changed(Difference::between(&record.text, &tool.text)),
+        let fault = match self.0.read() {
+            Ok(mut records) => {
+                if let Some(record) = records.remove(place) {
+                    known.insert(place.clone(), record);
+                }
+                None
+            }
+            Err(error) => Some(error),
+        };
+        match (known.get(place), fault) {
+            (Some(record), _) if record.digest == tool.digest => Standing::Same,
+            (Some(record), _) => Standing::Changed(Difference::between(&record.text, &tool.text)),
+            (None, None) => Standing::New,
+            (None, Some(error)) => Standing::Changed(self.0.unknown(&error)),
         }
     }
 
@@ -135,7 +163,7 @@ impl Pins {
         };
         {
             let mut known = self.0.known();
-            let known = known.get_or_insert_with(|| self.0.read());
+            let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
             known.insert(place.clone(), record.clone());
             prune(known);
         }
@@ -143,11 +171,12 @@ impl Pins {
             return;
         };
         let written = tasks::blocking("pin", move || {
-            state_file::replace(&path, || {
-                let mut records = read(&path);
+            state_file::replace_within(&path, LOCK_PATIENCE, || {
+                // A file that cannot be read is left alone: the pins in it may be saved yet.
+                let mut records = read(&path).map_err(io::Error::other)?;
                 records.insert(place, record);
                 prune(&mut records);
-                serde_json::to_string(&Content { pins: records }).unwrap_or_default()
+                Ok(Some(serde_json::to_string(&Content { pins: records })?))
             })
         })
         .await;
@@ -165,16 +194,45 @@ impl Store {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self) -> Records {
-        self.path.as_deref().map(read).unwrap_or_default()
+    fn read(&self) -> Result<Records, ReadError> {
+        self.path
+            .as_deref()
+            .map_or_else(|| Ok(Records::new()), read)
+    }
+
+    /// What takes the place of a difference while the file cannot be read.
+    fn unknown(&self, error: &ReadError) -> Difference {
+        let file = self.path.as_deref().unwrap_or(Path::new("")).display();
+        Difference::unknown(vec![
+            text::cut(
+                &text::clean_line(&format!(
+                    "how tools were defined when they were permitted stands in `{file}`, and {error}"
+                )),
+                MAX_FAULT,
+            )
+            .into_owned(),
+            text::clean_line(&format!(
+                "repair `{file}` or move it away: then tools are pinned anew"
+            ))
+            .into_owned(),
+        ])
     }
 }
 
-/// Whatever of the file can be read.
-fn read(path: &Path) -> Records {
-    let text = state_file::read(path, MAX_FILE).unwrap_or_default();
-    let content: Content = serde_json::from_str(&text).unwrap_or_default();
-    content.pins
+/// All that the file holds; nothing when there is none.
+fn read(path: &Path) -> Result<Records, ReadError> {
+    let text = match state_file::read(path, MAX_FILE + 1) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Records::new()),
+        // Its folder is no folder, so there is no file either.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(Records::new()),
+        Err(error) => return Err(error.into()),
+    };
+    if text.len() as u64 > MAX_FILE {
+        return Err(ReadError::TooLarge);
+    }
+    let content: Content = serde_json::from_str(&text)?;
+    Ok(content.pins)
 }
 
 /// Keeps the newest that have room.

@@ -5,13 +5,15 @@
 //! [`ListedSkill`] is what a server says about a skill, [`Host::load_skill`] makes a
 //! [`LoadedSkill`] of it once its main file turned out to be what was listed, and only a loaded
 //! skill has files that can be read. Nothing is read before it is asked for. What a file is held
-//! against is `verify.rs`, what can go wrong `error.rs`.
+//! against is `verify.rs`, what can go wrong `error.rs`. A server that does not declare the
+//! extension may have skills all the same, as plain resources (`plain.rs`).
 //!
 //! Does not own consent: whether a person approved a skill, and what a model may do under it, is
 //! for the embedding program. A digest that matches proves that list and file agree, not that
 //! either can be trusted: all of it is text from a server.
 
 mod error;
+mod plain;
 mod verify;
 
 use std::collections::HashSet;
@@ -59,6 +61,8 @@ pub struct ListedSkill {
     name: Untrusted,
     description: Untrusted,
     entry: view::Skill,
+    /// Whether it is only a resource, of which the server promises nothing.
+    plain: bool,
 }
 
 impl ListedSkill {
@@ -68,7 +72,14 @@ impl ListedSkill {
             name: Untrusted::new(entry.name.as_str()),
             description: Untrusted::new(entry.description.as_str()),
             entry,
+            plain: false,
         }
+    }
+
+    /// Whether it is a plain resource of a server without the extension: without digests, and
+    /// shown as it is read.
+    pub fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// The server that has it.
@@ -144,7 +155,8 @@ impl fmt::Debug for ListedSkill {
     }
 }
 
-/// A skill whose main file is what was listed. There is no other way to come by one.
+/// A skill whose main file is what was listed, or a plain one, of which nothing was. There is no
+/// other way to come by one.
 #[derive(Debug, Clone)]
 pub struct LoadedSkill {
     listed: ListedSkill,
@@ -178,7 +190,9 @@ impl Host {
     /// Lists the skills of a server: all pages, and nothing but the list. A server that is still
     /// connecting is waited for. An entry that cannot be used is a warning.
     pub async fn skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {
-        self.await_skills(server).await?;
+        if let Some(list) = self.await_skills(server).await? {
+            return Ok(list);
+        }
         let after = self.snapshot().settings.limits.connect_timeout;
         let listed = tokio::time::timeout(after, self.list_skills(server)).await;
         listed.unwrap_or_else(|_| {
@@ -194,8 +208,8 @@ impl Host {
     /// What a server says about one skill, by its URI or by its name. A URI is asked for
     /// directly, because a server need not list all it has.
     pub async fn skill(&self, server: &ServerName, which: &str) -> Result<ListedSkill, SkillError> {
-        self.await_skills(server).await?;
-        if which.contains("://") {
+        let plain = self.await_skills(server).await?;
+        if plain.is_none() && which.contains("://") {
             match self.get_skill(server, which).await {
                 Ok(skill) => return Ok(skill),
                 // It does not know it, or does not know how to say so: perhaps it lists it.
@@ -230,8 +244,10 @@ impl Host {
         let read = self.read_listed(skill, skill.uri()).await?;
         let text = String::from_utf8(read.bytes)
             .map_err(|_| SkillError::unreadable(skill, skill.uri(), "it is not UTF-8 text"))?;
-        verify::frontmatter(skill.frontmatter(), &text)
-            .map_err(|check| SkillError::unverified(skill, skill.uri(), check))?;
+        if !skill.plain {
+            verify::frontmatter(skill.frontmatter(), &text)
+                .map_err(|check| SkillError::unverified(skill, skill.uri(), check))?;
+        }
         Ok(LoadedSkill {
             listed: skill.clone(),
             text: Untrusted::new(text),
@@ -249,7 +265,8 @@ impl Host {
     }
 
     /// Reads another file of a skill, by its URI or by its path from the skill's folder. Only
-    /// files that were listed are asked for, and only of the skill's own server.
+    /// files that were listed are asked for, and only of the skill's own server; of a plain skill
+    /// any in its folder.
     pub async fn read_skill_file(
         &self,
         skill: &LoadedSkill,
@@ -264,8 +281,9 @@ impl Host {
         self.read_listed(skill, &uri).await
     }
 
-    /// Waits for the server, and makes sure that it has skills at all.
-    async fn await_skills(&self, server: &ServerName) -> Result<(), SkillError> {
+    /// Waits for the server, and makes sure that it has skills at all. Gives those of a server
+    /// that does not declare the extension.
+    async fn await_skills(&self, server: &ServerName) -> Result<Option<SkillList>, SkillError> {
         let options = CallOptions::new(Consent::Typed);
         let key = ToolKey::new(server.clone(), method::SKILLS_LIST);
         self.await_server(&ToolTarget::Key(key), &options).await?;
@@ -274,16 +292,22 @@ impl Host {
             picture.server(server.as_str()).map(|shown| &shown.state)
         else {
             // One that is being brought back has a line all the same, and is waited for there.
-            return picture.line(server).map(drop).map_err(SkillError::Call);
+            let line = picture.line(server).map(drop);
+            return line.map(|()| None).map_err(SkillError::Call);
         };
         let extensions = facts.capabilities.get("extensions");
-        extensions
+        let declared = extensions
             .and_then(|extensions| extensions.get(skill::EXTENSION))
-            .filter(|extension| !extension.is_null())
-            .map(drop)
-            .ok_or_else(|| SkillError::NotOffered {
+            .is_some_and(|extension| !extension.is_null());
+        if declared {
+            return Ok(None);
+        }
+        match plain::list(&picture.catalog, server) {
+            Some(list) => Ok(Some(list)),
+            None => Err(SkillError::NotOffered {
                 server: server.clone(),
-            })
+            }),
+        }
     }
 
     async fn list_skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {
@@ -345,16 +369,27 @@ impl Host {
         Ok(ListedSkill::new(server, entry))
     }
 
-    /// Reads a file of a skill and holds it against the manifest. What the manifest lacks is not
-    /// even asked for.
+    /// Reads a file of a skill and holds it against the manifest, where there is one. What the
+    /// manifest lacks is not even asked for.
     async fn read_listed(
         &self,
         skill: &ListedSkill,
         uri: &str,
     ) -> Result<SkillContents, SkillError> {
-        let files = skill.manifest()?;
-        let Some(listed) = files.iter().find(|file| file.uri == uri) else {
-            return Err(SkillError::unverified(skill, uri, FailedCheck::Unlisted));
+        let no_such = || SkillError::NoSuchFile {
+            server: skill.server.clone(),
+            skill: Untrusted::new(skill.uri()),
+            file: Untrusted::new(uri),
+        };
+        let listed = if skill.plain {
+            if !plain::is_within(skill.entry.root(), uri) {
+                return Err(no_such());
+            }
+            None
+        } else {
+            let mut files = skill.manifest()?.iter();
+            let listed = files.find(|file| file.uri == uri);
+            Some(listed.ok_or_else(no_such)?)
         };
         let read = self.read_resource(&skill.server, uri).await?;
         let mut parts = read.result.contents;
@@ -371,7 +406,10 @@ impl Host {
                 .decode(blob)
                 .map_err(|_| SkillError::unreadable(skill, uri, "its blob is not base64"))?,
         };
-        verify::bytes(listed, &bytes).map_err(|check| SkillError::unverified(skill, uri, check))?;
+        if let Some(listed) = listed {
+            verify::bytes(listed, &bytes)
+                .map_err(|check| SkillError::unverified(skill, uri, check))?;
+        }
         Ok(SkillContents {
             uri: uri.to_owned(),
             mime_type: part.mime_type.map(Untrusted::new),

@@ -4,6 +4,8 @@
 //! unless asked for, are the library's (`toolway::audit`).
 
 use std::fmt::Write as _;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
@@ -15,7 +17,7 @@ use super::follow::follow;
 use crate::connect::State;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, unwritable};
 
 /// Show which tools were called, who allowed it, and what became of it
 ///
@@ -96,13 +98,16 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
     });
     let choice = Choice { args, since };
     let read = audit::read_last(&directory, args.lines, |line| choice.wants(line));
-    let found = read.map_err(|error| {
-        Report::new(
-            Exit::Unexpected,
-            format!("what was called cannot be read: {error}"),
-        )
-        .hint(format!("look at `{}`", directory.display()))
-    })?;
+    let unusable = |error: &io::Error| {
+        let message = format!("what was called cannot be read: {error}");
+        Report::new(Exit::Unexpected, message).hint(unwritable(&directory, error.kind()))
+    };
+    let found = read.map_err(|error| unusable(&error))?;
+    if found.is_none()
+        && let Some(error) = fault_of(&directory)
+    {
+        return Err(unusable(&error));
+    }
     let Some((lines, follower)) = found else {
         if args.json {
             return Ok(Exit::Success);
@@ -110,6 +115,15 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
         context.output.say("nothing was called yet");
         return Ok(Exit::Success);
     };
+    match follower.unreadable() {
+        0 => {}
+        1 => context
+            .output
+            .say("warning: one line could not be read and is left out"),
+        many => context.output.say(&format!(
+            "warning: {many} lines could not be read and are left out"
+        )),
+    }
     if args.json || args.follow {
         for line in &lines {
             put(context, line, args)?;
@@ -129,6 +143,15 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
         }
         Ok(())
     })
+}
+
+/// Why nothing can be written down in a place, where it is not merely empty.
+fn fault_of(directory: &Path) -> Option<io::Error> {
+    match std::fs::read_dir(directory) {
+        Ok(_) => None,
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(error),
+    }
 }
 
 const HEAD: [&str; 8] = [

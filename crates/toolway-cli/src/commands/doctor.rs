@@ -39,6 +39,8 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let plan = context.plan();
     let mut found: Vec<Diagnosis> = diagnoses(plan).cloned().collect();
     found.extend(missing_programs(plan));
+    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
+    found.extend(plan.permissions.absent(&plan.hooks, &servers));
     let checks = checks::all(context, plan, args.network);
     let exit = if has_errors(plan)
         || found.iter().any(|d| d.severity == Severity::Error)

@@ -46,13 +46,12 @@ pub(crate) struct SkillsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway skill docs writing-guides
-  toolway skill docs writing-guides --file notes.md")]
+  toolway skill docs writing-guides --file notes.md
+  toolway skill writing-guides -- npx some-server")]
 pub(crate) struct SkillArgs {
-    /// A server's name, or a URL
-    server: String,
-
-    /// The skill's name, or its URI
-    name: String,
+    /// A server's name or a URL, and the skill's name or URI
+    #[arg(required = true, num_args = 1..=2, value_names = ["SERVER", "NAME"])]
+    words: Vec<String>,
 
     /// Another file of the skill, by its path
     #[arg(long, value_name = "PATH")]
@@ -61,6 +60,35 @@ pub(crate) struct SkillArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// A command to run as the server
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+/// The server as typed, and the skill.
+fn target(args: &SkillArgs) -> Result<(Option<&str>, &str), Report> {
+    match (&args.words[..], args.command.is_empty()) {
+        ([server, name], true) => Ok((Some(server), name)),
+        ([name], false) => Ok((None, name)),
+        ([server, ..], true) => {
+            Err(
+                Report::new(Exit::Usage, format!("which skill of `{server}`?")).hint(format!(
+                    "see its skills with `toolway skills {}`",
+                    as_word(server)
+                )),
+            )
+        }
+        (_, false) => Err(Report::new(
+            Exit::Usage,
+            "the command behind `--` is the server; no other can be named",
+        )
+        .hint("write `toolway skill <name> -- <command>`")),
+        ([], true) => {
+            Err(Report::new(Exit::Usage, "which skill?")
+                .hint("see all skills with `toolway skills`"))
+        }
+    }
 }
 
 /// One skill, as `--json` prints it. Absent values are null, never left out.
@@ -71,10 +99,14 @@ struct Row {
     uri: String,
     description: String,
     files: Option<usize>,
+    /// Whether there are any to hold it against.
+    digests: bool,
     /// Null when nobody looked.
     verified: Option<bool>,
     /// Why it cannot be shown.
     problem: Option<String>,
+    #[serde(skip)]
+    plain: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -115,6 +147,11 @@ pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
         .iter()
         .map(|row| {
             let text = first_line(&row.description);
+            let text = if row.plain {
+                format!("(no digest) {text}").trim_end().to_owned()
+            } else {
+                text
+            };
             vec![row.name.clone(), row.server.to_string(), text]
         })
         .collect();
@@ -171,7 +208,9 @@ async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> Row {
         SkillFiles::Dynamic => None,
     };
     // Without digests nothing can be verified, and nothing is read to find that out.
-    let loaded = if verify || files.is_none() {
+    let loaded = if skill.is_plain() {
+        None
+    } else if verify || files.is_none() {
         Some(host.load_skill(skill).await.map(drop))
     } else {
         None
@@ -182,6 +221,8 @@ async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> Row {
         uri: skill.uri().to_owned(),
         description: skill.description().to_string(),
         files,
+        digests: files.is_some(),
+        plain: skill.is_plain(),
         verified: loaded.as_ref().map(Result::is_ok),
         problem: loaded.and_then(Result::err).map(|error| error.to_string()),
     }
@@ -189,7 +230,8 @@ async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> Row {
 
 /// Runs `toolway skill`.
 pub(crate) fn show(context: &Context, args: &SkillArgs) -> Outcome {
-    let servers = Servers::find(context, Some(&args.server), &[])?;
+    let (server, name) = target(args)?;
+    let servers = Servers::find(context, server, &args.command)?;
     connect::with_host(
         context,
         servers.plan.clone(),
@@ -199,7 +241,7 @@ pub(crate) fn show(context: &Context, args: &SkillArgs) -> Outcome {
             let Some(server) = &servers.only else {
                 return Ok(Exit::Success);
             };
-            print(context, host, server, args).await?;
+            print(context, host, server, name, args).await?;
             Ok(Exit::Success)
         },
     )
@@ -209,16 +251,17 @@ async fn print(
     context: &Context,
     host: &Host,
     server: &ServerName,
+    name: &str,
     args: &SkillArgs,
 ) -> Result<(), Report> {
-    let loaded = match host.read_skill(server, &args.name).await {
+    let loaded = match host.read_skill(server, name).await {
         Ok(loaded) => loaded,
         Err(error @ SkillError::Unknown { .. }) => {
             let listed = host.skills(server).await.map(|list| list.skills);
             let listed = listed.unwrap_or_default();
             let names = listed.iter().map(|skill| skill.name().as_received());
             let report = failed(error);
-            return Err(match nearest(&args.name, names, 1).first() {
+            return Err(match nearest(name, names, 1).first() {
                 Some(near) => report.hint(format!("did you mean `{near}`?")),
                 None => report,
             });
@@ -265,6 +308,8 @@ fn failed(error: SkillError) -> Report {
         SkillError::Unknown { .. } | SkillError::Ambiguous { .. } => {
             Report::new(Exit::Usage, message).hint(list)
         }
+        SkillError::NoSuchFile { .. } => Report::new(Exit::Usage, message)
+            .hint("give its path from the skill's folder, as in `--file notes.md`"),
         SkillError::Unverifiable { .. }
         | SkillError::TooManyFiles { .. }
         | SkillError::TooLarge { .. }

@@ -1,25 +1,27 @@
 //! `toolway tools`: every tool of every server, under the name it is called by; or, for a provider
 //! of models, what a session of a model would be listed.
 //!
-//! Owns the row that `tools` shows, and what goes into an export; the JSON shape is an interface.
+//! Owns the row that `tools` shows; the JSON shape is an interface. Parts: `export.rs` (`--format`).
 
 use std::io;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use toolway::builtin::TOOL_SEARCH;
 use toolway::catalog::{LeftOutTool, Section};
-use toolway::export::{Target, export};
-use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot, ToolPool};
+use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
+use self::export::{Format, print_export, show_pool};
 use crate::commands::call::require_admitted;
 use crate::commands::list::say_warnings;
 use crate::connect::{self, Typed, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
+
+mod export;
 
 /// How many tools a search shows.
 const SEARCH_RESULTS: usize = 10;
@@ -68,30 +70,6 @@ pub(crate) struct ToolsArgs {
     /// A command to run as the server
     #[arg(last = true)]
     command: Vec<String>,
-}
-
-/// Whose shape `--format` prints.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
-    /// The Anthropic Messages API
-    Anthropic,
-    /// Chat Completions
-    Openai,
-    /// The Responses interface
-    OpenaiResponses,
-    /// Gemini's function declarations
-    Gemini,
-}
-
-impl From<Format> for Target {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Anthropic => Target::Anthropic,
-            Format::Openai => Target::OpenAi,
-            Format::OpenaiResponses => Target::OpenAiResponses,
-            Format::Gemini => Target::Gemini,
-        }
-    }
 }
 
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
@@ -311,58 +289,6 @@ fn say_deferred(context: &Context, catalog: &Catalog) {
     context.output.say(&format!(
         "hint: {count} of {all} tools {are} deferred: a model finds {them} with `{TOOL_SEARCH}`"
     ));
-}
-
-/// What a session of a model is listed that has loaded nothing, or, with `all`, what it is listed
-/// where nothing is deferred.
-fn show_pool(
-    context: &Context,
-    target: Target,
-    catalog: &Catalog,
-    all: bool,
-    only: Option<&str>,
-) -> Outcome {
-    let pool = ToolPool::new();
-    if all {
-        pool.load(catalog.tools.iter().map(|tool| tool.key.clone()));
-    }
-    let mut tools = catalog.pool(&pool);
-    if all {
-        // There is nothing left to find.
-        tools.retain(|tool| tool.name != TOOL_SEARCH);
-    }
-    if let Some(only) = only {
-        tools.retain(|tool| tool.key.server.as_str() == only);
-    }
-    print_export(context, target, &tools)?;
-    let count = if all { 0 } else { deferred(catalog) };
-    let words = match count {
-        0 => return Ok(Exit::Success),
-        1 => "a deferred tool is not listed".to_owned(),
-        count => format!("{count} deferred tools are not listed"),
-    };
-    let them = if count == 1 { "it" } else { "them" };
-    let found = match only {
-        None => format!(": a model finds {them} with `{TOOL_SEARCH}`"),
-        Some(_) => String::new(),
-    };
-    context
-        .output
-        .say(&format!("hint: {words}{found}; `--all` prints {them} too"));
-    Ok(Exit::Success)
-}
-
-fn print_export(context: &Context, target: Target, tools: &[&CatalogTool]) -> io::Result<()> {
-    let export = export(target, tools.iter().copied());
-    for note in &export.notes {
-        context.output.say(&format!(
-            "warning: `{}` of `{}` is left out: {} does not take such a name",
-            note.argument,
-            note.tool,
-            target.as_str()
-        ));
-    }
-    context.output.json(&export.tools)
 }
 
 fn show_instructions(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {

@@ -123,6 +123,42 @@ fn what_was_sent_is_written_down_and_the_hooks_that_changed_what_was_said() {
 }
 
 #[test]
+fn a_place_that_cannot_be_used_is_told_with_every_call_and_by_the_command() {
+    let home = home_with(Script::default());
+    let place = home.config_home().join("state/audit");
+    home.write(&place, "a file in its place");
+    assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=hi"]), @"
+    exit: 0
+    ----- stdout
+    hi
+    ----- stderr
+    warning: what was called could not be written down in `[HOME]/.config/toolway/state/audit`: File exists (os error 17); see `toolway audit`
+    ");
+    assert_snapshot!(toolway(&home, &["audit"]), @"
+    exit: 1
+    ----- stdout
+    ----- stderr
+    error: what was called cannot be read: Not a directory (os error 20)
+    hint: a file stands where `[HOME]/.config/toolway/state/audit` needs a directory: move it away
+    ");
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_counted() {
+    let home = home_with(Script::default());
+    toolway(&home, &["call", "chaos", "echo", "text=hi"]).expect_code(0);
+    let file = home.config_home().join("state/audit/calls.jsonl");
+    let written = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("nonsense\n{written}{{\"time\":\n")).unwrap();
+    let output = toolway(&home, &["audit", "--json"]).expect_code(0);
+    assert_eq!(output.stdout.lines().count(), 1);
+    assert_eq!(
+        output.stderr,
+        "warning: 2 lines could not be read and are left out\n"
+    );
+}
+
+#[test]
 fn a_time_that_is_none_is_a_usage_error() {
     let home = TempHome::new();
     let output = toolway(&home, &["audit", "--since", "yesterday"]).expect_code(2);

@@ -222,8 +222,8 @@ fn a_server_that_dies_during_a_call_leads_to_its_log() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: the call of `crash` of server `chaos` did not get through: its process ended (exit status: 9)
-    hint: see what happened with `toolway logs chaos`
+    error: the call of `crash` of server `chaos` was sent, but its answer was lost: its process ended (exit status: 9); nobody knows whether it ran
+    hint: see whether it took effect before you run it again; what happened is in `toolway logs chaos`
     ");
 }
 

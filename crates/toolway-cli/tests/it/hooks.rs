@@ -228,6 +228,61 @@ fn a_hook_answers_what_a_server_asks_where_nobody_else_can() {
 }
 
 #[test]
+fn rel_30_a_no_in_a_slightly_wrong_place_is_no_yes() {
+    for (said, words) in [
+        (
+            r#"{"permissionDecision":"deny","permissionDecisionReason":"top"}"#,
+            "top",
+        ),
+        (
+            r#"{"hookSpecificOutput":{"permisionDecision":"deny"}}"#,
+            "it says `permisionDecision`, which may mean `permissionDecision`",
+        ),
+        (
+            r#"{"hookSpecificOutput":{"updated_input":{"text":"safe"}}}"#,
+            "it says `updated_input`, which may mean `updatedInput`",
+        ),
+        (
+            r#"{"permissionDecision":"deny","permissionDecision":"allow"}"#,
+            "it says `permissionDecision` twice",
+        ),
+    ] {
+        let hooks = command("PreToolUse", "mcp__chaos__*", &format!("echo '{said}'"));
+        let home = home_with_hooks(Script::default(), &hooks);
+        let output = toolway(&home, &["call", "chaos", "echo", "text=x"]).expect_code(6);
+        assert!(output.stderr.contains(words), "{said}: {output}");
+    }
+    let said = r#"{"updatedInput":{"text":"safe"}}"#;
+    let hooks = command("PreToolUse", "MCP__Chaos", &format!("echo '{said}'"));
+    let home = home_with_hooks(Script::default(), &hooks);
+    let output = toolway(&home, &["call", "chaos", "echo", "text=x"]);
+    assert_eq!(output.expect_code(0).stdout, "safe\n");
+}
+
+#[test]
+fn rel_30_a_guard_in_a_wrong_spelling_or_shape_refuses_the_call() {
+    let guard = json!([{ "matcher": "mcp__chaos__*", "hooks": [{ "type": "command", "command": "exit 2" }] }]);
+    for hooks in [
+        guard.clone(),
+        json!({ "PreToolUs": guard }),
+        json!({ "preToolUse": guard }),
+    ] {
+        let home = home_with_hooks(Script::default(), &hooks);
+        let output = toolway(&home, &["call", "chaos", "echo", "text=x"]).expect_code(6);
+        assert!(output.stderr.contains("settings.json:11"), "{output}");
+        // The same in a policy.
+        let home = home_with_hooks(Script::default(), &json!({}));
+        let managed = home.system().join("managed-settings.json");
+        home.write(managed, json!({ "hooks": hooks }).to_string());
+        let output = toolway(&home, &["call", "chaos", "echo", "text=x"]).expect_code(6);
+        assert!(
+            output.stderr.contains("managed-settings.json:1"),
+            "{output}"
+        );
+    }
+}
+
+#[test]
 fn doctor_lists_the_hooks() {
     let hooks = json!({
         "PreToolUse": [{ "matcher": "mcp__db__.*", "hooks": [

@@ -44,6 +44,7 @@ mod scale;
 mod security;
 mod shells;
 mod shield;
+mod skills;
 mod step_up;
 mod storage;
 mod support;

@@ -17,8 +17,10 @@ use std::time::Duration;
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Scope, Secret, ToolKey, text};
+use toolway_types::text::{self, fold};
+use toolway_types::{Diagnosis, Origin, Scope, Secret, ToolKey};
 
+use super::rule::{Glob, PREFIX};
 use super::{not_here, speaks_for_the_user, spelling};
 
 /// How long a hook may take when it does not say.
@@ -112,6 +114,17 @@ impl Hook {
     /// Its matcher as written; empty for all.
     pub fn matcher(&self) -> &str {
         &self.matcher.text
+    }
+
+    /// The names in its matcher, where it is names and no expression.
+    pub(super) fn matcher_names(&self) -> impl Iterator<Item = &str> {
+        let text = match &self.matcher.how {
+            How::Names(..) => self.matcher.text.as_str(),
+            How::All | How::Pattern(_) => "",
+        };
+        text.split('|')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
     }
 
     /// What to call it in a message: the program, the tool, or why it is broken.
@@ -255,8 +268,31 @@ pub struct Matcher {
 #[derive(Debug, Clone)]
 enum How {
     All,
-    OneOf(Vec<String>),
-    Pattern(Regex),
+    /// Names as rules write them, folded; and the expression as which the same text can be read.
+    Names(Vec<Glob>, Option<Expression>),
+    Pattern(Expression),
+}
+
+/// A regular expression for the whole name, as written and in any case. Both, since `[^A-Z]` says
+/// less in any case.
+#[derive(Debug, Clone)]
+struct Expression {
+    written: Regex,
+    folded: Regex,
+}
+
+impl Expression {
+    fn parse(text: &str) -> Result<Self, regex_lite::Error> {
+        // `s` so that no line break in a hostile name slips through `.*`.
+        Ok(Self {
+            written: Regex::new(&format!("(?s)\\A(?:{text})\\z"))?,
+            folded: Regex::new(&format!("(?si)\\A(?:{text})\\z"))?,
+        })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        self.written.is_match(name) || self.folded.is_match(name)
+    }
 }
 
 /// A compiled expression is a function of its text.
@@ -275,24 +311,21 @@ impl Matcher {
         }
     }
 
-    /// Empty or `*` is all; plain names and `|` lists of them are exact; anything else is a
-    /// regular expression for the whole name.
+    /// Empty or `*` is all; names and `|` lists of them are read as a rule that restricts reads
+    /// them: in any case, `*` for any characters, `mcp__server` for all of a server. Anything else
+    /// is a regular expression for the whole name. What can be read both ways is read both ways: a
+    /// guard must not be missed over its spelling.
     pub fn parse(text: &str) -> Result<Self, BadMatcher> {
         let trimmed = text.trim();
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ' ');
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ' ' | '*');
+        let expression = || Expression::parse(trimmed);
         let how = if trimmed.is_empty() || trimmed == "*" {
             How::All
         } else if trimmed.chars().all(plain) {
-            How::OneOf(
-                trimmed
-                    .split('|')
-                    .map(|name| name.trim().to_owned())
-                    .collect(),
-            )
+            let starred = trimmed.contains('*').then(|| expression().ok()).flatten();
+            How::Names(trimmed.split('|').flat_map(named).collect(), starred)
         } else {
-            // `(?s)` so that no line break in a hostile name slips through `.*`.
-            let pattern = Regex::new(&format!("(?s)\\A(?:{trimmed})\\z"));
-            How::Pattern(pattern.map_err(|error| BadMatcher {
+            How::Pattern(expression().map_err(|error| BadMatcher {
                 text: text.to_owned(),
                 problem: error.to_string(),
             })?)
@@ -312,9 +345,27 @@ impl Matcher {
     pub fn matches(&self, name: &str) -> bool {
         match &self.how {
             How::All => true,
-            How::OneOf(names) => names.iter().any(|one| one == name),
+            How::Names(names, expression) => {
+                let folded = fold(name);
+                names.iter().any(|one| one.matches(&folded))
+                    || expression.as_ref().is_some_and(|one| one.matches(name))
+            }
             // The text itself, too: `mcp__my server__get.item` is a name before it is a pattern.
-            How::Pattern(pattern) => self.text == name || pattern.is_match(name),
+            How::Pattern(pattern) => {
+                self.text == name || pattern.matches(name) || fold(&self.text) == fold(name)
+            }
         }
     }
+}
+
+/// What one name of a list stands for: itself, and behind `mcp__` all tools of a server so named.
+fn named(name: &str) -> Vec<Glob> {
+    let name = fold(name.trim());
+    let mut globs = vec![Glob::new(&name)];
+    if let Some(server) = name.strip_prefix(PREFIX)
+        && !server.is_empty()
+    {
+        globs.push(Glob::new(&format!("{name}__*")));
+    }
+    globs
 }

@@ -5,7 +5,7 @@
 //! Does not own: any knowledge of what an argument means. A pattern is no path or URL check; an
 //! allow rule therefore takes nothing that climbs (`..`) or hides characters.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use toolway_types::text::{self, fold};
 
 use super::rule::{Glob, Stance};
@@ -72,6 +72,17 @@ impl Predicate {
             .collect()
     }
 
+    /// Whether a pattern holds what looks like another condition: `a:1&&b:2` without spaces. It is
+    /// part of the pattern, for a shell's line may hold as much, but was perhaps not meant so.
+    fn hides_another(pattern: &str) -> bool {
+        pattern.match_indices("&&").any(|(place, _)| {
+            let next = pattern[place + 2..].trim_start();
+            let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+            let end = next.find(|c| !word(c)).unwrap_or(next.len());
+            next.starts_with(['@', '!']) || (end > 0 && next[end..].starts_with(':'))
+        })
+    }
+
     fn parse(part: &str) -> Result<Predicate, String> {
         let (claimed, word) = match part.strip_prefix('!') {
             Some(rest) if rest.starts_with('@') => (false, rest),
@@ -95,6 +106,11 @@ impl Predicate {
         let (key, pattern) = (key.trim(), pattern.trim());
         if key.is_empty() {
             return Err(format!("`{part}` names no argument"));
+        }
+        if Self::hides_another(pattern) {
+            return Err(format!(
+                "`{part}` holds a `&&` that may join two conditions; write it with spaces around it"
+            ));
         }
         Ok(Predicate::Argument {
             key: key.to_owned(),
@@ -127,6 +143,10 @@ impl Predicate {
                 (Some(arguments), Stance::Restrict) => {
                     let mut values = Vec::new();
                     collect(arguments, key, &mut values);
+                    if pattern.is_everything() {
+                        // Whatever is there, an empty list too.
+                        return (!values.is_empty()).into();
+                    }
                     values
                         .into_iter()
                         .any(|value| any_leaf(value, pattern, folded))
@@ -192,13 +212,21 @@ fn collect<'a>(arguments: &'a Map<String, Value>, key: &str, values: &mut Vec<&'
     }
 }
 
-/// Whether any scalar in the value fits: as given, as shown, or as the path it leads to.
+/// Whether any scalar in the value fits: as given, as shown, as the path it leads to, or as
+/// another spelling of the same number.
 fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| any_leaf(item, pattern, folded)),
         Value::Object(members) => members
             .values()
             .any(|member| any_leaf(member, pattern, folded)),
+        Value::Number(number) => {
+            let spelled = spellings(number);
+            spelled.iter().any(|text| pattern.matches(text))
+                || pattern
+                    .literal()
+                    .is_some_and(|text| is_number(text, number))
+        }
         scalar => {
             let given = scalar_text(scalar);
             let shown = text::clean_line(&given);
@@ -207,6 +235,41 @@ fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
                     .iter()
                     .any(|text| folded.matches(&fold(text)))
         }
+    }
+}
+
+/// A number in every usual spelling: as given, and as a plain decimal with and without a
+/// fraction. What a tool reads is the number, so `2` must be caught where it is written `2.0`.
+fn spellings(number: &Number) -> Vec<String> {
+    let mut all = vec![number.to_string()];
+    let mut add = |text: String| {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    };
+    match number.as_f64() {
+        Some(value) if number.is_f64() => {
+            // Without an exponent, and without a fraction where it is whole.
+            add(value.to_string());
+            if value == 0.0 {
+                add("0".to_owned());
+            }
+            if value.fract() == 0.0 {
+                add(format!("{value:.1}"));
+            }
+        }
+        _ => add(format!("{number}.0")),
+    }
+    all
+}
+
+/// Whether a text is this number, however it is written.
+fn is_number(text: &str, number: &Number) -> bool {
+    match (text.parse::<i128>(), number.as_i128()) {
+        (Ok(text), Some(number)) => text == number,
+        _ => text
+            .parse::<f64>()
+            .is_ok_and(|text| number.as_f64() == Some(text)),
     }
 }
 

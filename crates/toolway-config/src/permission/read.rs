@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
 use super::rule::{Broken, Rule, Stance};
-use super::{Mode, Permissions, PinPolicy, listed};
+use super::{Mode, Permissions, PinPolicy, is_policy, listed};
 use crate::raw::json::kind_of;
 use crate::raw::keys::nearest;
 
@@ -51,6 +51,7 @@ impl Reader<'_> {
                 &format!("`permissions` must be an object, not {}", kind_of(value)),
                 "write `\"permissions\": {\"allow\": [], \"ask\": [], \"deny\": []}`",
             );
+            self.fail_closed();
             return;
         };
         for (key, member) in members {
@@ -61,8 +62,16 @@ impl Reader<'_> {
                 "defaultMode" => self.mode(member),
                 "disableBypass" | "disableBypassPermissionsMode" => self.ban(key, member),
                 "pins" => self.pins(member),
-                other => self.unknown(other),
+                other => self.unknown(other, member),
             }
+        }
+    }
+
+    /// What was reported last may have been what forbids: in a policy it does (SEC-14).
+    fn fail_closed(&mut self) {
+        self.read.faults.extend(self.found.last().cloned());
+        if is_policy(self.scope) {
+            self.read.unreadable = Some(self.source.clone());
         }
     }
 
@@ -112,6 +121,9 @@ impl Reader<'_> {
             broken.reason
         );
         self.report(&message, broken.hint);
+        if list != List::Allow {
+            self.read.faults.extend(self.found.last().cloned());
+        }
         if let Some(rule) = kept {
             self.keep(list, rule);
         }
@@ -173,11 +185,21 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&mut self, key: &str) {
+    /// A key that is nearly one that restricts restricts: it may have been meant so.
+    fn unknown(&mut self, key: &str, value: &Value) {
         let key = text::clean_line(key);
         let message = format!("`permissions` has no key `{key}`");
         match nearest(&key, KEYS) {
-            Some(near) => self.report(&message, format!("did you mean `{near}`?")),
+            Some(near) => {
+                self.report(&message, format!("did you mean `{near}`?"));
+                self.fail_closed();
+                match near {
+                    "ask" => self.rules(near, value, List::Ask),
+                    "deny" => self.rules(near, value, List::Deny),
+                    "disableBypass" | "disableBypassPermissionsMode" => self.ban(near, value),
+                    _ => {}
+                }
+            }
             None => self.found.push(
                 Diagnosis::warning(message)
                     .at(self.source.clone())

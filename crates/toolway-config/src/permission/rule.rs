@@ -21,7 +21,7 @@ use super::predicate::{Predicate, Truth};
 use super::spelling::Spellings;
 use super::{Cited, Subject, Target};
 
-const PREFIX: &str = "mcp__";
+pub(super) const PREFIX: &str = "mcp__";
 
 /// Which way a rule leans, and so how widely it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Glob {
         Self {
             rest: match &pattern[start.len()..] {
                 "" => Rest::Nothing,
-                "*" => Rest::Anything,
+                wild if wild.chars().all(|c| c == '*') => Rest::Anything,
                 _ => Rest::Pattern(WildMatchPattern::new(pattern)),
             },
             start: start.to_owned(),
@@ -74,6 +74,15 @@ impl Glob {
 
     pub(super) fn is_literal(&self) -> bool {
         self.rest == Rest::Nothing
+    }
+
+    /// The one text that it matches.
+    pub(super) fn literal(&self) -> Option<&str> {
+        self.is_literal().then_some(&self.start)
+    }
+
+    pub(super) fn is_everything(&self) -> bool {
+        self.start.is_empty() && self.rest == Rest::Anything
     }
 }
 

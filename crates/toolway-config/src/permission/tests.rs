@@ -5,6 +5,7 @@ use toolway_types::{Origin, Scope, ServerName, Severity, ToolKey};
 
 use super::*;
 
+mod aim;
 mod predicates;
 mod properties;
 mod written;
@@ -302,6 +303,50 @@ fn wrong_types_and_near_misses_are_diagnosed_with_a_hint() {
         errors(&json!([]), Scope::User).1,
         ["`permissions` must be an object, not an array"]
     );
+}
+
+#[test]
+fn sec_14_a_policy_that_cannot_be_understood_refuses_every_call() {
+    for value in [
+        json!([]),
+        json!("deny"),
+        Value::Null,
+        json!({ "disableBypas": true }),
+        json!({ "dney": [] }),
+        json!({ "Deny": ["mcp__fs"] }),
+        json!({ "alow": [] }),
+    ] {
+        let (managed, said) = errors(&value, Scope::Managed);
+        assert_eq!(said.len(), 1, "{value}");
+        assert_eq!(
+            managed.decide_tool(&key("git", "status")),
+            Decision::Unreadable { origin: here() },
+            "{value}"
+        );
+        // A person's own is said at every call.
+        let (user, said) = errors(&value, Scope::User);
+        assert_ne!(verdict(&user, &key("git", "status")).0, 'u', "{value}");
+        let faults: Vec<_> = user.faults().iter().map(|one| &one.message).collect();
+        assert_eq!(faults, said.iter().collect::<Vec<_>>(), "{value}");
+    }
+    // Keys of other hosts do no harm.
+    let (managed, _) = errors(&json!({ "additionalDirectories": [] }), Scope::Managed);
+    assert_eq!(verdict(&managed, &key("git", "status")).0, '?');
+    assert_eq!(managed.faults(), []);
+}
+
+#[test]
+fn a_key_that_is_nearly_one_that_restricts_restricts() {
+    let (user, _) = errors(&json!({ "denny": ["mcp__fs"] }), Scope::User);
+    assert_eq!(verdict(&user, &key("fs", "read")).0, 'd');
+    assert_eq!(verdict(&user, &key("git", "status")).0, '?');
+    let (user, _) = errors(
+        &json!({ "disableBypas": true, "defaultMode": "bypass" }),
+        Scope::User,
+    );
+    assert_eq!(user.mode(), Mode::Default);
+    let (user, _) = errors(&json!({ "alow": ["mcp__fs"] }), Scope::User);
+    assert_eq!(verdict(&user, &key("fs", "read")).0, '?');
 }
 
 #[test]

@@ -180,16 +180,24 @@ async fn a_directory_that_cannot_be_written_costs_no_call() {
     audit.flush().await;
     let text = std::fs::read_to_string(&directory).unwrap();
     assert_eq!(text, "a file in its place");
+    // A person can be told.
+    assert!(audit.trouble().is_some());
+    let fine = Audit::in_directory(place.path().join("fine"));
+    note(&fine, "t").await;
+    fine.flush().await;
+    assert!(fine.trouble().is_none());
 }
 
 #[test]
-fn lines_that_are_not_ours_are_passed_over() {
+fn lines_that_are_not_ours_are_passed_over_and_counted() {
     let place = tempfile::tempdir().unwrap();
     let record = Facts::of(&request("t", &Value::Object(Map::new())), None).into_record();
     let ours = serde_json::to_string(&Line::Call(Box::new(record))).unwrap();
     let lost = r#"{"time":"2026-01-01T00:00:00.000Z","lost":3}"#;
     let text = format!("{ours}\nnonsense\n{{\"time\":\n{lost}\n{ours}");
     std::fs::write(place.path().join(FILE), text).unwrap();
+    let (_, follower) = read_last(place.path(), 1, |_| true).unwrap().unwrap();
+    assert_eq!(follower.unreadable(), 2);
     // The last line has no end: it is still being written.
     let [first, second] = lines(place.path()).try_into().unwrap();
     assert!(matches!(first, Line::Call(_)));

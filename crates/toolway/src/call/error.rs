@@ -155,8 +155,8 @@ pub enum CallError {
         /// What it was.
         what: Untrusted,
     },
-    /// The answer did not get through.
-    #[error("the call of `{}` of server `{server}` did not get through: {}", brief(.tool), brief(.message))]
+    /// The call or its answer did not get through.
+    #[error("the call of `{}` of server `{server}` {}", brief(.tool), Lost(*.sent, .message))]
     Transport {
         /// The server.
         server: ServerName,
@@ -164,6 +164,8 @@ pub enum CallError {
         tool: Untrusted,
         /// Why.
         message: Untrusted,
+        /// Whether it may have reached the server, and so may have run.
+        sent: bool,
     },
     /// Arguments or answer are larger than we carry.
     #[error("the {what} of `{}` of server `{server}` is over {limit} bytes", brief(.tool))]
@@ -234,6 +236,22 @@ impl fmt::Display for Waited<'_> {
     }
 }
 
+struct Lost<'a>(bool, &'a Untrusted);
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = brief(self.1);
+        if self.0 {
+            write!(
+                formatter,
+                "was sent, but its answer was lost: {why}; nobody knows whether it ran"
+            )
+        } else {
+            write!(formatter, "did not get through: {why}")
+        }
+    }
+}
+
 /// One way in which arguments do not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -281,10 +299,10 @@ pub enum RefusedBy {
         /// Why, where they said; clean, on one line.
         reason: Option<String>,
     },
-    /// The tool is not defined any more as it was when it was permitted, and nobody has looked at
-    /// the change.
+    /// The tool is not defined any more as it was when it was permitted, or nobody can tell, and
+    /// nobody has looked at it.
     Changed {
-        /// What changed.
+        /// What changed, or why nobody can tell.
         difference: Difference,
     },
     /// A person had to be asked, and there is none.
@@ -328,6 +346,8 @@ impl fmt::Display for RefusedBy {
             RefusedBy::Person {
                 reason: Some(reason),
             } => write!(formatter, "by the person asked: {reason}"),
+            RefusedBy::Changed { difference } if !difference.compared => formatter
+                .write_str("because nobody can tell whether it changed since it was permitted"),
             RefusedBy::Changed { .. } => {
                 formatter.write_str("because its definition changed since it was permitted")
             }

@@ -161,13 +161,27 @@ async fn decide(
         entry.changed(difference);
         if policy == PinPolicy::Ask {
             change = Some(difference);
+            if consent == Consent::Reviewed {
+                // What was reviewed need not be what is there by now.
+                call.warn(format!(
+                    "`{}` of server `{}` is accepted as it is defined now: {}",
+                    call.tool().shown,
+                    call.tool().key.server,
+                    difference.lines.join(" | ")
+                ));
+            }
         } else {
-            call.warn(format!(
-                "`{}` of server `{}` is no longer defined as it was when it was first permitted: {}",
+            let tool = format!(
+                "`{}` of server `{}`",
                 call.tool().shown,
-                call.tool().key.server,
-                difference.lines.join(" | ")
-            ));
+                call.tool().key.server
+            );
+            let stands = if difference.compared {
+                format!("{tool} is no longer defined as it was when it was first permitted")
+            } else {
+                format!("nobody can tell whether {tool} changed since it was permitted")
+            };
+            call.warn(format!("{stands}: {}", difference.lines.join(" | ")));
         }
     }
     let grant = match (opinion, change) {

@@ -224,6 +224,7 @@ pub(super) async fn noted<'a>(
         server: key.server.clone(),
         tool: Untrusted::new(&key.tool),
         message: Untrusted::new(error.to_string()),
+        sent: false,
     })?;
     let remarks = Mutex::default();
     let send_options = SendOptions {
@@ -291,10 +292,17 @@ fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Optio
 pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
     let server = key.server.clone();
     let tool = Untrusted::new(&key.tool);
+    // A channel that ends takes requests along that the server has, or may have.
+    let sent = match &error {
+        SendError::Closed(_) | SendError::Send(SendFailure::Cut(_)) => true,
+        SendError::Send(SendFailure::Status { status, .. }) => *status >= 500,
+        _ => false,
+    };
     let lost = |message: String| CallError::Transport {
         server: server.clone(),
         tool: tool.clone(),
         message: Untrusted::new(message),
+        sent,
     };
     match error {
         SendError::TimedOut | SendError::Send(SendFailure::TimedOut) => CallError::TimedOut {

@@ -226,7 +226,29 @@ async fn every_failure_on_the_way_has_its_own_error() {
         }
     ));
     let gone = || SendError::Closed(CloseReason::EndOfStream { stderr: vec![] });
-    assert!(matches!(fail(gone).await, CallError::Transport { .. }));
+    // It may have run (REL-10).
+    let gone = fail(gone).await;
+    assert!(matches!(gone, CallError::Transport { sent: true, .. }));
+    assert_eq!(
+        gone.to_string(),
+        "the call of `do.it` of server `s` was sent, but its answer was lost: the server closed \
+         the connection; nobody knows whether it ran"
+    );
+    let cut = || SendError::Send(SendFailure::Cut("reset".to_owned()));
+    assert!(matches!(
+        fail(cut).await,
+        CallError::Transport { sent: true, .. }
+    ));
+    let unreachable = || {
+        SendError::Send(SendFailure::Unreachable {
+            refused: true,
+            message: "refused".to_owned(),
+        })
+    };
+    assert_eq!(
+        fail(unreachable).await.to_string(),
+        "the call of `do.it` of server `s` did not get through: refused"
+    );
     let rpc = || {
         let message = "no\u{1b}[31m\nhint: run this".to_owned();
         SendError::Rpc(RpcError {
@@ -253,7 +275,16 @@ async fn every_failure_on_the_way_has_its_own_error() {
     ));
     let scene = Scene::failing(move || SendError::Send(status(500)));
     let message = scene.call("do.it", typed()).await.unwrap_err().to_string();
-    assert!(message.ends_with("HTTP status 500"), "{message}");
+    assert!(
+        message.ends_with("lost: HTTP status 500; nobody knows whether it ran"),
+        "{message}"
+    );
+    let scene = Scene::failing(move || SendError::Send(status(404)));
+    let message = scene.call("do.it", typed()).await.unwrap_err().to_string();
+    assert!(
+        message.ends_with("did not get through: HTTP status 404"),
+        "{message}"
+    );
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //!
 //! Owns choosing and parsing them, for the journal and for the audit. How the file is read, across
 //! rotations, is `journal/tail.rs`. A line that is none of ours, a half-written one say, is passed
-//! over.
+//! over, and counted.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,15 +20,25 @@ pub(crate) fn last<L>(
     wanted: impl Fn(&L) -> bool,
 ) -> io::Result<Option<(Vec<L>, Follower<L>)>> {
     let mut kept = VecDeque::new();
+    let mut unreadable = 0;
     let tail = Tail::open(directory, file, &mut |text| {
-        if let Some(line) = parse(text).filter(&wanted) {
+        let line = parse(text);
+        unreadable += u64::from(line.is_none());
+        if let Some(line) = line.filter(&wanted) {
             kept.push_back(line);
             if kept.len() > count {
                 kept.pop_front();
             }
         }
     })?;
-    Ok(tail.map(|tail| (kept.into(), Follower { tail, parse })))
+    Ok(tail.map(|tail| {
+        let follower = Follower {
+            tail,
+            parse,
+            unreadable,
+        };
+        (kept.into(), follower)
+    }))
 }
 
 /// Reads what is appended to a file of such lines.
@@ -36,9 +46,15 @@ pub(crate) fn last<L>(
 pub struct Follower<L> {
     tail: Tail,
     parse: fn(&str) -> Option<L>,
+    unreadable: u64,
 }
 
 impl<L> Follower<L> {
+    /// How many lines before those to come were none of ours.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
     /// Gives every whole line that came since the last time. A file that was rotated meanwhile
     /// is read to its end before the new one is begun.
     pub fn poll(&mut self, mut show: impl FnMut(L)) -> io::Result<()> {

@@ -131,8 +131,11 @@ fn broken(line: &str) -> Vec<String> {
 /// print. `- ` was there, `+ ` is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// At most sixty, and a line that counts what is left out.
+    /// At most sixty, and a line that counts what is left out. Where nothing could be compared:
+    /// why not, and how to mend it.
     pub lines: Vec<String>,
+    /// Whether the two could be compared. If not, it may have changed.
+    pub compared: bool,
 }
 
 impl Difference {
@@ -158,7 +161,18 @@ impl Difference {
         if lines.is_empty() {
             lines.push("it differs in a part too long to be kept".to_owned());
         }
-        Self { lines }
+        Self {
+            lines,
+            compared: true,
+        }
+    }
+
+    /// Of a tool whose permitted definition nobody knows: why, and how to mend it.
+    pub(super) fn unknown(lines: Vec<String>) -> Self {
+        Self {
+            lines,
+            compared: false,
+        }
     }
 }
 

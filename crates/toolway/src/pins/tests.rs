@@ -161,21 +161,94 @@ fn sec_33_the_place_of_a_tool_follows_the_definition_of_its_server() {
     }
 }
 
+/// What is said in the place of a difference.
+fn unknown(standing: Standing) -> String {
+    match standing {
+        Standing::Changed(difference) if !difference.compared => difference.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
-async fn a_broken_file_is_as_none_and_what_was_pinned_here_stays() {
+async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
-    let pins = Pins::at(Some(path.clone()));
-    pins.pin(place("t"), &key("t"), &described("d")).await;
+    let first = Pins::at(Some(path.clone()));
+    first.pin(place("t"), &key("t"), &described("d")).await;
+    first.pin(place("u"), &key("u"), &described("d")).await;
+    let whole = std::fs::read_to_string(&path).unwrap();
+    for broken in ["{garbage", "", "{}", "[]", &whole[..whole.len() - 3]] {
+        std::fs::write(&path, broken).unwrap();
+        let pins = Pins::at(Some(path.clone()));
+        let said = unknown(pins.check(&place("t"), &described("e")));
+        assert!(said.contains(&*path.to_string_lossy()), "{said}");
+        assert!(said.contains("line 1"), "{said}");
+        assert!(said.contains("move it away"), "{said}");
+        // Not even one that is as it was, and one that nobody saw yet: nobody can tell.
+        unknown(pins.check(&place("t"), &described("d")));
+        unknown(pins.check(&place("new"), &described("d")));
+        // What is accepted meanwhile holds in this process, and the file stays as it is.
+        pins.pin(place("t"), &key("t"), &described("e")).await;
+        assert_eq!(pins.check(&place("t"), &described("e")), Standing::Same);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), broken);
+        unknown(pins.check(&place("u"), &described("d")));
+        // Once it is mended it counts again, in the same process.
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(pins.check(&place("u"), &described("d")), Standing::Same);
+        assert!(matches!(
+            pins.check(&place("u"), &described("e")),
+            Standing::Changed(Difference { compared: true, .. })
+        ));
+        assert_eq!(pins.check(&place("new"), &described("d")), Standing::New);
+    }
+    // What was pinned here stays, whatever becomes of the file.
     std::fs::write(&path, "{").unwrap();
+    assert_eq!(first.check(&place("t"), &described("d")), Standing::Same);
     assert!(matches!(
-        pins.check(&place("t"), &described("e")),
-        Standing::Changed(_)
+        first.check(&place("t"), &described("e")),
+        Standing::Changed(Difference { compared: true, .. })
     ));
-    assert_eq!(
-        Pins::at(Some(path)).check(&place("t"), &described("e")),
-        Standing::New
-    );
+}
+
+#[tokio::test]
+async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
+    type Put = fn(&Path);
+    let folder = tempfile::tempdir().unwrap();
+    let put: [(&str, Put); 5] = [
+        ("something else", |path| std::fs::create_dir(path).unwrap()),
+        ("larger than 16 MiB", |path| {
+            std::fs::write(path, vec![b' '; usize::try_from(MAX_FILE).unwrap() + 1]).unwrap();
+        }),
+        ("UTF-8", |path| std::fs::write(path, [0xff, 0xfe]).unwrap()),
+        ("symbolic link", |path| {
+            std::os::unix::fs::symlink("elsewhere", path).unwrap();
+        }),
+        ("others may write", |path| {
+            std::fs::write(path, r#"{"pins":{}}"#).unwrap();
+            let mode = std::fs::Permissions::from_mode(0o666);
+            std::fs::set_permissions(path, mode).unwrap();
+        }),
+    ];
+    for (n, (words, put)) in put.into_iter().enumerate() {
+        let path = folder.path().join(format!("{n}.json"));
+        put(&path);
+        let before = std::fs::symlink_metadata(&path).unwrap();
+        let pins = Pins::at(Some(path.clone()));
+        let said = unknown(pins.check(&place("t"), &described("d")));
+        assert!(said.contains(words), "{said}");
+        pins.pin(place("t"), &key("t"), &described("d")).await;
+        assert_eq!(pins.check(&place("t"), &described("d")), Standing::Same);
+        let after = std::fs::symlink_metadata(&path).unwrap();
+        assert_eq!(after.file_type(), before.file_type(), "{words}");
+        assert_eq!(after.len(), before.len(), "{words}");
+    }
+    // No file and no folder: nothing is pinned.
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for path in [folder.path().join("a/b.json"), file.join("b.json")] {
+        let pins = Pins::at(Some(path));
+        assert_eq!(pins.check(&place("t"), &described("d")), Standing::New);
+    }
 }
 
 #[test]

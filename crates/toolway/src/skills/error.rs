@@ -40,6 +40,17 @@ pub enum SkillError {
         /// Their URIs.
         candidates: Vec<Untrusted>,
     },
+    /// The skill has no such file, by its list or because it is outside of its folder. None was
+    /// asked for.
+    #[error("the skill `{}` of server `{server}` has no file `{}`", brief(.skill), brief(.file))]
+    NoSuchFile {
+        /// The server.
+        server: ServerName,
+        /// The URI of the skill.
+        skill: Untrusted,
+        /// The URI of the file.
+        file: Untrusted,
+    },
     /// The server lists no digests for the skill, so nothing of it could be verified.
     #[error("the skill `{}` of server `{server}` cannot be verified, because its server lists its files as `dynamic`: ask for a skill with digests", brief(.skill))]
     Unverifiable {
@@ -121,8 +132,6 @@ pub enum FailedCheck {
         /// What is wrong with it.
         reason: Untrusted,
     },
-    /// The skill does not list the file at all, so it was not read.
-    Unlisted,
 }
 
 impl fmt::Display for FailedCheck {
@@ -158,7 +167,6 @@ impl fmt::Display for FailedCheck {
             Self::NoFrontmatter { reason } => {
                 write!(formatter, "it has no usable frontmatter: {}", brief(reason))
             }
-            Self::Unlisted => formatter.write_str("the skill lists no such file"),
         }
     }
 }
@@ -171,6 +179,7 @@ impl SkillError {
             Self::NotOffered { server }
             | Self::Unknown { server, .. }
             | Self::Ambiguous { server, .. }
+            | Self::NoSuchFile { server, .. }
             | Self::Unverifiable { server, .. }
             | Self::TooManyFiles { server, .. }
             | Self::TooLarge { server, .. }
@@ -201,7 +210,7 @@ pub(super) fn malformed(server: &ServerName, what: &str, error: &dyn fmt::Displa
     SkillError::Call(CallError::Malformed {
         server: server.clone(),
         tool: Untrusted::new(what),
-        what: Untrusted::new(error.to_string()),
+        what: Untrusted::new(format!("something else than was asked for: {error}")),
     })
 }
 

@@ -153,6 +153,42 @@ async fn a_server_whose_input_nobody_gives_is_an_error_that_says_what_is_missing
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_that_the_person_declined_is_named_with_the_servers_error() {
+    let server = scripted(|message, speaker| {
+        if message["method"] != "tools/call" {
+            return legacy(message);
+        }
+        let page = json!({ "mode": "url", "message": "pay", "url": "https://example.com/pay",
+            "elicitationId": "e" });
+        speaker.say(&json!({ "jsonrpc": "2.0", "id": message["id"], "error": {
+            "code": -32042, "message": "need", "data": { "elicitations": [page] } } }));
+        Reply::Silence
+    });
+    let home = Home::new();
+    let person = Person::named("octocat");
+    let options = HostOptions {
+        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        ..home.options()
+    };
+    let host = asking_host(&home, server, options);
+    host.settled().await;
+    let error = host
+        .call(
+            request("asks", "echo", ""),
+            CallOptions::new(Consent::Typed),
+        )
+        .await
+        .expect_err("it wants a page visited");
+    assert_eq!(
+        error.to_string(),
+        "server `asks` answered `echo` with error -32042: need; `tools/call` was not sent again, \
+         because nobody agreed to visit the page that the server wants visited first"
+    );
+    assert_eq!(person.heard.lock().expect("no panic").len(), 1);
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn new_roots_reach_a_connected_server() {
     let (told, mut heard) = mpsc::unbounded_channel::<Value>();
     let server = scripted(move |message, speaker| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
-use super::super::listed;
+use super::super::{is_policy, listed};
 use super::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Matcher};
 use crate::raw::json::kind_of;
 use crate::raw::keys::nearest;
@@ -36,15 +36,21 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn events(&mut self, value: &Value) {
         let Value::Object(events) = value else {
-            self.report(
-                format!("`hooks` must be an object, not {}", kind_of(value)),
-                "write `\"hooks\": {\"PreToolUse\": []}`",
-            );
+            let reason = format!("`hooks` must be an object, not {}", kind_of(value));
+            let hint = "write `\"hooks\": {\"PreToolUse\": []}`";
+            if is_nothing(value) && !is_policy(self.scope) {
+                self.report(reason, hint);
+            } else {
+                self.lost(&reason, hint);
+            }
             return;
         };
         for (name, groups) in events {
             let Some(event) = HookEvent::parse(name) else {
-                self.unknown_event(name);
+                match near_event(name) {
+                    Some(event) => self.near_miss(name, event, groups),
+                    None => self.unknown_event(name),
+                }
                 continue;
             };
             let Value::Array(groups) = groups else {
@@ -58,18 +64,52 @@ impl Reader<'_> {
         }
     }
 
+    /// Nobody knows which hooks stood here, so one of each kind that can say no fails.
+    fn lost(&mut self, reason: &str, hint: &str) {
+        let reason = text::clean_line(reason).into_owned();
+        self.report(reason.clone(), hint);
+        for event in HookEvent::ALL {
+            let action = HookAction::Broken {
+                reason: reason.clone(),
+            };
+            self.keep(event, Matcher::all(), action, DEFAULT_HOOK_TIMEOUT);
+        }
+    }
+
+    /// An event in a wrong spelling: its hooks are those of the event that was meant, and fail,
+    /// because one of them may be the guard that says no.
+    fn near_miss(&mut self, name: &str, event: HookEvent, groups: &Value) {
+        let meant = event.as_str();
+        let name = text::clean_line(name);
+        let reason = format!("there is no hook event `{name}`");
+        self.report(reason.clone(), &format!("did you mean `{meant}`?"));
+        let groups = match groups {
+            Value::Array(groups) if groups.is_empty() && is_policy(self.scope) => &[Value::Null],
+            Value::Array(groups) => groups.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        for group in groups {
+            let matcher = group.get("matcher").and_then(Value::as_str);
+            let matcher = matcher.and_then(|text| Matcher::parse(text).ok());
+            let reason = format!("{reason}, which may mean `{meant}`");
+            self.keep(
+                event,
+                matcher.unwrap_or_else(Matcher::all),
+                HookAction::Broken { reason },
+                DEFAULT_HOOK_TIMEOUT,
+            );
+        }
+    }
+
+    /// Other hosts have many more events in the same file; theirs do no harm here.
     fn unknown_event(&mut self, name: &str) {
         let known = HookEvent::ALL.map(HookEvent::as_str);
         let message = format!("there is no hook event `{}`", text::clean_line(name));
-        match nearest(name, known) {
-            Some(near) => self.report(message, &format!("did you mean `{near}`?")),
-            // Other hosts have many more events in the same file; theirs do no harm here.
-            None => self.found.push(
-                Diagnosis::warning(message)
-                    .at(self.source.clone())
-                    .hint(format!("the events are {}", listed(&known))),
-            ),
-        }
+        self.found.push(
+            Diagnosis::warning(message)
+                .at(self.source.clone())
+                .hint(format!("the events are {}", listed(&known))),
+        );
     }
 
     fn group(&mut self, event: HookEvent, group: &Value) {
@@ -165,6 +205,22 @@ const SHAPE: &str = "write `{\"matcher\": \"mcp__server__.*\", \"hooks\": [{\"ty
                      \"command\": \"…\"}]}`";
 const MATCHER: &str = "write a tool name, names joined by `|`, or a regular expression without \
                        look-around";
+
+/// The event that was meant by a name that is none: other case, other joints, or a slip.
+fn near_event(name: &str) -> Option<HookEvent> {
+    let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
+    nearest(&letters, HookEvent::ALL.map(HookEvent::as_str)).and_then(HookEvent::parse)
+}
+
+/// Whether nothing can have been meant by it.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::String(text) => text.trim().is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
 
 fn action(hook: &Value) -> Result<HookAction, String> {
     let Value::Object(hook) = hook else {

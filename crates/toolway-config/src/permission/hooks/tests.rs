@@ -161,13 +161,93 @@ fn an_odd_timeout_is_diagnosed_and_the_hook_still_runs() {
 }
 
 #[test]
-fn an_unknown_event_is_named_with_its_near_miss() {
-    let (hooks, found) = parse(&json!({ "preToolUs": [], "SessionStart": [] }));
-    assert!(hooks.is_empty());
-    assert_eq!(found[0].hint.as_deref(), Some("did you mean `PreToolUse`?"));
-    assert_eq!(found[0].severity, Severity::Error);
-    assert_eq!(found[1].severity, Severity::Warning);
-    assert_eq!(parse(&json!([])).1.len(), 1);
+fn a_matcher_is_also_read_as_rules_are() {
+    for (matcher, name) in [
+        ("mcp__db__*", "mcp__db__query"),
+        ("mcp__db*", "mcp__db__query"),
+        ("mcp__*__delete", "mcp__db__delete"),
+        ("mcp__db", "mcp__db__query"),
+        ("Foo|mcp__db", "mcp__db__query"),
+        ("mcp__a__b", "mcp__a__b__c"),
+        ("MCP__DB__Query", "mcp__db__query"),
+        ("mcp__db__query", "mcp__db__QUERY"),
+        ("MCP__db__.*", "mcp__DB__query"),
+        ("mcp__my server__Get.item", "mcp__my server__get.item"),
+        ("*__delete", "mcp__db__delete"),
+        // As an expression, as ever.
+        ("mcp__db_*", "mcp__db___"),
+        ("fo*", "f"),
+        ("mcp__[^A-Z]+", "mcp__db"),
+    ] {
+        assert!(concerns(matcher, name), "{matcher} {name}");
+    }
+    for (matcher, name) in [
+        ("mcp__db", "mcp__dbx__query"),
+        ("mcp__db__*", "mcp__other__query"),
+        ("db", "mcp__db__query"),
+        ("mcp__", "mcp__db__query"),
+    ] {
+        assert!(!concerns(matcher, name), "{matcher} {name}");
+    }
+}
+
+fn broken_for(hooks: &Hooks, event: HookEvent, name: &str) -> usize {
+    let concerned = hooks.matching(event, name);
+    for hook in &concerned {
+        assert!(matches!(hook.action, HookAction::Broken { .. }), "{hook:?}");
+    }
+    concerned.len()
+}
+
+#[test]
+fn rel_30_hooks_of_an_event_in_a_wrong_spelling_are_kept_as_broken() {
+    let groups = json!([{ "matcher": "Foo", "hooks": [{ "type": "command", "command": "x" }] }]);
+    for name in [
+        "PreToolUs",
+        "preToolUse",
+        "pre_tool_use",
+        "pre-tool-use",
+        "PRETOOLUSE",
+    ] {
+        let (hooks, found) = parse(&json!({ name: groups, "SessionStart": [] }));
+        assert_eq!(
+            broken_for(&hooks, HookEvent::PreToolUse, "Foo"),
+            1,
+            "{name}"
+        );
+        assert_eq!(
+            broken_for(&hooks, HookEvent::PreToolUse, "Bar"),
+            0,
+            "{name}"
+        );
+        assert_eq!(found[0].hint.as_deref(), Some("did you mean `PreToolUse`?"));
+        assert_eq!(found[0].severity, Severity::Error);
+        assert_eq!(found[1].severity, Severity::Warning);
+    }
+    let (hooks, _) = parse(&json!({ "PreToolUs": "guard" }));
+    assert_eq!(broken_for(&hooks, HookEvent::PreToolUse, "x"), 1);
+    let empty = json!({ "PreToolUs": [] });
+    assert!(parse(&empty).0.is_empty());
+    let (hooks, _) = Hooks::parse(&empty, &here(), Scope::Managed);
+    assert_eq!(broken_for(&hooks, HookEvent::PreToolUse, "x"), 1);
+}
+
+#[test]
+fn rel_30_hooks_of_a_wrong_shape_fail_at_every_event() {
+    for value in [json!([{ "hooks": [] }]), json!("guard"), json!(true)] {
+        let (hooks, found) = parse(&value);
+        assert_eq!(found.len(), 1, "{value}");
+        for event in HookEvent::ALL {
+            assert_eq!(broken_for(&hooks, event, "x"), 1, "{value} {event:?}");
+        }
+    }
+    // Where nothing stands nothing is lost; in a policy nobody guesses.
+    for value in [json!([]), Value::Null] {
+        let (hooks, found) = parse(&value);
+        assert!(hooks.is_empty() && found.len() == 1, "{value}");
+        let (hooks, _) = Hooks::parse(&value, &here(), Scope::Managed);
+        assert_eq!(broken_for(&hooks, HookEvent::PreToolUse, "x"), 1, "{value}");
+    }
 }
 
 #[test]

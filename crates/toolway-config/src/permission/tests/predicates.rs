@@ -182,3 +182,108 @@ fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
         assert_eq!(permissions, Permissions::empty());
     }
 }
+
+/// What a list with this one rule says of a call of `db.run` with these arguments, as they come.
+fn said(list: &str, rule: &str, arguments: &str) -> char {
+    let permissions = rules(&json!({ list: [rule] }));
+    let tool = key("db", "run");
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap();
+    verdict(
+        &permissions,
+        Subject::tool(&tool).with_arguments(&arguments),
+    )
+    .0
+}
+
+#[test]
+fn sec_13_a_number_is_denied_in_every_spelling() {
+    for (pattern, numbers) in [
+        ("2", ["2", "2.0", "2.00", "2e0", "20e-1", "0.2e1"]),
+        ("2.0", ["2", "2.0", "2.00", "2e0", "20e-1", "0.2e1"]),
+        ("2e0", ["2", "2.0", "2.00", "2e0", "20e-1", "0.2e1"]),
+        ("0", ["0", "-0", "0.0", "-0.0", "0e5", "0.00"]),
+        (
+            "-15",
+            ["-15", "-15.0", "-1.5e1", "-150e-1", "-15e0", "-15.00"],
+        ),
+        ("1000000000000000000000", ["1e21"; 6]),
+        (
+            "0.0000001",
+            ["1e-7", "0.0000001", "0.1e-6", "10e-8", "1E-7", "1.0e-7"],
+        ),
+        ("1*", ["1e21", "12.0", "1", "1.5", "100e-1", "1e0"]),
+    ] {
+        for number in numbers {
+            let rule = format!("mcp__db__run(n:{pattern})");
+            for arguments in [
+                format!(r#"{{"n":{number}}}"#),
+                format!(r#"{{"n":[7,{number}]}}"#),
+            ] {
+                assert_eq!(said("deny", &rule, &arguments), 'd', "{rule} {arguments}");
+            }
+        }
+    }
+    for other in ["3", "2.5", "20", "-2", "2e1", "\"x\"", "null"] {
+        let arguments = format!(r#"{{"n":{other}}}"#);
+        assert_eq!(
+            said("deny", "mcp__db__run(n:2)", &arguments),
+            '?',
+            "{other}"
+        );
+    }
+    let large = r#"{"n":9007199254740993}"#;
+    assert_eq!(said("deny", "mcp__db__run(n:9007199254740992)", large), '?');
+    // What is allowed is what is written.
+    assert_eq!(said("allow", "mcp__db__run(n:2)", r#"{"n":2}"#), 'a');
+    assert_eq!(said("allow", "mcp__db__run(n:2)", r#"{"n":2.0}"#), '?');
+}
+
+#[test]
+fn sec_13_a_star_denies_whatever_is_there() {
+    for value in [
+        "[]",
+        "{}",
+        "[[]]",
+        "null",
+        "0",
+        "\"\"",
+        "false",
+        r#"{"y":[]}"#,
+    ] {
+        let arguments = format!(r#"{{"x":{value}}}"#);
+        for rule in ["mcp__db__run(x:*)", "mcp__db__run(x:**)"] {
+            assert_eq!(said("deny", rule, &arguments), 'd', "{rule} {value}");
+        }
+    }
+    assert_eq!(said("deny", "mcp__db__run(x:*)", r#"{"y":1}"#), '?');
+    assert_eq!(
+        said("deny", "mcp__db__run(x.y:*)", r#"{"x":{"y":[]}}"#),
+        'd'
+    );
+    assert_eq!(said("deny", "mcp__db__run(x.y:*)", r#"{"x":{}}"#), '?');
+    assert_eq!(said("allow", "mcp__db__run(x:*)", r#"{"x":[]}"#), '?');
+    assert_eq!(said("allow", "mcp__db__run(x:*)", r#"{"x":{}}"#), '?');
+}
+
+#[test]
+fn two_conditions_joined_without_spaces_fail_to_the_safe_side() {
+    for rule in [
+        "mcp__db__run(a:1&&b:2)",
+        "mcp__db__run(a:1 &&b:2)",
+        "mcp__db__run(a:1&& b.c:2)",
+        "mcp__db__run(a:1&&@readOnly)",
+    ] {
+        let (denied, problems) = errors(&json!({ "deny": [rule] }), Scope::User);
+        assert_eq!(problems.len(), 1, "{rule}");
+        assert!(problems[0].contains("spaces around it"), "{problems:?}");
+        assert_eq!(verdict(&denied, &key("db", "run")).0, 'd', "{rule}");
+        assert_eq!(denied.faults().len(), 1);
+        let (allowed, _) = errors(&json!({ "allow": [rule] }), Scope::User);
+        assert_eq!(verdict(&allowed, &key("db", "run")).0, '?', "{rule}");
+        assert_eq!(allowed.faults(), []);
+    }
+    // A shell's line may hold one.
+    let line = "mcp__db__run(cmd:cd x&&ls*)";
+    assert_eq!(said("deny", line, r#"{"cmd":"cd x&&ls -l"}"#), 'd');
+    assert_eq!(said("deny", line, r#"{"cmd":"ls"}"#), '?');
+}

@@ -1,8 +1,14 @@
 //! What a hook says, and how it is read.
 //!
 //! Owns the shape of a hook's output and the meaning of its exit code. Reading is strict where a
-//! no could hide: what cannot be understood is a failure of the hook, never an empty answer.
+//! no could hide: what cannot be understood is a failure of the hook, never an empty answer. So is
+//! a word that is nearly one of ours, or one that is said twice; words that are like none of ours
+//! are somebody else's, and ignored.
 
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_config::HookEvent;
 use toolway_transport::program::Finished;
@@ -16,6 +22,56 @@ const BLOCKS: i32 = 2;
 const MAX_REASON: usize = 500;
 /// The longest piece of context, in characters.
 const MAX_CONTEXT: usize = 10_000;
+
+/// The object that may hold any of the words below, as may what is printed itself.
+const OWN: &str = "hookSpecificOutput";
+
+/// What a hook may say. A word that is nearly one of these was meant to be one.
+const WORDS: [&str; 11] = [
+    "permissionDecision",
+    "permissionDecisionReason",
+    "decision",
+    "reason",
+    "continue",
+    "stopReason",
+    "updatedInput",
+    "updatedToolOutput",
+    "updatedMCPToolOutput",
+    "additionalContext",
+    "systemMessage",
+];
+
+/// What it may say besides, where a server asks. Elsewhere words like these mean other things.
+const ANSWERS: [&str; 2] = ["action", "content"];
+
+/// What hosts that run the same hooks read, or tell them. Never taken for a slip.
+const FOREIGN: [&str; 22] = [
+    "async",
+    "asyncTimeout",
+    "behavior",
+    "context",
+    "error",
+    "hookEventName",
+    "hook_event_name",
+    "initialUserMessage",
+    "interrupt",
+    "message",
+    "mode",
+    "retry",
+    "sessionTitle",
+    "suppressOutput",
+    "terminalSequence",
+    "tool_input",
+    "tool_name",
+    "tool_response",
+    "updatedPermissions",
+    "url",
+    "watchPaths",
+    "worktreePath",
+];
+
+/// No slip is longer.
+const MAX_WORD: usize = 64;
 
 /// What a hook says. Nothing of it need be there: the default is no opinion.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,51 +154,39 @@ impl HookReply {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let Ok(Value::Object(said)) = serde_json::from_str(text) else {
-            return Err("it printed something that is not one JSON object".to_owned());
-        };
-        let own = match said.get("hookSpecificOutput") {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(own)) => own.clone(),
-            Some(_) => return Err(expected("hookSpecificOutput", "an object")),
-        };
-        if let Some(other) = string(&own, "hookEventName")?
-            && other != event.as_str()
-        {
-            return Err(format!("it answers for the event `{}`", one_line(&other)));
-        }
+        let said = Said::read(event, text)?;
         let mut reply = Self {
-            updated_input: object(&own, "updatedInput")?,
-            additional_context: string(&own, "additionalContext")?,
+            updated_input: said.object("updatedInput")?,
+            additional_context: said.string("additionalContext")?,
             updated_tool_output: ["updatedToolOutput", "updatedMCPToolOutput"]
-                .iter()
-                .find_map(|key| own.get(*key).filter(|value| !value.is_null()))
+                .into_iter()
+                .find_map(|word| said.get(word))
                 .cloned(),
-            answer: answer(&own)?.map_or_else(|| answer(&said), |own| Ok(Some(own)))?,
-            system_message: string(&said, "systemMessage")?,
+            answer: said.answer()?,
+            system_message: said.string("systemMessage")?,
             ..Self::default()
         };
-        if let Some(word) = string(&own, "permissionDecision")? {
+        if let Some(word) = said.string("permissionDecision")? {
             let decision = match word.as_str() {
                 "allow" => HookDecision::Allow,
                 "ask" => HookDecision::Ask,
                 "deny" => HookDecision::Deny,
                 _ => return Err(expected("permissionDecision", "`allow`, `ask` or `deny`")),
             };
-            reply.decide(decision, string(&own, "permissionDecisionReason")?);
+            reply.decide(decision, said.string("permissionDecisionReason")?);
         }
-        if let Some(word) = string(&said, "decision")? {
+        if let Some(word) = said.string("decision")? {
             let decision = match word.as_str() {
                 "block" => HookDecision::Deny,
                 "approve" => HookDecision::Allow,
                 _ => return Err(expected("decision", "`block` or `approve`")),
             };
-            reply.decide(decision, string(&said, "reason")?);
+            reply.decide(decision, said.string("reason")?);
         }
         match said.get("continue") {
-            None | Some(Value::Null | Value::Bool(true)) => {}
+            None | Some(Value::Bool(true)) => {}
             Some(Value::Bool(false)) => {
-                reply.decide(HookDecision::Deny, string(&said, "stopReason")?);
+                reply.decide(HookDecision::Deny, said.string("stopReason")?);
             }
             Some(_) => return Err(expected("continue", "true or false")),
         }
@@ -178,32 +222,160 @@ pub(super) fn context(words: &str) -> String {
     text::cut(&text::clean(words), MAX_CONTEXT).into_owned()
 }
 
-fn answer(from: &Map<String, Value>) -> Result<Option<ElicitationAnswer>, String> {
-    let Some(action) = string(from, "action")? else {
-        return Ok(None);
+/// The words of a hook, from either place.
+struct Said(Map<String, Value>);
+
+impl Said {
+    fn read(event: HookEvent, text: &str) -> Result<Self, String> {
+        let Ok(outer) = serde_json::from_str::<Members>(text) else {
+            return Err("it printed something that is not one JSON object".to_owned());
+        };
+        let mut said = Self(Map::new());
+        for (word, value) in said.take(event, outer, &[OWN])? {
+            // Only the object of its own is left over.
+            if value.get() == "null" {
+                continue;
+            }
+            let Ok(own) = serde_json::from_str::<Members>(value.get()) else {
+                return Err(expected(&word, "an object"));
+            };
+            if own.0.iter().any(|(word, _)| word == OWN) {
+                return Err(format!("its `{OWN}` stands in itself"));
+            }
+            said.take(event, own, &[])?;
+        }
+        if let Some(other) = said.string("hookEventName")?
+            && other != event.as_str()
+        {
+            return Err(format!("it answers for the event `{}`", one_line(&other)));
+        }
+        Ok(said)
+    }
+
+    /// Takes the words of one place, and gives back those that are named apart.
+    fn take(
+        &mut self,
+        event: HookEvent,
+        members: Members,
+        apart: &[&str],
+    ) -> Result<Vec<(String, Box<RawValue>)>, String> {
+        let mut left = Vec::new();
+        let mut seen: Vec<&str> = Vec::new();
+        let known = WORDS.iter().chain(&ANSWERS).chain(&["hookEventName"]);
+        let known: Vec<&str> = known.chain(apart).copied().collect();
+        for (word, value) in members.0 {
+            let Some(known) = known.iter().find(|known| **known == word) else {
+                match meant(event, &word) {
+                    Some(meant) => {
+                        let word = one_line(&word);
+                        return Err(format!("it says `{word}`, which may mean `{meant}`"));
+                    }
+                    None => continue,
+                }
+            };
+            if seen.contains(known) {
+                return Err(format!("it says `{known}` twice"));
+            }
+            seen.push(known);
+            if apart.contains(known) {
+                left.push((word, value));
+                continue;
+            }
+            let value = serde_json::from_str(value.get()).unwrap_or(Value::Null);
+            if value.is_null() {
+                continue;
+            }
+            if self.0.get(*known).is_some_and(|before| *before != value) {
+                return Err(format!("it says two different things with `{known}`"));
+            }
+            self.0.insert(word, value);
+        }
+        Ok(left)
+    }
+
+    fn get(&self, word: &str) -> Option<&Value> {
+        self.0.get(word)
+    }
+
+    fn answer(&self) -> Result<Option<ElicitationAnswer>, String> {
+        let Some(action) = self.string("action")? else {
+            return Ok(None);
+        };
+        Ok(Some(match action.as_str() {
+            "accept" => ElicitationAnswer::Accept(self.object("content")?),
+            "decline" => ElicitationAnswer::Decline,
+            "cancel" => ElicitationAnswer::Cancel,
+            _ => return Err(expected("action", "`accept`, `decline` or `cancel`")),
+        }))
+    }
+
+    fn string(&self, word: &str) -> Result<Option<String>, String> {
+        match self.get(word) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(expected(word, "a string")),
+        }
+    }
+
+    fn object(&self, word: &str) -> Result<Option<Map<String, Value>>, String> {
+        match self.get(word) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object.clone())),
+            Some(_) => Err(expected(word, "an object")),
+        }
+    }
+}
+
+/// The members of an object as they were written: of two with one name both.
+struct Members(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// Which of our words was meant by one that is none: the same letters in another case or with
+/// other joints, or a slip. Short words are like too many others, so less is forgiven them.
+fn meant(event: HookEvent, word: &str) -> Option<&'static str> {
+    if word.len() > MAX_WORD || FOREIGN.contains(&word) {
+        return None;
+    }
+    let answers = match event {
+        HookEvent::Elicitation | HookEvent::ElicitationResult => ANSWERS.as_slice(),
+        HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => &[],
     };
-    Ok(Some(match action.as_str() {
-        "accept" => ElicitationAnswer::Accept(object(from, "content")?),
-        "decline" => ElicitationAnswer::Decline,
-        "cancel" => ElicitationAnswer::Cancel,
-        _ => return Err(expected("action", "`accept`, `decline` or `cancel`")),
-    }))
+    let folded = letters(word);
+    let words = WORDS.iter().chain(answers).copied().chain([OWN]);
+    words
+        .map(|known| (strsim::osa_distance(&folded, &letters(known)), known))
+        .filter(|(distance, known)| *distance <= if known.len() < 8 { 1 } else { 2 })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
 }
 
-fn string(from: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
-    match from.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(expected(key, "a string")),
-    }
-}
-
-fn object(from: &Map<String, Value>, key: &str) -> Result<Option<Map<String, Value>>, String> {
-    match from.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(object)) => Ok(Some(object.clone())),
-        Some(_) => Err(expected(key, "an object")),
-    }
+/// A word without case and joints.
+fn letters(word: &str) -> String {
+    let letters = word.chars().filter(|letter| letter.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 fn expected(key: &str, what: &str) -> String {

@@ -296,10 +296,13 @@ async fn a_matcher_takes_names_lists_and_expressions_in_any_spelling() {
         "mcp__x | mcp__s__do_it",
         "mcp__s__.*",
         "mcp__(s|t)__do.+",
+        "mcp__s",
+        "mcp__s__*",
+        "MCP__S__Do_It",
     ] {
         assert!(concerned(matcher).await, "{matcher}");
     }
-    for matcher in ["mcp__t__.*", "do_it", "mcp__s", "mcp__s__do"] {
+    for matcher in ["mcp__t__.*", "do_it", "mcp__t", "mcp__s__do"] {
         assert!(!concerned(matcher).await, "{matcher}");
     }
     let bad = LibraryHook::new("h", HookEvent::PreToolUse, "(", |_| {
@@ -557,4 +560,37 @@ async fn rel_30_a_tool_that_cannot_be_asked_refuses_the_call() {
         reason(failing, "guard", none).await,
         "it answered an error: broken"
     );
+}
+
+/// A person who must not be asked.
+struct Undisturbed;
+
+impl Prompter for Undisturbed {
+    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+        panic!("{question:?}");
+    }
+}
+
+#[tokio::test]
+async fn sec_33_a_hooks_tool_that_changed_asks_nobody_and_says_how_it_is_accepted() {
+    let mut scene = Scene::by_tool(|tool| match tool {
+        "do.it" => json!({"content": []}),
+        _ => hello(),
+    });
+    scene.prompter = Some(Box::new(Undisturbed));
+    let scene = scene.hooks(&tool_hook("do.it", &json!({})));
+    scene.call("guard", typed()).await.unwrap();
+    "changed".clone_into(&mut scene.described.lock().unwrap());
+    assert_eq!(
+        refusal(scene.call("guard", typed()).await),
+        RefusedBy::Hook {
+            origin: settings(),
+            title: "s.do.it".into(),
+            reason: "its tool `do.it` of server `s` is not defined any more as it was when it was \
+                     permitted (+ description: changed); once you have read that, accept it with \
+                     `toolway call s do.it … --accept-change`"
+                .into(),
+        }
+    );
+    assert_eq!(scene.sent().len(), 2);
 }

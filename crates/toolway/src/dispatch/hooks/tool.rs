@@ -2,7 +2,8 @@
 //!
 //! Owns how its arguments are filled in and how its result is read as a hook's output. Its call
 //! passes the rules like any other, but no hooks: a hook on a hook's own tool would never end. A
-//! person wrote this very call into their settings, which is that person's yes.
+//! person wrote this very call into their settings, which is that person's yes, to the tool as it
+//! was: one that changed is refused, because nobody is asked within a hook's time.
 
 use std::time::Duration;
 
@@ -10,15 +11,23 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use toolway_config::{HookEvent, Hooks};
-use toolway_types::{ServerName, ToolKey};
+use toolway_types::name::as_word;
+use toolway_types::{ServerName, ToolKey, text};
 use toolway_wire::view::{Content, ResourceBody};
 
 use super::{HookInput, HookReply, Runner, reply};
-use crate::call::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use crate::call::{
+    CallError, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
+};
 use crate::dispatch::Dispatch;
 
 /// Who this is in the audit.
 const CALLER: &str = "hook";
+
+/// The longest name of a tool in a message, in characters.
+const MAX_NAME: usize = 100;
+/// The most of a difference in a message, in characters.
+const MAX_CHANGE: usize = 500;
 
 /// A tool to call.
 pub(super) struct Target {
@@ -62,6 +71,7 @@ impl Target {
             let dispatch = Dispatch {
                 hooks: &no_hooks,
                 runner: &nobody,
+                prompter: None,
                 ..calls.clone()
             };
             let request = ToolRequest {
@@ -75,11 +85,35 @@ impl Target {
             };
             match dispatch.forward(request, options).await {
                 Ok(outcome) => read(event, &outcome),
-                Err(error) => Err(reply::one_line(&error.to_string())),
+                Err(error) => Err(failure(&error)),
             }
         }
         .boxed()
     }
+}
+
+/// Why its call has no answer, with what to do where only a person can.
+fn failure(error: &CallError) -> String {
+    let CallError::Refused {
+        server,
+        tool,
+        by: RefusedBy::Changed { difference },
+    } = error
+    else {
+        return reply::one_line(&error.to_string());
+    };
+    let tool = tool.line();
+    let lines = difference.lines.join(" | ");
+    let lines = text::clean_line(&lines);
+    format!(
+        "its tool `{}` of server `{server}` is not defined any more as it was when it was \
+         permitted ({}); once you have read that, accept it with `toolway call {} {} … \
+         --accept-change`",
+        text::cut(&tool, MAX_NAME),
+        text::cut(&lines, MAX_CHANGE),
+        as_word(server.as_str()),
+        as_word(&tool),
+    )
 }
 
 fn read(event: HookEvent, outcome: &ToolOutcome) -> Result<HookReply, String> {

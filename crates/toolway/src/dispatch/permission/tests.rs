@@ -347,7 +347,14 @@ async fn sec_33_what_is_typed_is_no_yes_to_a_change_that_nobody_has_seen() {
     refusal(scene.call("do.it", typed()).await);
     assert_eq!(scene.sent().len(), 1);
     let reviewed = CallOptions::new(Consent::Reviewed);
-    scene.call("do.it", reviewed).await.unwrap();
+    let outcome = scene.call("do.it", reviewed.clone()).await.unwrap();
+    // What is accepted is what is there by now, so it is told.
+    assert_eq!(
+        outcome.warnings,
+        ["`do.it` of server `s` is accepted as it is defined now: + description: changed"]
+    );
+    let outcome = scene.call("do.it", reviewed).await.unwrap();
+    assert_eq!(outcome.warnings, [] as [&str; 0]);
     scene.call("do.it", typed()).await.unwrap();
 }
 

@@ -111,6 +111,92 @@ fn what_cannot_be_understood_is_a_failure() {
     }
 }
 
+#[test]
+fn rel_30_a_word_counts_in_either_place() {
+    let denied = Ok(HookReply::deny("r"));
+    let words = json!({"permissionDecision": "deny", "permissionDecisionReason": "r"});
+    assert_eq!(read(&words), denied);
+    assert_eq!(read(&json!({"hookSpecificOutput": words})), denied);
+    let mut both = words.clone();
+    both["hookSpecificOutput"] = words;
+    assert_eq!(read(&both), denied);
+    let blocked = json!({"hookSpecificOutput": {"decision": "block", "reason": "r"}});
+    assert_eq!(read(&blocked), denied);
+    let stopped = json!({"hookSpecificOutput": {"continue": false, "stopReason": "r"}});
+    assert_eq!(read(&stopped), denied);
+    let rewritten = read(&json!({"updatedInput": {"a": 1}})).unwrap();
+    assert_eq!(
+        rewritten.updated_input,
+        json!({"a": 1}).as_object().cloned()
+    );
+    let said = json!({
+        "permissionDecision": "allow", "hookSpecificOutput": {"permissionDecision": "deny"},
+    });
+    let problem = "it says two different things with `permissionDecision`";
+    assert_eq!(read(&said), Err(problem.to_owned()));
+}
+
+#[test]
+fn rel_30_a_word_that_is_nearly_known_or_said_twice_is_a_failure() {
+    for (word, meant) in [
+        ("permisionDecision", "permissionDecision"),
+        ("permission_decision", "permissionDecision"),
+        ("PermissionDecision", "permissionDecision"),
+        ("permission-decison", "permissionDecision"),
+        ("updated_input", "updatedInput"),
+        ("updateInput", "updatedInput"),
+        ("desicion", "decision"),
+        ("Continue", "continue"),
+        ("contiune", "continue"),
+        ("hook_specific_output", "hookSpecificOutput"),
+        ("hookSpecificOuput", "hookSpecificOutput"),
+        ("updatedMcpToolOutput", "updatedMCPToolOutput"),
+    ] {
+        let problem = Err(format!("it says `{word}`, which may mean `{meant}`"));
+        assert_eq!(read(&json!({word: "deny"})), problem);
+        assert_eq!(
+            read(&json!({"hookSpecificOutput": {word: "deny"}})),
+            problem
+        );
+    }
+    for (text, word) in [
+        (
+            r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecision":"allow"}}"#,
+            "permissionDecision",
+        ),
+        (r#"{"decision":"block","decision":"approve"}"#, "decision"),
+        (r#"{"continue":false,"continue":null}"#, "continue"),
+        (
+            r#"{"hookSpecificOutput":{"permissionDecision":"deny"},"hookSpecificOutput":{}}"#,
+            "hookSpecificOutput",
+        ),
+    ] {
+        let said = HookReply::parse(HookEvent::PreToolUse, text);
+        assert_eq!(said, Err(format!("it says `{word}` twice")), "{text}");
+    }
+    let nested = json!({"hookSpecificOutput": {"hookSpecificOutput": {}}});
+    let problem = "its `hookSpecificOutput` stands in itself".to_owned();
+    assert_eq!(read(&nested), Err(problem));
+    let said = HookReply::parse(HookEvent::Elicitation, r#"{"Action":"decline"}"#);
+    let problem = "it says `Action`, which may mean `action`".to_owned();
+    assert_eq!(said, Err(problem));
+}
+
+#[test]
+fn words_of_other_hosts_and_of_nobody_are_ignored() {
+    let said = json!({
+        "suppressOutput": true, "async": true, "asyncTimeout": 5, "context": "c", "comment": "c",
+        "version": 2, "option": "o", "region": "r", "hook_event_name": "PreToolUse",
+        "session_id": "s", "cwd": "/", "tool_name": "t", "tool_input": {}, "message": "m",
+        "Action": "x", "contents": [], "retry": true, "x".repeat(5000): 1,
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "updatedPermissions": [], "watchPaths": [],
+            "sessionTitle": "t", "interrupt": false, "hits": [1],
+        },
+    });
+    assert_eq!(read(&said), Ok(HookReply::default()));
+}
+
 proptest! {
     /// Whatever is printed is read or refused, never a panic; and nothing but a reply that holds
     /// the word `allow` or `approve` can ever allow.

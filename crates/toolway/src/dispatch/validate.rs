@@ -4,12 +4,13 @@
 //! `validate/structured.rs`). The schema is a stranger's program: it is never fetched from anywhere, its patterns run in linear time, and one that
 //! could take unbounded work is not run (see `validate/weight.rs`).
 //!
-//! A schema that cannot be used — broken, an unknown dialect, a reference to elsewhere — does not
-//! stop the call: many servers ship one, the server checks its own arguments, and the schema is
-//! no boundary of ours. The outcome then carries a warning. A call is refused only for a
-//! violation that was found, or for arguments over the bounds.
+//! A schema that cannot be used — broken, a pattern that is not run, a reference to elsewhere —
+//! does not stop the call: many servers ship one, the server checks its own arguments, and the
+//! schema is no boundary of ours. What of it can be used is (see `validate/compile.rs`), and the
+//! outcome carries a warning. A call is refused only for a violation that was found, or for
+//! arguments over the bounds.
 
-use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind};
+use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_types::{Untrusted, text};
@@ -18,6 +19,8 @@ use super::resolve::ResolvedCall;
 use crate::call::{CallError, Oversize, Problem};
 use crate::catalog::CatalogTool;
 
+mod compile;
+mod repair;
 mod structured;
 #[cfg(test)]
 mod tests;
@@ -35,8 +38,6 @@ const MAX_PROBLEMS: usize = 16;
 const MAX_ALTERNATIVES: usize = 4;
 /// The longest message of one problem, in characters: it may quote the arguments.
 const MAX_MESSAGE: usize = 300;
-/// The most memory one pattern of a schema may take.
-const PATTERN_BYTES: usize = 1024 * 1024;
 
 /// A call whose arguments match the schema, as far as the schema can be used.
 #[derive(Debug)]
@@ -110,7 +111,10 @@ fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
         });
     }
     match call.tool().checker().check(call.value(), size) {
-        Verdict::Fits => Ok(None),
+        Verdict::Fits => Ok(call.tool().checker().gap().map(|gap| {
+            let shown = &call.tool().shown;
+            format!("the arguments of `{shown}` were checked in part only: {gap}").into()
+        })),
         Verdict::Unchecked(why) => {
             let warning = format!(
                 "the arguments of `{}` were not checked: its schema {why}",
@@ -139,20 +143,27 @@ pub(crate) enum Verdict {
 /// A tool's schema, compiled, or why it cannot be.
 #[derive(Debug)]
 pub(crate) struct Checker {
-    compiled: Result<(Validator, weight::Weight), String>,
+    compiled: Result<compile::Compiled, String>,
 }
 
 impl Checker {
     /// Compiles a schema, in the dialect it names. Never reads a file or the network.
     pub(crate) fn compile(schema: &RawValue) -> Self {
         Self {
-            compiled: compile(schema),
+            compiled: compile::compile(schema),
         }
+    }
+
+    /// What of the schema is not checked, though the rest is: one line, with the reasons.
+    pub(crate) fn gap(&self) -> Option<&str> {
+        self.compiled.as_ref().ok()?.gap.as_deref()
     }
 
     /// Checks a value of this size.
     pub(crate) fn check(&self, value: &Value, size: Size) -> Verdict {
-        let (validator, weight) = match &self.compiled {
+        let compile::Compiled {
+            validator, weight, ..
+        } = match &self.compiled {
             Ok(compiled) => compiled,
             Err(why) => return Verdict::Unchecked(why.clone()),
         };
@@ -178,24 +189,6 @@ impl Checker {
             Verdict::Violates(problems)
         }
     }
-}
-
-fn compile(schema: &RawValue) -> Result<(Validator, weight::Weight), String> {
-    let schema: Value =
-        serde_json::from_str(schema.get()).map_err(|error| format!("cannot be read: {error}"))?;
-    let weight = weight::weigh(&schema).map_err(|why| why.to_string())?;
-    if weight.work(Size::default()) > weight::MAX_WORK {
-        return Err("would take too much work for any value".to_owned());
-    }
-    let validator = jsonschema::options()
-        .offline()
-        .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
-        .build(&schema)
-        .map_err(|error| {
-            let reason = text::clean_line(&error.to_string()).into_owned();
-            format!("cannot be used: {}", text::cut(&reason, MAX_MESSAGE))
-        })?;
-    Ok((validator, weight))
 }
 
 fn explain(error: &ValidationError<'_>) -> Problem {

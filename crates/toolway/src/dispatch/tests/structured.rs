@@ -111,10 +111,7 @@ async fn sec_36_an_output_schema_is_never_fetched() {
         json!({"$schema": url}),
     ] {
         let told = warnings(&schema, json!({"a": 1})).await;
-        assert!(
-            told[0].contains("was not checked: the output schema"),
-            "{told:?}"
-        );
+        assert!(told[0].contains("was checked in part only: `/"), "{told:?}");
     }
     let error = listener.accept().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);

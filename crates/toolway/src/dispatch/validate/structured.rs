@@ -38,7 +38,9 @@ pub(in crate::dispatch) fn structured(answer: &RawResult<'_>) -> Option<String> 
         return Some(unchecked("it is too large or nested too deep"));
     }
     match checker.check(&value, size) {
-        Verdict::Fits => None,
+        Verdict::Fits => checker.gap().map(|gap| {
+            format!("the structured content of `{shown}` was checked in part only: {gap}")
+        }),
         Verdict::Unchecked(why) => Some(unchecked(&format!("the output schema {why}"))),
         Verdict::Violates(problems) => Some(format!(
             "the structured content of `{shown}` does not fit its output schema: {}",

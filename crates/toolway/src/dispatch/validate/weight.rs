@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Size;
 
-mod pattern;
+pub(super) mod pattern;
 
 /// The most judgements one check may take: well under a second.
 pub(super) const MAX_WORK: u64 = 10_000_000;
@@ -29,7 +29,7 @@ const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 /// Keywords whose map of schemas judges the same value.
 const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 /// Keywords that name a schema which judges the same value.
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 /// Keywords that look into the members of a value.
 const MEMBERS: [&str; 12] = [
     "properties",
@@ -108,15 +108,30 @@ pub(super) fn weigh(schema: &Value) -> Result<Weight, Unbounded> {
         anchors: HashMap::new(),
         known: HashMap::new(),
     };
-    scale.find_anchors(schema, is_draft4(schema))?;
+    scale.find_anchors(schema, has_plain_ids(schema))?;
     scale.heaviest(schema)
 }
 
-fn is_draft4(schema: &Value) -> bool {
+/// Where the references are that are not followed, each as the steps to it.
+pub(super) fn unfollowed(schema: &Value) -> Vec<Vec<String>> {
+    let mut scale = Scale {
+        root: schema,
+        anchors: HashMap::new(),
+        known: HashMap::new(),
+    };
+    let mut found = Vec::new();
+    if scale.find_anchors(schema, has_plain_ids(schema)).is_ok() {
+        scale.find_unfollowed(schema, &mut Vec::new(), &mut found);
+    }
+    found
+}
+
+/// Whether parts of the schema have their address under `id`.
+fn has_plain_ids(schema: &Value) -> bool {
     schema
         .get("$schema")
         .and_then(Value::as_str)
-        .is_some_and(|dialect| dialect.contains("draft-04"))
+        .is_some_and(|dialect| dialect.contains("draft-04") || dialect.contains("draft-03"))
 }
 
 struct Scale<'a> {
@@ -151,6 +166,41 @@ impl<'a> Scale<'a> {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    fn find_unfollowed(
+        &self,
+        value: &Value,
+        steps: &mut Vec<String>,
+        found: &mut Vec<Vec<String>>,
+    ) {
+        let mut deeper = |step: String, member: &Value| {
+            steps.push(step);
+            if let Some(reference) = member.as_str()
+                && steps
+                    .last()
+                    .is_some_and(|it| REFERENCES.contains(&it.as_str()))
+                && self.target(reference).is_none()
+            {
+                found.push(steps.clone());
+            } else {
+                self.find_unfollowed(member, steps, found);
+            }
+            steps.pop();
+        };
+        match value {
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    deeper(index.to_string(), item);
+                }
+            }
+            Value::Object(members) => {
+                for (key, member) in members {
+                    deeper(key.clone(), member);
+                }
+            }
+            _ => {}
         }
     }
 

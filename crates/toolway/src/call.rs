@@ -16,7 +16,7 @@ use toolway_wire::view;
 
 use crate::dispatch::permission::KeepIn;
 use crate::dispatch::result::outline::Outline;
-use crate::dispatch::result::{SelectError, outline_of, select};
+use crate::dispatch::result::{SelectError, is_repeated, outline_of, select};
 use crate::pins::Difference;
 use crate::pool::ToolPool;
 use crate::projection::Projection;
@@ -303,6 +303,13 @@ impl ToolOutcome {
     /// that is JSON.
     pub fn select(&self, projection: &Projection) -> Result<Vec<Value>, SelectError> {
         select(self.result(), projection)
+    }
+
+    /// The structured content, unless the text says the same already.
+    pub fn unsaid_structure(&self) -> Option<&RawValue> {
+        let result = self.result();
+        let structured = result.structured.as_deref()?;
+        (!is_repeated(structured, &result.content)).then_some(structured)
     }
 
     /// The shape of what can be selected from.

@@ -97,7 +97,7 @@ pub(crate) struct CallArgs {
 
     /// Many calls, `{"server": …, "tool": …, "arguments": {…}}` on each line of a file, or of
     /// stdin with `-`; prints a line of JSON for each, in the same order
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "args", "json", "command", "bounded", "select", "ask", "accept_change"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "args", "json", "command", "bounded", "select", "ask"])]
     batch: Option<String>,
 
     /// A command to run as the server
@@ -107,8 +107,14 @@ pub(crate) struct CallArgs {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
+    let consent = match (args.ask, args.accept_change) {
+        (true, _) => Consent::Prompt,
+        (false, true) => Consent::Reviewed,
+        (false, false) => Consent::Typed,
+    };
     if let Some(file) = &args.batch {
-        return batch::run(context, file, args.timeout.map(Duration::from_secs));
+        let timeout = args.timeout.map(Duration::from_secs);
+        return batch::run(context, file, timeout, consent);
     }
     let typed = Typed::either(
         context,
@@ -159,11 +165,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         },
         timeout,
         typed: typed.as_ref(),
-        consent: match (args.ask, args.accept_change) {
-            (true, _) => Consent::Prompt,
-            (false, true) => Consent::Reviewed,
-            (false, false) => Consent::Typed,
-        },
+        consent,
         prompt: context
             .output
             .can_ask()

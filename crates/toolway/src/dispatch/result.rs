@@ -38,6 +38,7 @@ mod structured;
 pub mod tokens;
 
 pub use bounds::{MAX_CHARS, MAX_RAISED_CHARS};
+pub(crate) use structured::is_repeated;
 
 /// A result without media that is shorter than this is not worth another thread.
 const SMALL: usize = 64 * 1024;

@@ -7,6 +7,7 @@ use serde_json::json;
 use toolway::projection::{self, Projection};
 use toolway::view::{Content, ResourceBody};
 use toolway::{SelectError, ToolOutcome};
+use toolway_types::text::clean_line;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -156,13 +157,28 @@ pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
                     None => text.push_str("[binary content that could not be saved]\n"),
                 }
             }
-            Content::ResourceLink { uri, .. } => push_line(&mut text, uri),
+            Content::ResourceLink {
+                uri,
+                name,
+                title,
+                description,
+                mime_type,
+            } => {
+                let name = Some(title.as_ref().unwrap_or(name)).filter(|name| *name != uri);
+                let words = [name, mime_type.as_ref(), description.as_ref()];
+                let mut line = clean_line(uri).into_owned();
+                for words in words.into_iter().flatten() {
+                    let _ = write!(line, "  {}", clean_line(words));
+                }
+                push_line(&mut text, &line);
+            }
             Content::Unknown { raw, .. } => push_line(&mut text, raw.get()),
         }
     }
-    if text.is_empty()
-        && let Some(structured) = &outcome.result().structured
-    {
+    if let Some(structured) = outcome.unsaid_structure() {
+        if text.trim().is_empty() {
+            text.clear();
+        }
         let pretty = serde_json::from_str::<serde_json::Value>(structured.get())
             .and_then(|value| serde_json::to_string_pretty(&value));
         push_line(&mut text, pretty.as_deref().unwrap_or(structured.get()));

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -12,14 +13,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway::builtin::RESERVED;
-use toolway::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use toolway::{CallOptions, Consent, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::ToolKey;
 
+use super::answer::as_text;
 use super::{find_by_exposed, require_admitted, target};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::prompt::TerminalPrompt;
 use crate::report::{Outcome, Report};
 
 /// The most that is read.
@@ -46,6 +49,14 @@ struct Answer<'a> {
     exit: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
+    /// What is shown in the place of the result, where a hook wants that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(rename = "replacedBy", skip_serializing_if = "Option::is_none")]
+    replaced_by: Option<&'a str>,
+    /// What hooks want known.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    context: &'a [String],
     /// What is to be known about a result.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     warnings: &'a [String],
@@ -59,7 +70,12 @@ struct Answer<'a> {
 
 /// Makes every call of a file, or of stdin, and prints what came of each in the same order. The
 /// exit code is that of the first call that failed.
-pub(super) fn run(context: &Context, file: &str, timeout: Option<Duration>) -> Outcome {
+pub(super) fn run(
+    context: &Context,
+    file: &str,
+    timeout: Option<Duration>,
+    consent: Consent,
+) -> Outcome {
     let lines = read(file)?;
     let plan = context.plan().clone();
     crate::context::require_flags_only(&plan)?;
@@ -70,9 +86,10 @@ pub(super) fn run(context: &Context, file: &str, timeout: Option<Duration>) -> O
         .collect();
     let wanted = planned.iter().flatten().map(|(wanted, _)| wanted);
     let wanted = Wanted::together(wanted);
+    let prompt = || Arc::new(TerminalPrompt::new()) as Arc<dyn Prompter>;
     let person = connect::Person {
+        prompter: context.output.can_ask().then(prompt),
         respondent: crate::elicit::person(context),
-        ..connect::Person::default()
     };
     connect::with_person(context, plan, wanted, person, async |host| {
         let ready = context.desk.beside(|| connect::settle(context, host));
@@ -81,7 +98,7 @@ pub(super) fn run(context: &Context, file: &str, timeout: Option<Duration>) -> O
         let options = CallOptions {
             timeout,
             caller: Some(connect::CALLER.into()),
-            ..CallOptions::new(Consent::Typed)
+            ..CallOptions::new(consent)
         };
         let requests = planned.iter().flatten();
         let requests = requests.map(|(_, request)| request.clone()).collect();
@@ -128,6 +145,14 @@ fn print(
         tool: &line.tool,
         exit: exit.code(),
         result,
+        output: outcome
+            .ok()
+            .filter(|outcome| outcome.replaced_by.is_some())
+            .map(as_text),
+        replaced_by: outcome
+            .ok()
+            .and_then(|outcome| outcome.replaced_by.as_deref()),
+        context: outcome.map_or(&[], |outcome| &outcome.context),
         warnings: outcome.map_or(&[], |outcome| &outcome.warnings),
         error: report.map(|report| report.message.clone()),
         details: report.map_or_else(Vec::new, |report| report.details.clone()),

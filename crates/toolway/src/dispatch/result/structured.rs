@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use toolway_wire::view::Content;
 
 /// Whether the text blocks say all that the structured content says.
-pub(super) fn is_repeated(structured: &RawValue, content: &[Content]) -> bool {
+pub(crate) fn is_repeated(structured: &RawValue, content: &[Content]) -> bool {
     let texts: Vec<&str> = content
         .iter()
         .filter_map(|block| match block {

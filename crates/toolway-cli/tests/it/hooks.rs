@@ -79,6 +79,26 @@ fn a_script_rewrites_the_arguments_and_replaces_the_output() {
 }
 
 #[test]
+fn a_batch_tells_what_hooks_did_to_each_call() {
+    let pre = r#"printf '{"systemMessage": "seen", "hookSpecificOutput": {"additionalContext": "the text was changed"}}'"#;
+    let post = r#"printf '{"hookSpecificOutput": {"updatedToolOutput": "nothing to see"}}'"#;
+    let mut hooks = command("PreToolUse", "*", pre);
+    hooks["PostToolUse"] = command("PostToolUse", "*", post)["PostToolUse"].clone();
+    let home = home_with_hooks(Script::default(), &hooks);
+    let line = r#"{"server": "chaos", "tool": "echo", "arguments": {"text": "mine"}}"#;
+    let file = home.write(home.home().join("calls.jsonl"), line);
+    let output = toolway(&home, &["call", "--batch", &file.display().to_string()]);
+    let answer = output.expect_code(0).json();
+    assert_eq!(answer["result"]["content"][0]["text"], "mine");
+    assert_eq!(answer["output"], "nothing to see\n");
+    let by = answer["replacedBy"].as_str().unwrap();
+    assert!(by.contains("updatedToolOutput"), "{by}");
+    assert_eq!(answer["context"], json!(["the text was changed"]));
+    let warning = answer["warnings"][0].as_str().unwrap();
+    assert!(warning.ends_with("says: seen"), "{warning}");
+}
+
+#[test]
 fn arguments_that_a_hook_wrote_and_that_do_not_fit_are_its_fault() {
     let line = r#"echo '{"hookSpecificOutput": {"updatedInput": {"text": 7}}}'"#;
     let home = home_with_hooks(Script::default(), &command("PreToolUse", "", line));

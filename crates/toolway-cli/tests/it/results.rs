@@ -279,6 +279,48 @@ fn fields_are_selected_from_structure_and_from_text() {
 }
 
 #[test]
+fn all_of_an_answer_is_printed_and_nothing_twice() {
+    let home = home();
+    let answer = |text: &str, structured: Value, is_error: bool| {
+        json!({
+            "content": [{ "type": "text", "text": text }],
+            "structuredContent": structured,
+            "isError": is_error,
+        })
+    };
+    // What only the structure says is printed too, also of an error.
+    let beside = answer("two items", json!({ "items": [7, 8] }), false);
+    assert_snapshot!(answered(&home, &beside, &[]), @r#"
+    exit: 0
+    ----- stdout
+    two items
+    {
+      "items": [
+        7,
+        8
+      ]
+    }
+    ----- stderr
+    "#);
+    let broke = answer("it broke", json!({ "code": 42 }), true);
+    let output = answered(&home, &broke, &[]).expect_code(7);
+    assert_eq!(output.stdout, "it broke\n{\n  \"code\": 42\n}\n");
+    let empty = answer("", json!({ "id": 5 }), false);
+    let output = answered(&home, &empty, &[]).expect_code(0);
+    assert_eq!(output.stdout, "{\n  \"id\": 5\n}\n");
+    // What the text says as well is not.
+    let repeated = answer(r#"{"id": 5}"#, json!({ "id": 5 }), false);
+    let output = answered(&home, &repeated, &[]).expect_code(0);
+    assert_eq!(output.stdout, "{\"id\": 5}\n");
+    let link = json!({ "content": [{
+        "type": "resource_link", "uri": "x://a", "name": "report", "mimeType": "text/csv",
+        "description": "all of\nMay",
+    }] });
+    let output = answered(&home, &link, &[]).expect_code(0);
+    assert_eq!(output.stdout, "x://a  report  text/csv  all of May\n");
+}
+
+#[test]
 fn a_filter_that_is_wrong_or_does_not_fit_is_told_with_its_column() {
     let home = home();
     let structured = json!({"structuredContent": {"items": [{"id": 7}]}});

@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolway::catalog::sanitize::{self, MAX_DESCRIPTION, MAX_SCHEMA_BYTES, MAX_TITLE};
+use toolway::catalog::sanitize::{self, MAX_DESCRIPTION, MAX_SCHEMA_BYTES, MAX_TITLE, Side};
 use toolway_types::Untrusted;
 use toolway_types::text::{self, clean, clean_counted, clean_json, clean_line, spelled_out};
 
@@ -160,23 +160,42 @@ fn assert_no_hidden_text(value: &Value) {
     }
 }
 
-/// A schema: keys are refused instead of cleaned, so the structure stays to the letter.
+/// A schema: keys are refused instead of cleaned, and what would be another value once cleaned is
+/// left out, so the structure stays to the letter wherever nothing is.
 fn check_schema(raw: &RawValue) {
-    let Ok(cleaned) = sanitize::schema(raw) else {
-        return;
-    };
+    for side in [Side::Input, Side::Output] {
+        let Ok(shown) = sanitize::schema(raw, side) else {
+            continue;
+        };
+        check_shown(raw, &shown.json, shown.left_out.is_empty());
+        let again = sanitize::schema(&shown.json, side).expect("what is clean is fit");
+        assert_eq!(
+            again.json.get(),
+            shown.json.get(),
+            "a second pass changes nothing"
+        );
+        assert!(again.left_out.is_empty(), "nothing is left to leave out");
+    }
+    if let Ok(cleaned) = sanitize::json(raw) {
+        check_shown(raw, &cleaned, true);
+        let again = sanitize::json(&cleaned).expect("what is clean is fit");
+        assert_eq!(again.get(), cleaned.get(), "a second pass changes nothing");
+    }
+}
+
+fn check_shown(raw: &RawValue, shown: &RawValue, is_whole: bool) {
     assert!(raw.get().len() <= MAX_SCHEMA_BYTES);
     // Whoever reads it, and whichever of two equal keys they take: nothing hidden is in the text,
     // where `\r` can only stand between tokens.
-    let found = cleaned
+    let found = shown
         .get()
         .chars()
         .find(|c| !matches!(c, '\n' | '\t' | '\r') && must_go(*c));
-    assert_eq!(found, None, "{cleaned}");
+    assert_eq!(found, None, "{shown}");
     let before: Value = serde_json::from_str(raw.get()).expect("it was read before");
-    let after: Value = serde_json::from_str(cleaned.get()).expect("it is still JSON");
-    assert_same_structure(&before, &after, Keys::Kept);
+    let after: Value = serde_json::from_str(shown.get()).expect("it is still JSON");
+    if is_whole {
+        assert_same_structure(&before, &after, Keys::Kept);
+    }
     assert_no_hidden_text(&after);
-    let again = sanitize::schema(&cleaned).expect("what is clean is fit");
-    assert_eq!(again.get(), cleaned.get(), "a second pass changes nothing");
 }

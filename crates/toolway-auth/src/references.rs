@@ -18,7 +18,9 @@ use std::time::Duration;
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, Program, ProgramError, ProgramLimits};
 use toolway_types::text::spelled_out;
-use toolway_types::{OauthSpec, ReferenceKind, Secret, SecretReference, ServerSpec, ShieldMode};
+use toolway_types::{
+    OauthSpec, ReferenceKind, Secret, SecretReference, ServerSpec, ShieldMode, WorkingDirectory,
+};
 
 use crate::vault::{Key, Vault, VaultError};
 
@@ -99,8 +101,8 @@ pub struct References {
     pub vault: Vault,
     /// What commands get of the host's own environment.
     pub inherited: Arc<BTreeMap<String, Secret>>,
-    /// Where commands run; the host's own directory when absent.
-    pub cwd: Option<PathBuf>,
+    /// Where commands run.
+    pub cwd: WorkingDirectory,
 }
 
 impl fmt::Debug for References {

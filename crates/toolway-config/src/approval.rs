@@ -11,9 +11,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use toolway_types::{Diagnosis, Origin, Scope};
+use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::edit::{EditError, Edited, edit};
+use crate::env;
 use crate::environment::{Environment, path_key};
 use crate::load::read::read_text;
 use crate::plan::PlannedServer;
@@ -21,9 +22,11 @@ use crate::raw::{self, FileKind, Settings, Source};
 
 mod began;
 mod decide;
+mod files;
 
 pub(crate) use began::Began;
-pub(crate) use decide::{Standing, decide};
+pub(crate) use decide::{Standing, Vouched, decide};
+use files::Files;
 
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
@@ -46,6 +49,8 @@ pub(crate) struct Record {
     pub(crate) digest: String,
     pub(crate) definition: Value,
     pub(crate) allow_env: Vec<String>,
+    /// The repository's files that it runs, as they were.
+    pub(crate) files: Files,
 }
 
 impl fmt::Debug for Record {
@@ -169,6 +174,7 @@ fn record_of(server: &Value) -> Record {
             .to_owned()
     };
     let allow_env = server.get("allowEnv").and_then(Value::as_array);
+    let files = server.get("files").and_then(Value::as_object);
     Record {
         // Whatever is not plainly a yes is a no.
         decision: if text("decision") == "approved" {
@@ -183,22 +189,50 @@ fn record_of(server: &Value) -> Record {
             .flatten()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect(),
+        files: files
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, digest)| Some((name.clone(), digest.as_str()?.to_owned())))
+            .collect(),
     }
 }
 
 /// Records that a person approved a server, and which variables it may read beyond the harmless
-/// ones.
+/// ones. `files` are the repository's files that it runs, as they were when the person was asked:
+/// [`repository_files`].
 pub fn approve(
     environment: &Environment,
     server: &PlannedServer,
     allow_env: &[String],
+    files: &BTreeMap<String, String>,
 ) -> Result<Edited<()>, EditError> {
-    record(environment, server, "approved", allow_env)
+    record(environment, server, "approved", allow_env, files)
+}
+
+/// The repository's files that a server of the project names and so runs, by their path in the
+/// repository, with a digest of what is in them now. An approval covers them.
+pub fn repository_files(
+    environment: &Environment,
+    server: &PlannedServer,
+) -> BTreeMap<String, String> {
+    files::named(
+        environment,
+        directory_of(environment, server),
+        &server.definition,
+    )
+}
+
+/// The directory that decisions about a server of the project belong to.
+fn directory_of<'a>(environment: &'a Environment, server: &'a PlannedServer) -> &'a Path {
+    match (server.scope, &server.origin) {
+        (Scope::Project, Origin::File { path, .. }) => path.parent().unwrap_or(path),
+        _ => environment.project_root(),
+    }
 }
 
 /// Records that a person rejected a server.
 pub fn reject(environment: &Environment, server: &PlannedServer) -> Result<Edited<()>, EditError> {
-    record(environment, server, "rejected", &[])
+    record(environment, server, "rejected", &[], &Files::new())
 }
 
 fn record(
@@ -206,31 +240,74 @@ fn record(
     server: &PlannedServer,
     decision: &str,
     allow_env: &[String],
+    files: &Files,
 ) -> Result<Edited<()>, EditError> {
-    let directory = match (server.scope, &server.origin) {
-        (Scope::Local, _) => environment.project_root(),
-        (Scope::Project, Origin::File { path, .. }) => path.parent().unwrap_or(path),
-        _ => {
-            return Err(EditError::Refused(format!(
-                "`{}` is of {} scope and needs no approval",
-                server.name, server.scope
-            )));
-        }
+    let Some(digest) = &server.digest else {
+        return Err(EditError::Refused(format!(
+            "`{}` is of {} scope and needs no approval",
+            server.name, server.scope
+        )));
     };
+    if server.author == Author::Stranger {
+        return Err(EditError::Refused(format!(
+            "`{}` stands in a file of another user ({}): nobody can approve it before its \
+             directory is in `safeDirectories`",
+            server.name, server.origin
+        )));
+    }
+    write_record(
+        environment,
+        directory_of(environment, server),
+        server.name.as_str(),
+        &json!({
+            "scope": server.scope.as_str(),
+            "decision": decision,
+            "digest": digest,
+            "definition": server.definition,
+            "allowEnv": allow_env,
+            "files": files,
+        }),
+    )
+}
+
+/// Records that a person typed an entry, which was the approval of it. What is recorded is what
+/// was written; the file is not read again, for somebody else may have changed it since (SEC-50).
+pub(crate) fn record_typed(
+    environment: &Environment,
+    path: &Path,
+    scope: Scope,
+    name: &str,
+    definition: &Map<String, Value>,
+) -> Result<Edited<()>, EditError> {
+    let directory = match scope {
+        Scope::Project => path.parent().unwrap_or(path),
+        _ => environment.project_root(),
+    };
+    write_record(
+        environment,
+        directory,
+        name,
+        &json!({
+            "scope": scope.as_str(),
+            "decision": "approved",
+            "digest": digest(&path_key(path), scope, definition),
+            "definition": definition,
+            "allowEnv": env::variables_of(definition),
+            "files": files::named(environment, directory, definition),
+        }),
+    )
+}
+
+fn write_record(
+    environment: &Environment,
+    directory: &Path,
+    name: &str,
+    record: &Value,
+) -> Result<Edited<()>, EditError> {
     let directory = path_key(directory);
-    let value = json!({
-        "scope": server.scope.as_str(),
-        "decision": decision,
-        "digest": server.digest,
-        "definition": server.definition,
-        "allowEnv": allow_env,
-    });
     edit(&environment.approvals_file(), |document| {
         document.set(&["version"], &json!(1))?;
-        document.set(
-            &["projects", &directory, "servers", server.name.as_str()],
-            &value,
-        )
+        document.set(&["projects", &directory, "servers", name], record)
     })
 }
 
@@ -263,10 +340,9 @@ pub enum LocalTrust {
     Untrusted,
 }
 
-/// Asks whether the project's local settings are trusted. Ask before editing the file; when the
-/// answer is not [`LocalTrust::Untrusted`], call [`trust_local`] afterwards.
-pub fn local_trust(environment: &Environment) -> LocalTrust {
-    let settings = local_settings(environment);
+/// Whether this text, which stands in the project's local settings, is trusted.
+pub fn local_trust(environment: &Environment, text: &str) -> LocalTrust {
+    let settings = settings_of(environment, text);
     if settings.widening.is_empty() {
         LocalTrust::NothingToTrust
     } else if trusts_local(environment, &Approvals::read(environment).0, &settings) {
@@ -276,9 +352,11 @@ pub fn local_trust(environment: &Environment) -> LocalTrust {
     }
 }
 
-/// Records that what widens in the project's local settings, as it stands, is the person's own.
-pub fn trust_local(environment: &Environment) -> Result<Edited<()>, EditError> {
-    record_local(environment, &local_settings(environment))
+/// Records that what widens in this text of the project's local settings is the person's own: the
+/// text that they have read, or that was written for them. The file itself is not read, so what
+/// was put in its place since then is not vouched for (SEC-50).
+pub fn trust_local(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
+    record_local(environment, &settings_of(environment, text))
 }
 
 fn record_local(environment: &Environment, settings: &Settings) -> Result<Edited<()>, EditError> {
@@ -312,22 +390,6 @@ pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, 
     Ok(text)
 }
 
-/// As [`trust_local`], for the text that a person has just read: what was put in its place since
-/// then is not vouched for.
-pub fn trust_local_text(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
-    record_local(environment, &settings_of(environment, text))
-}
-
-fn local_settings(environment: &Environment) -> Settings {
-    match environment
-        .settings_file(Scope::Local)
-        .map(|path| read_text(&path))
-    {
-        Some(Ok(Some(text))) => settings_of(environment, &text),
-        _ => Settings::default(),
-    }
-}
-
 fn settings_of(environment: &Environment, text: &str) -> Settings {
     let path = environment.settings_file(Scope::Local).unwrap_or_default();
     let file = raw::read(text, &Source::File(path), FileKind::Local);
@@ -349,11 +411,6 @@ pub(crate) fn trusts_local(
 fn local_digest(environment: &Environment, settings: &Settings) -> String {
     let path = path_key(environment.project_root());
     digest_of(&path, "local settings", &settings.widening)
-}
-
-/// Whether a server of this scope starts only after a person approved it.
-pub(crate) fn needs_approval(scope: Scope) -> bool {
-    matches!(scope, Scope::Project | Scope::Local)
 }
 
 /// What an approval is bound to: the real file, the scope and the whole definition as written. The

@@ -8,6 +8,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use toolway_types::Secret;
+
 mod document;
 mod file;
 mod layout;
@@ -32,6 +34,10 @@ pub struct Edited<T> {
     pub line: Option<u32>,
     /// Whether the file was written.
     pub changed: bool,
+    /// What the file held when it was locked.
+    pub before: Secret,
+    /// What it holds now: as it was written, not as it was found afterwards.
+    pub after: Secret,
 }
 
 /// Why a file was not changed. In every case its content is as it was.
@@ -155,21 +161,20 @@ pub fn edit_with<T>(
     let before = document.text().to_owned();
     let value = change(&mut document)?;
     let line = document.last_set_line();
-    if document.text() == before {
-        return Ok(Edited {
-            value,
-            path,
-            backup: None,
-            line,
-            changed: false,
-        });
-    }
-    let backup = held.replace(format!("{mark}{}", document.text()).as_bytes(), backup)?;
+    let after = document.text().to_owned();
+    let changed = after != before;
+    let backup = if changed {
+        held.replace(format!("{mark}{after}").as_bytes(), backup)?
+    } else {
+        None
+    };
     Ok(Edited {
         value,
         path,
         backup,
         line,
-        changed: true,
+        changed,
+        before: Secret::new(before),
+        after: Secret::new(after),
     })
 }

@@ -13,6 +13,7 @@ use toolway_types::{Diagnosis, Origin, Scope, ServerName, Severity};
 
 use crate::approval::{self, LocalTrust};
 use crate::edit::{Document, EditError, Edited, edit, edit_with};
+use crate::env::WORKSPACE;
 use crate::raw::validate;
 use crate::{Environment, Flags, PlannedServer, Verdict, plan};
 
@@ -54,17 +55,8 @@ pub fn add_server(
         }
         document.set(&key, &Value::Object(definition.clone()))
     })?;
-    if approval::needs_approval(scope) {
-        let written = plan(environment, &Flags::default());
-        if let Some(server) = written
-            .servers
-            .iter()
-            .find(|server| server.name == *name && server.scope == scope)
-            // Typing vouches for what was typed, not for what somebody put in its place since.
-            .filter(|server| server.definition == *definition)
-        {
-            approval::approve(environment, server, &server.variables)?;
-        }
+    if matches!(scope, Scope::Project | Scope::Local) {
+        approval::record_typed(environment, &path, scope, name.as_str(), definition)?;
     }
     Ok(edited)
 }
@@ -144,6 +136,7 @@ pub fn check_definition(
     environment: &Environment,
     name: &ServerName,
     definition: &Map<String, Value>,
+    scope: Scope,
 ) -> Vec<Diagnosis> {
     let mut findings = validate(name, definition);
     if findings
@@ -152,7 +145,14 @@ pub fn check_definition(
     {
         return findings;
     }
-    let file = json!({ "mcpServers": { name.as_str(): definition } }).to_string();
+    let mut tried = definition.clone();
+    // The trial is no project's entry, which starts in its project.
+    if scope == Scope::Project && tried.contains_key("command") {
+        tried
+            .entry("cwd")
+            .or_insert_with(|| json!(format!("${{{WORKSPACE}}}")));
+    }
+    let file = json!({ "mcpServers": { name.as_str(): tried } }).to_string();
     let trial = plan(
         environment,
         &Flags {
@@ -206,7 +206,6 @@ fn edit_settings<T>(
     if matches!(scope, Scope::Project | Scope::Local) {
         stays_in_project(path)?;
     }
-    let trust = (scope == Scope::Local).then(|| approval::local_trust(environment));
     let edited = match (scope, path.parent()) {
         // What we keep beside a repository's files must not end up in its history.
         (Scope::Local, Some(directory)) => {
@@ -220,12 +219,12 @@ fn edit_settings<T>(
         }
         _ => edit(path, change)?,
     };
-    if matches!(
-        trust,
-        Some(LocalTrust::Trusted | LocalTrust::NothingToTrust)
-    ) && edited.changed
+    // Judged by what was there under the lock, and recorded as it was written.
+    if scope == Scope::Local
+        && edited.changed
+        && approval::local_trust(environment, edited.before.expose()) != LocalTrust::Untrusted
     {
-        approval::trust_local(environment)?;
+        approval::trust_local(environment, edited.after.expose())?;
     }
     Ok(edited)
 }

@@ -15,8 +15,11 @@ use toolway_types::ReferenceKind;
 use crate::Environment;
 use crate::policy::pattern;
 
+/// Stands for the directory in which Toolway runs, in entries that want to be started there.
+pub(crate) const WORKSPACE: &str = "workspace";
+
 /// Variables that say nothing secret; a project's file may always read them.
-const HARMLESS: [&str; 11] = [
+const HARMLESS: [&str; 12] = [
     "HOME",
     "USER",
     "LOGNAME",
@@ -28,14 +31,16 @@ const HARMLESS: [&str; 11] = [
     "PWD",
     "TOOLWAY_PROJECT_DIR",
     "CLAUDE_PROJECT_DIR",
+    WORKSPACE,
 ];
 
 /// The keys whose strings are expanded.
-const EXPANDED: [&str; 9] = [
+const EXPANDED: [&str; 10] = [
     "command",
     "args",
     "env",
     "cwd",
+    "roots",
     "url",
     "headers",
     "headersHelper",
@@ -185,6 +190,7 @@ impl Variables<'_> {
             "TOOLWAY_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" => {
                 Some(self.environment.project_root().to_string_lossy())
             }
+            WORKSPACE => Some(self.environment.cwd().to_string_lossy()),
             _ => self.environment.var(name).map(Cow::Borrowed),
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use toolway_types::{Diagnosis, Scope, Secret, ShieldMode};
+use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 
 use crate::import::Places;
 
@@ -170,6 +170,15 @@ impl Environment {
     /// lies there, never by what a file of the project says (SEC-04).
     pub fn project_root(&self) -> &Path {
         &self.facts.project_root
+    }
+
+    /// A directory below the state home in which nothing but one kind of process is started. It is
+    /// made when that happens.
+    pub(crate) fn private_directory(&self, label: &str) -> WorkingDirectory {
+        if self.state_home().starts_with(NOWHERE) {
+            return WorkingDirectory::default();
+        }
+        WorkingDirectory::Private(self.state_home().join("private").join(label))
     }
 
     /// The file a person edits for a scope, where that scope has one.

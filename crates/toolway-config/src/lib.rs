@@ -31,7 +31,7 @@ mod spec;
 pub mod tool_search;
 
 pub use account::{Connector, Directory, DirectoryError, Provider};
-pub use approval::{approve, local_settings_text, reject, reset, trust_local, trust_local_text};
+pub use approval::{approve, local_settings_text, reject, repository_files, reset, trust_local};
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{

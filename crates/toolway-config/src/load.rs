@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Scope};
+use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
 use crate::account::Directory;
@@ -24,13 +24,14 @@ use crate::shown::Keys;
 pub(crate) mod beneath;
 mod editor;
 mod flags;
+mod owner;
 mod plugins;
 pub(crate) mod read;
 mod system;
 
 pub use flags::split_command;
 pub(crate) use plugins::plugin_files;
-use read::read_text;
+use read::{LIMIT, open, read_opened};
 pub(crate) use system::{read_policy, system_files};
 
 /// What the command line says about configuration. Its `Debug` shows no server that was typed.
@@ -108,6 +109,8 @@ pub(crate) enum Consent {
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) scope: Scope,
+    /// Who wrote it, before anybody's approval is looked at.
+    pub(crate) author: Author,
     /// The place within its scope; the higher wins.
     pub(crate) order: u32,
     pub(crate) place: Arc<Place>,
@@ -176,6 +179,19 @@ pub(crate) fn load_with(
     }
 }
 
+/// Who writes what stands in a scope. What Toolway wrote into local settings for a person is told
+/// apart by its approval (`merge`).
+pub(crate) fn usual_author(scope: Scope) -> Author {
+    match scope {
+        Scope::Connector => Author::Provider,
+        Scope::Plugin => Author::Plugin,
+        Scope::User => Author::Person,
+        Scope::Project | Scope::Local => Author::Repository,
+        Scope::Dynamic => Author::Invocation,
+        Scope::Managed | Scope::Enterprise => Author::Organisation,
+    }
+}
+
 struct Loader<'a> {
     environment: &'a Environment,
     strict: bool,
@@ -195,6 +211,10 @@ impl Loader<'_> {
         let place = Arc::new(place);
         self.layers.push(Layer {
             scope,
+            author: match file.stranger {
+                Some(_) => Author::Stranger,
+                None => usual_author(scope),
+            },
             order,
             place,
             servers,
@@ -206,7 +226,16 @@ impl Loader<'_> {
     /// it could be read stands for it.
     fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
         let source = Source::File(path.to_path_buf());
-        let text = match read_text(path) {
+        let opened = open(path);
+        let stranger = match &opened {
+            Ok((_, facts)) if owner::is_projects(kind) => self.stranger(path, facts),
+            _ => None,
+        };
+        let text = read_opened(opened, LIMIT);
+        if let Some(owner) = stranger {
+            return self.strangers_file(text.ok().flatten(), &source, kind, owner);
+        }
+        let text = match text {
             Ok(Some(text)) => text,
             Ok(None) => {
                 if let Some(last_good) = &mut self.last_good {
@@ -273,6 +302,7 @@ impl Loader<'_> {
         };
         self.layers.push(Layer {
             scope,
+            author: usual_author(scope),
             order: 0,
             place: Arc::default(),
             servers: Vec::new(),
@@ -296,6 +326,7 @@ impl Loader<'_> {
             return;
         };
         if let Some(mut file) = self.file(&path, FileKind::Local) {
+            // What another user wrote has no settings left to be trusted.
             if !approval::trusts_local(self.environment, approvals, &file.settings) {
                 let keys = file.settings.widening.keys().map(|key| format!("`{key}`"));
                 let keys = keys.collect::<Vec<_>>().join(", ");
@@ -333,7 +364,7 @@ impl Loader<'_> {
             return;
         };
         self.diagnoses.extend(file.diagnoses);
-        if !file.servers.is_empty() {
+        if !file.servers.is_empty() && file.stranger.is_none() {
             self.diagnoses.push(
                 Diagnosis::warning("servers in this file are not loaded")
                     .at(Source::File(path).origin(1))

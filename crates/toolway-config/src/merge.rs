@@ -7,10 +7,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use toolway_types::{Diagnosis, Origin, Scope};
+use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals, Began, needs_approval};
+use crate::approval::{self, Approvals, Began, Standing, Vouched, decide};
 use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
@@ -64,6 +64,10 @@ impl Basis {
 pub(crate) struct Candidate {
     pub(crate) raw: RawServer,
     pub(crate) scope: Scope,
+    /// Who wrote it. Decided here, and asked wherever it matters what the entry may do.
+    pub(crate) author: Author,
+    /// What a person said about it.
+    pub(crate) standing: Standing,
     pub(crate) order: u32,
     /// The position in its file; a later one of the same name wins, as in any JSON reader.
     pub(crate) position: u32,
@@ -89,9 +93,28 @@ impl Candidate {
         }
     }
 
+    /// Whether it counts at all: what nobody approved takes no other's place (SEC-55).
+    pub(crate) fn is_approved(&self) -> bool {
+        matches!(self.standing, Standing::Approved { .. })
+    }
+
     /// The order of precedence: no two servers of one name have the same.
     fn rank(&self) -> (bool, Scope, u32, u32) {
         (self.raw.name_stands, self.scope, self.order, self.position)
+    }
+
+    /// Finds out what a person said about it, and so who speaks in it.
+    fn judge(&mut self, basis: &Basis) {
+        self.standing = decide(basis, self);
+        // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
+        if let Standing::Approved {
+            vouched: Vouched::Seen,
+            ..
+        } = self.standing
+            && self.scope == Scope::Local
+        {
+            self.author = Author::Person;
+        }
     }
 }
 
@@ -111,9 +134,13 @@ pub fn merge(layers: Layers) -> Config {
         for (position, raw) in (0..).zip(layer.servers) {
             servers.push(Candidate {
                 scope: layer.scope,
+                author: layer.author,
+                standing: Standing::unasked(),
                 order: layer.order,
                 position,
-                digest: needs_approval(layer.scope)
+                digest: layer
+                    .author
+                    .needs_approval()
                     .then(|| approval::digest(&layer.place.file, layer.scope, &raw.definition)),
                 variables: env::variables_of(&raw.definition),
                 place: Arc::clone(&layer.place),
@@ -125,13 +152,6 @@ pub fn merge(layers: Layers) -> Config {
         settings.push((layer.scope, layer.settings));
     }
     settings.sort_by_key(|(scope, _)| *scope);
-    servers.sort_by(|a, b| {
-        a.raw
-            .name
-            .cmp(&b.raw.name)
-            .then_with(|| Reverse(a.rank()).cmp(&Reverse(b.rank())))
-    });
-    shadow_by_name(&mut servers);
     let basis = Basis {
         environment: layers.environment,
         consent: layers.consent,
@@ -140,6 +160,16 @@ pub fn merge(layers: Layers) -> Config {
         approvals: layers.approvals,
         editors: layers.editors,
     };
+    for candidate in &mut servers {
+        candidate.judge(&basis);
+    }
+    servers.sort_by(|a, b| {
+        a.raw
+            .name
+            .cmp(&b.raw.name)
+            .then_with(|| Reverse(a.rank()).cmp(&Reverse(b.rank())))
+    });
+    shadow_by_name(&mut servers);
     duplicate::shadow(&basis, &mut servers);
     Config {
         basis,
@@ -150,21 +180,35 @@ pub fn merge(layers: Layers) -> Config {
     }
 }
 
-/// Within each run of one name the first wins; the list is sorted that way.
+/// Within each run of one name the first that counts wins, and is put first. What nobody approved
+/// takes nobody's place: what stands above the winner waits for a person's yes, or rather the first
+/// of it does.
 fn shadow_by_name(servers: &mut [Candidate]) {
     for group in servers.chunk_by_mut(|a, b| a.raw.name == b.raw.name) {
-        let Some((winner, others)) = group.split_first_mut() else {
-            continue;
-        };
         // A name with hidden characters is invalid for itself and shadows nobody.
-        for other in others.iter_mut().filter(|other| other.raw.name_stands) {
-            winner.shadows.push(other.shadow());
-            let reason = "by precedence".to_owned();
-            other.lost = Some(Lost {
-                to: winner.shadow(),
-                reason,
-            });
+        let standing = group.partition_point(|candidate| candidate.raw.name_stands);
+        let group = &mut group[..standing];
+        let winner = group.iter().position(Candidate::is_approved);
+        let (above, below) = group.split_at_mut(winner.unwrap_or(standing));
+        shadow_others(above);
+        shadow_others(below);
+        if let Some(winner) = winner {
+            group[..=winner].rotate_right(1);
         }
+    }
+}
+
+/// The first stands for all the others.
+fn shadow_others(group: &mut [Candidate]) {
+    let Some((first, others)) = group.split_first_mut() else {
+        return;
+    };
+    for other in others {
+        first.shadows.push(other.shadow());
+        other.lost = Some(Lost {
+            to: first.shadow(),
+            reason: "by precedence".to_owned(),
+        });
     }
 }
 

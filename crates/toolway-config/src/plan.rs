@@ -10,7 +10,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolway_types::text;
 use toolway_types::{
-    Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
+    Author, Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
+    WorkingDirectory,
 };
 
 use crate::account::Provider;
@@ -46,6 +47,8 @@ pub struct Plan {
     pub blocked: Option<Diagnosis>,
     /// The numbers that limit a run.
     pub limits: Limits,
+    /// Where hooks, and commands that print secrets, are started.
+    pub command_directory: WorkingDirectory,
     /// What a child process gets of the host's own environment.
     pub inherited_env: Arc<BTreeMap<String, Secret>>,
     /// `TOOLWAY_MCP_NO_PREFIX`: tools of servers inside the embedding program are shown by their
@@ -109,6 +112,8 @@ pub struct PlannedServer {
     pub name: ServerName,
     /// The scope it was configured in.
     pub scope: Scope,
+    /// Who wrote it, which decides what it may do.
+    pub author: Author,
     /// Where it stands.
     pub origin: Origin,
     /// How it is reached, as far as its entry says.
@@ -417,13 +422,14 @@ pub fn adhoc(
         inherited: &plan.inherited_env,
         editors: &Editors::look(environment),
         scope: Scope::Dynamic,
+        author: Author::Invocation,
     }
     .build()
     .map_err(|faults| {
         first_error(faults).unwrap_or_else(|| Diagnosis::error("cannot be connected to"))
     })?;
     policy
-        .check(environment, &spec, Scope::Dynamic)
+        .check(&spec, Scope::Dynamic)
         .map_err(|reason| Diagnosis::error(reason).of(&server.name))?;
     policy.require_cross_app(&mut spec);
     Ok(spec)

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolway_types::name::as_word;
-use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, TransportSpec};
+use toolway_types::{
+    Author, Diagnosis, Origin, Scope, Secret, ServerSpec, ShieldMode, StdioSpec, TransportSpec,
+};
 
-use crate::Environment;
 use crate::account::directory::stands_for;
-use crate::approval::{Standing, decide};
+use crate::approval::Standing;
 use crate::curation::Curation;
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
@@ -81,13 +82,8 @@ impl Policy {
     }
 
     /// Whether a definition, expanded, may connect; the reason when not.
-    pub(crate) fn check(
-        &self,
-        environment: &Environment,
-        spec: &ServerSpec,
-        scope: Scope,
-    ) -> Result<(), String> {
-        let subject = subject(environment, spec, &self.servers);
+    pub(crate) fn check(&self, spec: &ServerSpec, scope: Scope) -> Result<(), String> {
+        let subject = subject(spec, &self.servers);
         self.servers.denies(&subject)?;
         self.excludes(scope)?;
         // What the organisation itself adds for everyone needs no place in its own list.
@@ -100,12 +96,8 @@ impl Policy {
     /// Whether models may see what a server that connects says about itself; the reason when
     /// not. Unlike its servers, the words of the organisation's own servers need a place in the
     /// list: an empty one silences everybody.
-    fn check_instructions(
-        &self,
-        environment: &Environment,
-        spec: &ServerSpec,
-    ) -> Result<(), String> {
-        let subject = subject(environment, spec, &self.instructions);
+    fn check_instructions(&self, spec: &ServerSpec) -> Result<(), String> {
+        let subject = subject(spec, &self.instructions);
         self.instructions.denies(&subject)?;
         self.instructions.leaves_out(&subject)
     }
@@ -138,16 +130,14 @@ impl Policy {
 }
 
 /// What the rules of some lists are asked about.
-fn subject<'a>(environment: &Environment, spec: &'a ServerSpec, lists: &Lists) -> Subject<'a> {
+fn subject<'a>(spec: &'a ServerSpec, lists: &Lists) -> Subject<'a> {
     let target = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
             let words = std::iter::once(&stdio.command)
                 .chain(&stdio.args)
                 .map(String::as_str);
             // Looking for the program costs time that nobody without rules should pay.
-            let program = (!lists.is_empty())
-                .then(|| find_program(environment, stdio))
-                .flatten();
+            let program = (!lists.is_empty()).then(|| find_program(stdio)).flatten();
             Target::Command {
                 words: words.collect(),
                 program,
@@ -169,9 +159,9 @@ fn subject<'a>(environment: &Environment, spec: &'a ServerSpec, lists: &Lists) -
 
 /// Where the program really lies, links followed: the one that the system would start, which
 /// passes over what it cannot execute and takes relative directories from the child's own.
-fn find_program(environment: &Environment, stdio: &StdioSpec) -> Option<PathBuf> {
+fn find_program(stdio: &StdioSpec) -> Option<PathBuf> {
     let command = Path::new(&stdio.command);
-    let base = stdio.cwd.as_deref().unwrap_or(environment.cwd());
+    let base = stdio.cwd.path();
     if stdio.command.contains('/') {
         return base.join(command).canonicalize().ok();
     }
@@ -219,8 +209,10 @@ pub fn admit(config: Config) -> Plan {
     let insecure_storage_off =
         (basis.settings.iter()).find_map(|(_, settings)| settings.insecure_storage_off.clone());
     let inherited_env = Arc::new(basis.environment.inherited());
+    let command_directory = basis.environment.private_directory("commands");
     let hooks = hooks.placed(HookPlace {
-        directory: basis.environment.cwd().to_owned(),
+        workspace: basis.environment.cwd().to_owned(),
+        directory: command_directory.clone(),
         environment: Arc::clone(&inherited_env),
     });
     let judge = Judge {
@@ -243,6 +235,7 @@ pub fn admit(config: Config) -> Plan {
         hooks,
         blocked,
         limits,
+        command_directory,
         inherited_env,
         policy: Arc::new(policy),
         identity,
@@ -259,6 +252,26 @@ fn source_of(origin: &Origin) -> Source {
         Origin::Program => Source::Program,
         Origin::Directory(host) => Source::Directory(Arc::clone(host)),
     }
+}
+
+/// The remark that an entry's own word for its shield is too weak to count.
+fn weakened(candidate: &Candidate, spec: &ServerSpec) -> Option<Diagnosis> {
+    let TransportSpec::Stdio(stdio) = &spec.transport else {
+        return None;
+    };
+    let raw = &candidate.raw;
+    let asked = ShieldMode::parse(raw.definition.get("shield")?.as_str()?)?;
+    (asked < stdio.shield).then(|| {
+        let line = raw.spot.line_of(&raw.definition, "shield");
+        Diagnosis::warning(format!(
+            "`\"shield\": \"{}\"` does not count: an entry cannot ask for less than `{}` here",
+            asked.as_str(),
+            stdio.shield.as_str()
+        ))
+        .of(&raw.name)
+        .at(source_of(&raw.origin).origin(line))
+        .hint("take the key out; `TOOLWAY_SHIELD` is yours to set")
+    })
 }
 
 /// Why a definition cannot be connected to.
@@ -282,13 +295,12 @@ impl Judge<'_> {
         if let Verdict::Admitted(spec) = &verdict {
             let ignored = cross_app::ignored(&candidate.raw, spec);
             candidate.raw.diagnoses.extend(ignored);
+            candidate.raw.diagnoses.extend(weakened(&candidate, spec));
         }
         let raw = &candidate.raw;
         let mut curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
         if let Verdict::Admitted(spec) = &verdict
-            && let Err(reason) = self
-                .policy
-                .check_instructions(&self.basis.environment, spec)
+            && let Err(reason) = self.policy.check_instructions(spec)
         {
             curation.instructions_dropped = Some(reason);
         }
@@ -296,6 +308,7 @@ impl Judge<'_> {
             curation: Arc::new(curation),
             name: candidate.raw.name,
             scope: candidate.scope,
+            author: candidate.author,
             origin: candidate.raw.origin,
             transport: candidate.raw.kind,
             definition: candidate.raw.definition,
@@ -334,6 +347,12 @@ impl Judge<'_> {
                 reason: fault.message.clone(),
             };
         }
+        if candidate.author == Author::Stranger {
+            return refused(format!(
+                "its file belongs to another user of this machine ({})",
+                candidate.raw.origin
+            ));
+        }
         let name = Subject {
             name: candidate.raw.name.as_str(),
             target: Target::Nothing,
@@ -361,14 +380,14 @@ impl Judge<'_> {
         if let Some(reason) = switched_off(self.basis, candidate) {
             return Verdict::Disabled { reason };
         }
-        let allow_env = match decide(self.basis, candidate) {
-            Standing::Approved { allow_env } => allow_env,
+        let allow_env = match candidate.standing.clone() {
+            Standing::Approved { allow_env, .. } => allow_env,
             Standing::Rejected { reason } => return Verdict::Rejected { reason },
             Standing::Pending { reason, changed } => {
                 return Verdict::PendingApproval { reason, changed };
             }
         };
-        if candidate.scope == Scope::Project
+        if !candidate.author.reads_any_variable()
             && let Err(diagnosis) = self.readable(candidate, allow_env)
         {
             let reason = diagnosis.message.clone();
@@ -392,7 +411,7 @@ impl Judge<'_> {
     fn checked(&self, candidate: &Candidate) -> Result<ServerSpec, Objection> {
         let mut spec = self.build(candidate).map_err(Objection::Faults)?;
         self.policy
-            .check(&self.basis.environment, &spec, candidate.scope)
+            .check(&spec, candidate.scope)
             .map_err(Objection::Policy)?;
         self.policy.require_cross_app(&mut spec);
         Ok(spec)
@@ -435,7 +454,7 @@ impl Judge<'_> {
                 Diagnosis::error("its transport is unknown").of(&raw.name),
             ]);
         };
-        let mut spec = Builder {
+        Builder {
             name: &raw.name,
             kind,
             definition: &raw.definition,
@@ -446,16 +465,8 @@ impl Judge<'_> {
             inherited: self.inherited,
             editors: &self.basis.editors,
             scope: candidate.scope,
+            author: candidate.author,
         }
-        .build()?;
-        // Approved for one directory, it must not run what a folder below it, perhaps another
-        // repository's, has under the same relative name.
-        if let TransportSpec::Stdio(stdio) = &mut spec.transport
-            && matches!(candidate.scope, Scope::Project | Scope::Local)
-        {
-            let directory = || candidate.place.directory.clone();
-            stdio.cwd.get_or_insert_with(directory);
-        }
-        Ok(spec)
+        .build()
     }
 }

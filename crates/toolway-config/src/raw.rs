@@ -115,6 +115,8 @@ impl fmt::Debug for RawServer {
 /// What one file said.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RawFile {
+    /// Who it belongs to, if that is another user of this machine.
+    pub(crate) stranger: Option<u32>,
     pub(crate) servers: Vec<RawServer>,
     pub(crate) settings: Settings,
     pub(crate) diagnoses: Vec<Diagnosis>,

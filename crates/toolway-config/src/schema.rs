@@ -48,6 +48,7 @@ fn settings() -> Value {
         "disabledMcpServers": names("Servers that are off."),
         "autoConnectIde": {"type": "boolean", "description": "The editor that has the working directory open is a server too, called `ide`. User and managed settings only."},
         "enabledPlugins": {"type": "object", "additionalProperties": {"type": "boolean"}, "description": "`false` switches a plugin's servers off."},
+        "safeDirectories": names("Directories whose project files count although they belong to another user; `/srv/team/*` stands for everything below, `*` for all."),
         "projectVariables": names("Variables that a project's `.mcp.json` may read; `*` stands for any characters."),
         "permissions": {
             "type": "object",
@@ -260,6 +261,9 @@ fn about(key: &str) -> &'static str {
             "Other names for its tools, by their own: `{\"list_all_issues\": \"issues\"}` shows `mcp__<server>__issues`."
         }
         "tools" => "What is changed about single tools, by their own names.",
+        "roots" => {
+            "Directories that the server is told of as its roots; `${workspace}` is the one in which Toolway runs."
+        }
         "instructions" => "`false` drops what the server says to models about itself.",
         "description" => "What models read instead of the server's description.",
         "clientId" => "A client id registered beforehand.",

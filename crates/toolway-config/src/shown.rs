@@ -23,6 +23,7 @@ impl fmt::Debug for PlannedServer {
             .debug_struct("PlannedServer")
             .field("name", &self.name)
             .field("scope", &self.scope)
+            .field("author", &self.author)
             .field("origin", &self.origin)
             .field("transport", &self.transport)
             .field("definition", &Keys(&self.definition))

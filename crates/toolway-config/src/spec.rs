@@ -6,14 +6,15 @@
 //! it may be a secret.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use toolway_types::{
-    Diagnosis, ProtocolMode, Scope, Secret, SecretReference, ServerName, ServerSpec, ShieldMode,
-    StdioSpec, TransportKind, TransportSpec,
+    Author, Diagnosis, ProtocolMode, Scope, Secret, SecretReference, ServerName, ServerSpec,
+    ShieldMode, StdioSpec, TransportKind, TransportSpec, WorkingDirectory,
 };
 
 use crate::Environment;
@@ -39,6 +40,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,
     pub(crate) editors: &'a Editors,
     pub(crate) scope: Scope,
+    pub(crate) author: Author,
 }
 
 impl Builder<'_> {
@@ -55,6 +57,7 @@ impl Builder<'_> {
             faults: Vec::new(),
         };
         let mut transport = work.transport();
+        let roots = work.roots();
         work.report_missing();
         // What only a login needs is looked up when there is one.
         let (login, references) =
@@ -77,6 +80,7 @@ impl Builder<'_> {
                     .and_then(Value::as_str)
                     .and_then(ProtocolMode::parse)
                     .unwrap_or_default(),
+                roots,
                 references,
             }),
             _ => Err(work.faults),
@@ -204,9 +208,8 @@ impl Work<'_> {
             args.push(word);
         }
         let env = self.declared();
-        let cwd = self
-            .text("cwd")
-            .map(|cwd| self.builder.place.directory.join(PathBuf::from(cwd)));
+        let cwd = self.directory();
+        self.require_place(&command);
         Some(StdioSpec {
             command,
             args,
@@ -215,6 +218,55 @@ impl Work<'_> {
             cwd,
             shield: self.shield(),
         })
+    }
+
+    /// Where the process is started: where the entry says, in the directory that the entry came
+    /// with, or in one that nobody else puts anything into. Never where a person happens to stand:
+    /// `python3 -m x` or `npx x` would run what a repository has under that name (SEC-48).
+    fn directory(&mut self) -> WorkingDirectory {
+        if let Some(cwd) = self.text("cwd") {
+            return WorkingDirectory::At(self.builder.place.directory.join(cwd));
+        }
+        self.usual_directory()
+    }
+
+    fn usual_directory(&self) -> WorkingDirectory {
+        let builder = self.builder;
+        match builder.scope {
+            // Approved for one directory, it must not run what a folder below it, perhaps another
+            // repository's, has under the same relative name.
+            Scope::Project | Scope::Plugin => builder.place.directory.clone().into(),
+            scope => builder
+                .environment
+                .private_directory(&label(scope, builder.name)),
+        }
+    }
+
+    /// The directories that the server is told of.
+    fn roots(&mut self) -> Vec<PathBuf> {
+        let written = self.builder.definition.get("roots");
+        let written = written.and_then(Value::as_array).into_iter().flatten();
+        let mut roots = Vec::new();
+        for word in written.filter_map(Value::as_str) {
+            let word = self.expand("roots", word);
+            self.without_nul("roots", &word);
+            roots.push(self.builder.place.directory.join(word));
+        }
+        roots
+    }
+
+    /// A program named by a relative path must have a directory that it is relative to.
+    fn require_place(&mut self, command: &str) {
+        let builder = self.builder;
+        let has_place = builder.definition.contains_key("cwd")
+            || matches!(builder.scope, Scope::Project | Scope::Plugin);
+        if has_place || !command.contains('/') || Path::new(command).is_absolute() {
+            return;
+        }
+        let message = "`command` is a relative path, and the entry does not say from where";
+        let hint = "write the whole path, or say where it starts: `\"cwd\": \"${workspace}\"` is \
+                    the directory in which Toolway runs";
+        self.refuse("command", message.to_owned(), hint);
     }
 
     /// The variables that the entry declares.
@@ -245,27 +297,29 @@ impl Work<'_> {
         env
     }
 
-    /// The entry's word, else the person's, else by where the entry came from: what a repository
-    /// or a plugin brings is shielded, what a person configured is that person's own choice.
-    /// Nobody weakens a person's `required`.
     fn shield(&self) -> ShieldMode {
+        let definition = self.builder.definition;
+        let entry = definition.get("shield").and_then(Value::as_str);
+        let entry = entry.and_then(ShieldMode::parse);
         let person = self.builder.environment.shield_mode();
-        if person == Some(ShieldMode::Required) {
-            return ShieldMode::Required;
-        }
-        let entry = self
-            .builder
-            .definition
-            .get("shield")
-            .and_then(Value::as_str);
-        entry
-            .and_then(ShieldMode::parse)
-            .or(person)
-            .unwrap_or(match self.builder.scope {
-                Scope::Project | Scope::Plugin => ShieldMode::BestEffort,
-                _ => ShieldMode::Off,
-            })
+        self.builder.author.shield(entry, person)
     }
+}
+
+/// What the private directory of a server is called: by its scope too, because two servers of one
+/// name must not find each other's files.
+fn label(scope: Scope, name: &ServerName) -> String {
+    /// The longest name that is a part of a file's name as it is.
+    const LONGEST: usize = 48;
+    let name = name.as_str();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if name.len() <= LONGEST && name.chars().all(is_plain) {
+        return format!("{scope}-{name}");
+    }
+    let plain: String = name.chars().filter(|c| is_plain(*c)).take(24).collect();
+    // A plain name has no dot, so the two forms never meet.
+    let digest = hex::encode(Sha256::digest(name.as_bytes()));
+    format!("{scope}-{plain}.{}", &digest[..16])
 }
 
 fn holds(value: &Value, needle: &str) -> bool {

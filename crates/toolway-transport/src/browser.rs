@@ -101,6 +101,8 @@ impl Browser {
         let mut starting = Command::new(words.next().unwrap_or_default());
         starting
             .args(words)
+            // A page may be opened while the person stands in anybody's directory.
+            .current_dir("/")
             .env_clear()
             .envs(
                 self.environment

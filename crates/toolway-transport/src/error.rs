@@ -28,6 +28,14 @@ pub enum OpenError {
     /// The working directory of the entry does not exist.
     #[error("the working directory `{0}` does not exist")]
     Directory(std::path::PathBuf),
+    /// What lies where its private directory should be is not ours.
+    #[error("its private directory `{}` cannot be used: {source}", path.display())]
+    PrivateDirectory {
+        /// Where it should be.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        source: std::io::Error,
+    },
     /// The HTTP client could not be set up.
     #[error("cannot set up the HTTP client: {0}")]
     Client(String),

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use toolway_types::{Secret, ShieldMode, StdioSpec};
+use toolway_types::{Secret, ShieldMode, StdioSpec, WorkingDirectory};
 
 use crate::OpenOptions;
 use crate::error::OpenError;
@@ -55,8 +54,8 @@ pub struct Program {
     pub inherited: Arc<BTreeMap<String, Secret>>,
     /// What else it gets; it wins over what is inherited. There is nothing else.
     pub env: BTreeMap<String, Secret>,
-    /// Its working directory; the host's own when absent.
-    pub cwd: Option<PathBuf>,
+    /// Where it is started.
+    pub cwd: WorkingDirectory,
     /// Whether it is kept from writing Toolway's own files.
     pub shield: ShieldMode,
     /// The caps.

@@ -1,10 +1,11 @@
 //! The words that cross Toolway's crates.
 //!
-//! Owns: plain values that more than one crate speaks of — names, scopes, origins, server
-//! definitions, connection states, diagnoses, secrets and untrusted text.
+//! Owns: plain values that more than one crate speaks of — names, scopes, origins, authors,
+//! server definitions, connection states, diagnoses, secrets and untrusted text.
 //! Does not own: reading files, opening connections, or any decision about them. No I/O and no
 //! async runtime may enter here.
 
+pub mod author;
 pub mod diagnosis;
 pub mod era;
 pub mod name;
@@ -17,6 +18,7 @@ pub mod shield;
 pub mod state;
 pub mod text;
 
+pub use author::Author;
 pub use diagnosis::{Diagnosis, Severity};
 pub use era::{Era, ProtocolMode};
 pub use name::{NameError, ServerName, ToolKey};
@@ -26,7 +28,7 @@ pub use scope::Scope;
 pub use secret::Secret;
 pub use server::{
     CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind,
-    TransportSpec, WorkloadSource, WorkloadSpec,
+    TransportSpec, WorkingDirectory, WorkloadSource, WorkloadSpec,
 };
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};

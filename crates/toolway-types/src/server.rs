@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ pub struct ServerSpec {
     pub timeout: Option<Duration>,
     /// Which era to speak.
     pub protocol: ProtocolMode,
+    /// The directories that it is told of, in place of those of the host.
+    pub roots: Vec<PathBuf>,
     /// The secrets that are looked up when a connection is made. Until then a word stands for
     /// each: [`SecretReference::placeholder`].
     pub references: Vec<SecretReference>,
@@ -61,10 +63,42 @@ pub struct StdioSpec {
     pub inherited: Arc<BTreeMap<String, Secret>>,
     /// What the entry declares; it wins over what is inherited. There is nothing else.
     pub env: BTreeMap<String, Secret>,
-    /// Its working directory; the host's own when absent.
-    pub cwd: Option<PathBuf>,
+    /// Where it is started. Never, without the entry's word, in the directory that a person happens
+    /// to stand in: programs run what they find there.
+    pub cwd: WorkingDirectory,
     /// Whether it is kept from writing Toolway's own files.
     pub shield: ShieldMode,
+}
+
+/// Where a process is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkingDirectory {
+    /// A directory that the entry names, or that it came with.
+    At(PathBuf),
+    /// A directory of its own in which nobody else puts anything, made when the process starts.
+    Private(PathBuf),
+}
+
+impl WorkingDirectory {
+    /// Which directory that is.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::At(path) | Self::Private(path) => path,
+        }
+    }
+}
+
+impl From<PathBuf> for WorkingDirectory {
+    fn from(path: PathBuf) -> Self {
+        Self::At(path)
+    }
+}
+
+impl Default for WorkingDirectory {
+    /// The root: nothing that runs is found there, and only the system's owner can change that.
+    fn default() -> Self {
+        Self::At(PathBuf::from("/"))
+    }
 }
 
 impl StdioSpec {

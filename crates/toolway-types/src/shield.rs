@@ -1,7 +1,7 @@
 //! How much is asked of the shield that keeps servers from writing Toolway's own files.
 
-/// Whether a server may start without its shield.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Whether a server may start without its shield. The derived order is that of strictness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ShieldMode {
     /// No shield.
     Off,

@@ -16,6 +16,7 @@
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -105,12 +106,18 @@ pub(crate) struct Context {
 
 impl Context {
     /// What is offered to a server.
-    pub(crate) fn counterpart(&self, server: &ServerName) -> Counterpart {
+    pub(crate) fn counterpart(&self, server: &ServerName, roots: &[PathBuf]) -> Counterpart {
+        let own: Arc<[Root]> = roots.iter().filter_map(|it| Root::directory(it)).collect();
         Counterpart {
             server: server.clone(),
             respondent: self.respondent.clone(),
             hooks: Arc::clone(&self.hooks),
-            roots: self.roots.clone(),
+            roots: if own.is_empty() {
+                self.roots.clone()
+            } else {
+                // What its entry says does not change while it is connected.
+                watch::channel(own).1
+            },
             remarks: Arc::default(),
         }
     }
@@ -120,7 +127,7 @@ impl Context {
         auth::target(server, source)?;
         Some(Widener {
             auth: Arc::clone(self.auth.as_ref()?),
-            counterpart: self.counterpart(server),
+            counterpart: self.counterpart(server, &[]),
             attention: self.attention.clone(),
         })
     }

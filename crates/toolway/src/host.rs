@@ -113,7 +113,7 @@ impl Host {
         let references = options.secrets.map(|vault| References {
             vault,
             inherited: Arc::clone(&plan.inherited_env),
-            cwd: None,
+            cwd: plan.command_directory.clone(),
         });
         let limits = plan.limits;
         let identity = plan.identity.clone();

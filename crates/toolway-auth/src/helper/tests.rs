@@ -45,7 +45,7 @@ impl Scene {
                 args: vec!["--flag".to_owned(), "a b; $(id)".to_owned()],
                 inherited: Arc::new(inherited),
                 env: BTreeMap::from([secret("DECLARED", "yes")]),
-                cwd: Some(self.home.path().to_path_buf()),
+                cwd: self.home.path().to_path_buf().into(),
                 shield: ShieldMode::Off,
             },
         };

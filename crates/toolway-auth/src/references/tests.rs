@@ -25,7 +25,7 @@ fn references(folder: &Path) -> References {
             ..VaultOptions::new(folder.join("vault"))
         }),
         inherited: Arc::new([path].into()),
-        cwd: None,
+        cwd: toolway_types::WorkingDirectory::default(),
     }
 }
 
@@ -48,11 +48,12 @@ fn process(references: Vec<SecretReference>) -> ServerSpec {
             args: Vec::new(),
             inherited: Arc::default(),
             env: [("TOKEN".to_owned(), Secret::new(value))].into(),
-            cwd: None,
+            cwd: toolway_types::WorkingDirectory::default(),
             shield: toolway_types::ShieldMode::Off,
         }),
         timeout: None,
         protocol: ProtocolMode::Auto,
+        roots: Vec::new(),
         references,
     }
 }

@@ -101,7 +101,7 @@ async fn a_program_prints_it() {
                 stdin: Vec::new(),
                 inherited: Arc::default(),
                 env: BTreeMap::new(),
-                cwd: None,
+                cwd: toolway_types::WorkingDirectory::default(),
                 shield: ShieldMode::Off,
                 limits: ProgramLimits {
                     time: Duration::from_mins(1),

@@ -3,10 +3,12 @@
 //! Owns the translation of flags to an entry, and the one function (`write`) through which
 //! `add`, `add-json` and `import` all write.
 
+mod place;
+
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use toolway_config::cross_app_enabled;
 use toolway_config::edit::{EditError, Edited};
+use toolway_config::{Verdict, cross_app_enabled};
 use toolway_types::{Diagnosis, Scope, ServerName, Severity};
 
 use crate::args::account_word;
@@ -22,6 +24,7 @@ use crate::report::{Outcome, Report, render_diagnosis};
 #[command(after_help = "Examples:
   toolway add docs https://mcp.example.com/mcp
   toolway add files -s user -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  toolway add git -s user --cwd '${workspace}' -- uvx mcp-server-git
   toolway add github-work https://mcp.example.com/mcp --account work
   toolway add tracker https://mcp.example.com/mcp -H 'Authorization: Bearer ${TRACKER_TOKEN}'")]
 pub(crate) struct AddArgs {
@@ -47,7 +50,7 @@ pub(crate) struct AddArgs {
     #[arg(short = 'H', long, value_name = "KEY: VALUE")]
     header: Vec<String>,
 
-    /// The process's working directory
+    /// The process's working directory; `${workspace}` is the one in which Toolway runs
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 
@@ -142,8 +145,13 @@ impl Transport {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
-    let definition = definition(args)?;
+    let mut definition = definition(args)?;
+    let (cwd, scope) = (context.environment.cwd(), args.writing.scope);
+    place::write_out(&mut definition, cwd, scope);
     let exit = write(context, &args.name, &definition, &args.writing)?;
+    if let Some(advice) = place::advice(&args.name, &definition, cwd, scope) {
+        context.output.say(&advice);
+    }
     if args.xaa {
         say_cross_app(context);
     }
@@ -353,7 +361,7 @@ pub(crate) fn write(
             .hint("use letters, digits, `-` and `_`, e.g. `toolway add my-server <command or url>`")
     })?;
     let scope = writing.scope.scope();
-    let warnings = check(context, &server, definition)?;
+    let warnings = check(context, &server, definition, scope)?;
     // The trial knows nothing of scopes, and your own may name secrets and this machine's identity:
     // there the plan has the word.
     let is_own = matches!(scope, Scope::User | Scope::Local);
@@ -379,7 +387,13 @@ pub(crate) fn write(
         &edited,
     );
     let plan = context.plan_with(&context.flags);
-    if let Some(winner) = plan.winner(name)
+    let mut written = plan.servers.iter();
+    let written = written.find(|entry| entry.name == server && entry.scope == scope);
+    if let Some(Verdict::Refused { reason }) = written.map(|entry| &entry.verdict) {
+        context
+            .output
+            .say(&format!("warning: `{name}` is refused: {reason}"));
+    } else if let Some(winner) = plan.winner(name)
         && winner.scope != scope
     {
         context.output.say(&format!(
@@ -424,8 +438,9 @@ fn check(
     context: &Context,
     name: &ServerName,
     definition: &Map<String, Value>,
+    scope: Scope,
 ) -> Result<Vec<Diagnosis>, Report> {
-    let findings = toolway_config::check_definition(&context.environment, name, definition);
+    let findings = toolway_config::check_definition(&context.environment, name, definition, scope);
     let (warnings, errors): (Vec<_>, Vec<_>) = findings
         .into_iter()
         .partition(|finding| finding.severity == Severity::Warning);

@@ -1,6 +1,7 @@
 //! `toolway approve`, `reject` and `reset-approvals`: a person's word on what a repository may
 //! start.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -71,7 +72,10 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     let several = servers.len() > 1;
     let mut exit = Exit::Success;
     for server in servers {
+        // Digested before the question: the answer is about what was there when it was asked.
+        let files = toolway_config::repository_files(&context.environment, server);
         context.output.say(&describe(server));
+        say_files(context, &files);
         let answer = ask(
             context,
             args.yes,
@@ -88,11 +92,27 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             }
             Err(no) => return Err(no),
         }
-        let edited = toolway_config::approve(&context.environment, server, &args.allow_env)?;
+        let edited =
+            toolway_config::approve(&context.environment, server, &args.allow_env, &files)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
         say_what_is_missing(context, server);
     }
     Ok(exit)
+}
+
+/// Names the repository's files that the approval covers.
+fn say_files(context: &Context, files: &BTreeMap<String, String>) {
+    if files.is_empty() {
+        return;
+    }
+    let names: Vec<String> = files
+        .keys()
+        .map(|name| format!("`{}`", spelled_out(name)))
+        .collect();
+    context.output.say(&format!(
+        "Your yes covers {} as it is now; a change asks again.",
+        names.join(", ")
+    ));
 }
 
 /// A variable that no definition reads is a slip, and would be allowed to nobody.
@@ -172,7 +192,7 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     ask(context, args.yes, "Let these settings count?", || {
         "toolway approve --local-settings".to_owned()
     })?;
-    let edited = toolway_config::trust_local_text(&context.environment, &text)?;
+    let edited = toolway_config::trust_local(&context.environment, &text)?;
     say_written(context, "trusted the local settings", &edited);
     Ok(Exit::Success)
 }
@@ -203,9 +223,20 @@ fn ask(
     }
 }
 
-/// The entry a decision is about: the one that counts for its name, when it needs approval.
+/// The entry a decision is about: the one of this name that waits for it, else the one that
+/// counts, when it needs approval.
 fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, Report> {
-    let server = context.server(name)?;
+    let winner = context.server(name)?;
+    let decided = |server: &&&PlannedServer| {
+        matches!(
+            server.verdict,
+            Verdict::PendingApproval { .. } | Verdict::Rejected { .. }
+        )
+    };
+    let named: Vec<&PlannedServer> = (context.plan().servers.iter())
+        .filter(|server| server.name.as_str() == name)
+        .collect();
+    let server = named.iter().find(decided).map_or(winner, |server| *server);
     if matches!(server.scope, Scope::Project | Scope::Local) {
         return Ok(server);
     }

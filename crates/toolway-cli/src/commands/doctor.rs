@@ -205,7 +205,7 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
             continue;
         };
         let path = stdio.variable("PATH").map_or("", |path| path.expose());
-        if !is_program(stdio.cwd.as_deref(), &stdio.command, path) {
+        if !is_program(stdio.cwd.path(), &stdio.command, path) {
             missing.push(
                 // As written: what its variables stand for may be a secret.
                 Diagnosis::error(format!("the program `{}` is not found", written(server)))
@@ -223,9 +223,8 @@ fn written(server: &PlannedServer) -> &str {
     command.unwrap_or_default()
 }
 
-fn is_program(cwd: Option<&Path>, command: &str, path: &str) -> bool {
-    // Relative names start where the process will.
-    let base = cwd.unwrap_or(Path::new(""));
+/// Whether there is such a program for a process that starts in `base`.
+fn is_program(base: &Path, command: &str, path: &str) -> bool {
     if command.contains('/') {
         return base.join(command).is_file();
     }

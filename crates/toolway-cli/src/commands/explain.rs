@@ -66,7 +66,9 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
             let _ = writeln!(text, "  {}", hook_line(hook));
         }
     }
-    if let Some(next) = next_step(entries[0]) {
+    let waits = |entry: &&&PlannedServer| matches!(entry.verdict, Verdict::PendingApproval { .. });
+    let first = entries.iter().find(waits).unwrap_or(&entries[0]);
+    if let Some(next) = next_step(first) {
         let _ = writeln!(text, "next: {next}");
     }
     context.output.result(&text)?;

@@ -104,7 +104,7 @@ fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>
     let references = References {
         vault: vault.clone(),
         inherited: Arc::clone(&plan.inherited_env),
-        cwd: None,
+        cwd: plan.command_directory.clone(),
     };
     let client = Client::new(connect::client_options(context));
     Organisation::new(Arc::clone(settings), vault, client, Some(references))

@@ -56,7 +56,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
-        // configured counts; `TOOLWAY_PROJECT_DIR` says where the project is.
+        // configured counts, `roots` in an entry among it.
         roots: Vec::new(),
         http: client_options(context),
         secrets: Some(vault(context)),

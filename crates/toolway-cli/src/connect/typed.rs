@@ -101,7 +101,8 @@ impl Typed {
             context,
             name,
             What::Command(line.join(" ")),
-            &serde_json::json!({ "command": program, "args": args }),
+            // Who types a command means the directory that they type it in.
+            &serde_json::json!({ "command": program, "args": args, "cwd": "${workspace}" }),
         )
     }
 

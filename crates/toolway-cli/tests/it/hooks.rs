@@ -160,7 +160,7 @@ fn sec_39_a_hook_gets_only_the_harmless_part_of_the_environment() {
     let hooks = command(
         "PreToolUse",
         "",
-        "env | cut -d= -f1 | sort > seen; pwd >> seen",
+        "{ env | cut -d= -f1 | sort; pwd; } > \"$TOOLWAY_PROJECT_DIR/seen\"",
     );
     let home = home_with_hooks(Script::default(), &hooks);
     let mut call = crate::support::command(&home, &["call", "chaos", "echo", "text=x"]);
@@ -169,7 +169,8 @@ fn sec_39_a_hook_gets_only_the_harmless_part_of_the_environment() {
     let seen = home.read("seen");
     let own = ["PWD", "OLDPWD", "SHLVL", "_"];
     let names: Vec<&str> = seen.lines().filter(|name| !own.contains(name)).collect();
-    let project = home.project().display().to_string();
+    let private = home.config_home().join("state/private/commands");
+    let private = private.display().to_string();
     assert_eq!(
         names,
         [
@@ -179,7 +180,7 @@ fn sec_39_a_hook_gets_only_the_harmless_part_of_the_environment() {
             "PATH",
             "TOOLWAY_PROJECT_DIR",
             "USER",
-            &project
+            &private
         ]
     );
 }
@@ -217,7 +218,7 @@ fn a_hook_answers_what_a_server_asks_where_nobody_else_can() {
             speaks,
             ..Script::default()
         };
-        let line = r#"cat > asked.json; echo '{"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accept", "content": {"word": "sesame"}}}'"#;
+        let line = r#"cat > "$TOOLWAY_PROJECT_DIR/asked.json"; echo '{"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accept", "content": {"word": "sesame"}}}'"#;
         let home = home_with_hooks(drama(), &command("Elicitation", "chaos", line));
         let output = toolway(&home, &["call", "chaos", "elicit"]).expect_code(0);
         assert!(output.stdout.contains("sesame"), "{output}");

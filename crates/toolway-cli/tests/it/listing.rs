@@ -59,8 +59,8 @@ fn every_server_is_listed_with_its_state() {
     exit: 0
     ----- stdout
     NAME     SCOPE    TYPE   STATE         TOOLS  DETAIL
+    child    user     stdio  ✔ connected   8      protocol 2025-11-25
     child    project  stdio  ⊘ disabled    -      `child` comes from the project's `.mcp.json` and is not approved
-    child    user     stdio  ⊘ disabled    -      shadowed by precedence: [PROJECT]/.mcp.json:6 (project scope)
     locked   user     http   ! needs-auth  -      wants a login first
     missing  user     stdio  ✘ failed      -      cannot start `/nonexistent/server`: no such program, or its interpreter is missing
     off      user     stdio  ⊘ disabled    -      its entry says `"disabled": true` ([HOME]/.config/toolway/settings.json:21)

@@ -54,4 +54,5 @@ mod usage;
 mod vault;
 mod visiting;
 mod watching;
+mod working_directory;
 mod workload;

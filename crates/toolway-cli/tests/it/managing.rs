@@ -418,16 +418,15 @@ fn explain_tells_who_won_and_why() {
     assert_snapshot!(toolway(&home, &["explain", "one"]), @r#"
     exit: 0
     ----- stdout
-    one (project scope) at [PROJECT]/.mcp.json:3
-      pending-approval: `one` comes from the project's `.mcp.json` and is not approved
-      shadows [HOME]/.config/toolway/settings.json:3 (user scope)
-        {
-          "command": "project"
-        }
     one (user scope) at [HOME]/.config/toolway/settings.json:3
-      shadowed: by precedence
+      admitted
         {
           "command": "user"
+        }
+    one (project scope) at [PROJECT]/.mcp.json:3
+      pending-approval: `one` comes from the project's `.mcp.json` and is not approved
+        {
+          "command": "project"
         }
     next: look at it with `toolway approve one`
     ----- stderr

@@ -62,7 +62,8 @@ impl Host {
         let canary = Canary::new();
         home.write_settings(servers(&[("family", family(&canary))]));
         let mark = home.project().join("called");
-        let argv = json!({ "argv": ["sh", "-c", "touch called; sleep 1000"] });
+        let argv =
+            json!({ "argv": ["sh", "-c", "touch \"$TOOLWAY_PROJECT_DIR/called\"; sleep 1000"] });
         let arguments = argv.to_string();
         let process = command(&home, &["call", "family", "run", "--args", &arguments])
             .env("TOOLWAY_SHIELD", shield)

@@ -524,7 +524,7 @@ fn what_a_repository_brings_is_shielded_and_what_i_configured_only_if_i_say_so()
     ]));
     home.write(
         ".mcp.json",
-        servers(&[("repository", entry(None)), ("trusted", entry(Some("off")))]),
+        servers(&[("repository", entry(None)), ("relaxed", entry(Some("off")))]),
     );
     toolway(&home, &["approve", "--all", "--yes"]).expect_code(0);
     let path = home.config_home().join("planted.json");
@@ -532,7 +532,8 @@ fn what_a_repository_brings_is_shielded_and_what_i_configured_only_if_i_say_so()
         ("mine", true),
         ("careful", false),
         ("repository", false),
-        ("trusted", true),
+        // A repository has no say in whether it is shielded.
+        ("relaxed", false),
     ] {
         let arguments = json!({ "path": path, "text": "{}" }).to_string();
         toolway(&home, &["call", server, "write", "--args", &arguments]);

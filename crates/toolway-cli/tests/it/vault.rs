@@ -209,7 +209,9 @@ fn confiding(value: &str) -> Value {
     let entry = ScriptedServer::new(Script::default()).entry();
     let mut args = vec![
         json!("-c"),
-        json!("printf %s \"$KEY\" > seen; echo \"key is $KEY\" >&2; exec \"$0\" \"$@\""),
+        json!(
+            "printf %s \"$KEY\" > \"$TOOLWAY_PROJECT_DIR/seen\"; echo \"key is $KEY\" >&2; exec \"$0\" \"$@\""
+        ),
         entry["command"].clone(),
     ];
     args.extend(entry["args"].as_array().cloned().unwrap_or_default());

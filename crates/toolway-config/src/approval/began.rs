@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::decide::{Standing, difference};
-use super::needs_approval;
 use crate::merge::Candidate;
 
 /// Every server that needs approval, by file and name, with its digest and its definition.
@@ -21,7 +20,7 @@ impl Began {
     /// Takes servers as they stand now, those of highest precedence first.
     pub(crate) fn with(servers: &[Candidate]) -> Self {
         let mut began = BTreeMap::new();
-        for candidate in servers.iter().filter(|it| needs_approval(it.scope)) {
+        for candidate in servers.iter().filter(|it| it.author.needs_approval()) {
             if let Some(digest) = &candidate.digest {
                 began.entry(key(candidate)).or_insert_with(|| {
                     let definition = Value::Object(candidate.raw.definition.clone());
@@ -36,9 +35,7 @@ impl Began {
     pub(super) fn standing(&self, candidate: &Candidate) -> Standing {
         let name = candidate.raw.name.as_str();
         match self.0.get(&key(candidate)) {
-            Some((digest, _)) if Some(digest) == candidate.digest.as_ref() => Standing::Approved {
-                allow_env: Vec::new(),
-            },
+            Some((digest, _)) if Some(digest) == candidate.digest.as_ref() => Standing::unasked(),
             Some((_, definition)) => Standing::Pending {
                 reason: format!("`{name}` has changed since this run began"),
                 changed: Some(difference(definition, &candidate.raw.definition)),

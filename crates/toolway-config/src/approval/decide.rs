@@ -1,13 +1,14 @@
 //! May a server of the project's folder be looked at further?
 //!
-//! Owns that one decision and its wording. It reads the definition as written and nothing else:
-//! no variable is expanded to answer it (SEC-01, SEC-02).
+//! Owns that one decision and its wording. It reads the definition as written, and the files that an
+//! approved one runs; no variable of the environment is expanded to answer it (SEC-01, SEC-02).
 
 use serde_json::{Map, Value};
 use similar::TextDiff;
-use toolway_types::Scope;
+use toolway_types::{Author, Scope};
 
-use super::{Approvals, Decided, needs_approval};
+use super::files::{self, Files};
+use super::{Approvals, Decided};
 use crate::env;
 use crate::load::Consent;
 use crate::merge::{Basis, Candidate};
@@ -16,8 +17,12 @@ use crate::raw::keys::spelled_out;
 /// The answer.
 #[derive(Debug, Clone)]
 pub(crate) enum Standing {
-    /// Yes; it may read these variables beyond the harmless ones.
-    Approved { allow_env: Vec<String> },
+    /// Yes, or nobody is asked.
+    Approved {
+        /// What it may read of the environment beyond the harmless.
+        allow_env: Vec<String>,
+        vouched: Vouched,
+    },
     /// A person said no.
     Rejected { reason: String },
     /// Nobody said anything, or about something else.
@@ -27,16 +32,39 @@ pub(crate) enum Standing {
     },
 }
 
-/// Decides for a server of project or local scope; every other scope needs nobody's word.
+impl Standing {
+    /// That of an entry about which nobody has to be asked.
+    pub(crate) fn unasked() -> Self {
+        Self::Approved {
+            allow_env: Vec::new(),
+            vouched: Vouched::Unseen,
+        }
+    }
+}
+
+/// How a yes came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vouched {
+    /// Nobody had to be asked, or a word for the whole repository covers it.
+    Unseen,
+    /// A person saw this very definition and said yes, or typed it.
+    Seen,
+}
+
+/// Decides about what a repository brings; everybody else needs nobody's word.
 pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
     let server = &candidate.raw;
-    let approved = || Standing::Approved {
-        allow_env: Vec::new(),
-    };
-    if !needs_approval(candidate.scope) {
-        return approved();
+    if !candidate.author.needs_approval() {
+        return Standing::unasked();
     }
     let name = server.name.as_str();
+    if candidate.author == Author::Stranger {
+        let reason = format!("`{name}` stands in a file of another user of this machine");
+        return Standing::Pending {
+            reason,
+            changed: None,
+        };
+    }
     let is_project = candidate.scope == Scope::Project;
     if is_project && let Some(said) = basis.find(|settings| &settings.disabled_project, name) {
         let reason = format!("`{name}` is in `disabledMcpjsonServers` ({})", said.origin);
@@ -60,8 +88,18 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
             };
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
+            let directory = &candidate.place.directory;
+            let now = files::named(&basis.environment, directory, &server.definition);
+            if let Some(what) = first_change(&record.files, &now) {
+                let reason = format!("{what} since `{name}`, which runs it, was approved");
+                return Standing::Pending {
+                    reason,
+                    changed: None,
+                };
+            }
             return Standing::Approved {
                 allow_env: record.allow_env.clone(),
+                vouched: Vouched::Seen,
             };
         }
         Some(record) => {
@@ -82,7 +120,7 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
     if enabled_by_name || basis.consent == Consent::ThisRun {
         return match &basis.began {
             Some(began) => began.standing(candidate),
-            None => approved(),
+            None => Standing::unasked(),
         };
     }
     let from = if is_project {
@@ -104,6 +142,20 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         reason,
         changed: None,
     }
+}
+
+/// What of the files that an entry runs is not as it was.
+fn first_change(approved: &Files, now: &Files) -> Option<String> {
+    let file = |name: &str| format!("`{}`", spelled_out(name));
+    let new_or_other = now
+        .iter()
+        .find_map(|(name, digest)| match approved.get(name) {
+            Some(was) if was == digest => None,
+            Some(_) => Some(format!("{} has changed", file(name))),
+            None => Some(format!("{} has appeared", file(name))),
+        });
+    let gone = || approved.keys().find(|name| !now.contains_key(*name));
+    new_or_other.or_else(|| gone().map(|name| format!("{} has gone", file(name))))
 }
 
 /// A unified diff of two definitions.

@@ -12,7 +12,6 @@ use url::Url;
 
 use super::{Basis, Candidate, Lost, switched_off};
 use crate::account::directory::stands_for;
-use crate::approval::{Standing, decide};
 
 /// What two definitions of one server have in common: for a process its command, arguments and
 /// environment; for a remote server its URL. As written: no variable is expanded for it.
@@ -100,5 +99,5 @@ fn signatures(candidate: &Candidate) -> Vec<String> {
 fn stands(basis: &Basis, candidate: &Candidate) -> bool {
     candidate.raw.fault().is_none()
         && switched_off(basis, candidate).is_none()
-        && matches!(decide(basis, candidate), Standing::Approved { .. })
+        && candidate.is_approved()
 }

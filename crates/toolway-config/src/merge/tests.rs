@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use toolway_types::Origin;
 
 use super::*;
-use crate::load::Layer;
+use crate::load::{Layer, usual_author};
 use crate::raw::{self, FileKind, Source};
 
 fn layer(scope: Scope, order: u32, text: &str) -> Layer {
@@ -18,6 +18,7 @@ fn layer(scope: Scope, order: u32, text: &str) -> Layer {
     });
     Layer {
         scope,
+        author: usual_author(scope),
         order,
         place,
         servers: file.servers,

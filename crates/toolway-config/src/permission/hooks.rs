@@ -18,7 +18,7 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 use toolway_types::text::{self, fold};
-use toolway_types::{Diagnosis, Origin, Scope, Secret, ToolKey};
+use toolway_types::{Diagnosis, Origin, Scope, Secret, ToolKey, WorkingDirectory};
 
 use super::rule::{Glob, PREFIX};
 use super::{not_here, speaks_for_the_user, spelling};
@@ -149,8 +149,11 @@ pub struct Hooks {
 /// Where hooks that are programs run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookPlace {
-    /// Their working directory; the host's own when empty.
-    pub directory: PathBuf,
+    /// The directory in which Toolway runs, which they are told.
+    pub workspace: PathBuf,
+    /// Where they are started, which is somewhere else: a repository must not choose what
+    /// `python3 -m guard` means (SEC-48).
+    pub directory: WorkingDirectory,
     /// What they get of the host's environment. There is nothing else (SEC-39).
     pub environment: Arc<BTreeMap<String, Secret>>,
 }

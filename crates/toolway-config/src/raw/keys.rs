@@ -49,12 +49,13 @@ impl Shape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, Shape); 22] = [
+pub(crate) const ENTRY: [(&str, Shape); 23] = [
     ("type", Shape::Word),
     ("command", Shape::Text),
     ("args", Shape::Texts),
     ("env", Shape::TextMap),
     ("cwd", Shape::Text),
+    ("roots", Shape::Texts),
     ("url", Shape::Text),
     ("headers", Shape::TextMap),
     ("headersHelper", Shape::Text),
@@ -98,7 +99,7 @@ pub(crate) const WORKLOAD: [(&str, Shape); 4] = [
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
-pub(crate) const SETTINGS: [&str; 20] = [
+pub(crate) const SETTINGS: [&str; 21] = [
     "enabledMcpjsonServers",
     "disabledMcpjsonServers",
     "enableAllProjectMcpServers",
@@ -106,6 +107,7 @@ pub(crate) const SETTINGS: [&str; 20] = [
     "disabledMcpServers",
     "enabledPlugins",
     "projectVariables",
+    "safeDirectories",
     "autoConnectIde",
     "permissions",
     "hooks",

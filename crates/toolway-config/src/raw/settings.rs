@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) disabled: Vec<Named>,
     pub(crate) plugins_off: Vec<Named>,
     pub(crate) project_variables: Vec<Named>,
+    /// Directories whose files count although they are another user's.
+    pub(crate) safe_directories: Vec<Named>,
     /// Whether the editor that has the working directory open is a server too.
     pub(crate) auto_connect_ide: bool,
     pub(crate) permissions: Option<Placed>,
@@ -103,6 +105,8 @@ fn counts(key: &str, kind: FileKind) -> bool {
         "env" => kind == FileKind::Managed,
         // A repository must not name the variables it may read (SEC-40).
         "projectVariables" => matches!(kind, FileKind::User | FileKind::Managed),
+        // Nor whose files count.
+        "safeDirectories" => matches!(kind, FileKind::User | FileKind::Managed),
         // A repository must not have what runs beside it connected.
         "autoConnectIde" => matches!(kind, FileKind::User | FileKind::Managed),
         "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
@@ -165,6 +169,7 @@ impl Settings {
             "enabledMcpServers" => self.enabled = reader.names(&value),
             "disabledMcpServers" => self.disabled = reader.names(&value),
             "projectVariables" => self.project_variables = reader.names(&value),
+            "safeDirectories" => self.safe_directories = reader.names(&value),
             "enableAllProjectMcpServers" => match value {
                 Value::Bool(true) => self.enable_all_project = Some(origin),
                 Value::Bool(false) => {}

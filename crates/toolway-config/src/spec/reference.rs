@@ -5,6 +5,7 @@
 //! everyone on the machine can read, or a part of what decides which program runs or where a
 //! connection goes. `docs/vault.md` has the table.
 
+use toolway_types::name::as_word;
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference};
 use url::Url;
 
@@ -68,7 +69,16 @@ impl Work<'_> {
 
     fn admit(&mut self, reference: SecretReference) {
         let place = reference.place.clone();
-        if !matches!(self.builder.scope, Scope::User | Scope::Local) {
+        if !self.builder.author.may_name_secrets() {
+            // Local settings are a person's own once that person has said so.
+            if self.builder.scope == Scope::Local {
+                let message = format!(
+                    "`{place}` may not use `{reference}`: nobody on this machine approved this entry"
+                );
+                let name = as_word(self.builder.name.as_str());
+                let hint = format!("if you wrote it, run `toolway approve {name}`");
+                return self.refuse(&place, message, &hint);
+            }
             let message = format!(
                 "`{place}` may not use `{reference}`: only your own settings, of scope user or \
                  local, can name your secrets"

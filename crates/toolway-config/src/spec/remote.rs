@@ -9,12 +9,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolway_types::name::check_account;
 use toolway_types::{
-    CrossApp, HeadersHelper, OauthSpec, RemoteSpec, Secret, StdioSpec, TransportKind,
+    CrossApp, HeadersHelper, OauthSpec, RemoteSpec, Scope, Secret, StdioSpec, TransportKind,
 };
 use url::Url;
 
 use super::Work;
-use crate::approval::needs_approval;
 use crate::environment::projects;
 use crate::error::ReadError;
 use crate::ide::TOKEN_HEADER;
@@ -74,7 +73,13 @@ impl Work<'_> {
             }
             return None;
         }
-        if program.contains('/') {
+        if program.contains('/') && !Path::new(&program).is_absolute() {
+            // A flag stands beside nothing but what happens to be in the working directory.
+            if self.builder.scope == Scope::Dynamic {
+                let message = format!("`{KEY}` is a relative path, and a flag has no directory");
+                self.refuse(KEY, message, "write the whole path of the program");
+                return None;
+            }
             program = directory.join(program).display().to_string();
         }
         Some(HeadersHelper {
@@ -84,7 +89,7 @@ impl Work<'_> {
                 args: expanded.collect(),
                 inherited: Arc::clone(self.builder.inherited),
                 env: self.declared(),
-                cwd: Some(directory.clone()).filter(|path| !path.as_os_str().is_empty()),
+                cwd: self.usual_directory(),
                 shield: self.shield(),
             },
         })
@@ -163,7 +168,8 @@ impl Work<'_> {
 
     fn token_text(&self, path: &Path) -> Result<Option<String>, ReadError> {
         let directory = &self.builder.place.directory;
-        let opened = if needs_approval(self.builder.scope) {
+        let in_project = matches!(self.builder.scope, Scope::Project | Scope::Local);
+        let opened = if in_project {
             // The outermost: what lies between two projects is a repository's too.
             let repository = projects(directory, self.builder.environment.home()).last();
             open_beneath(repository.unwrap_or(directory), directory, path)

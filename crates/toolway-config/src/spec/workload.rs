@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use toolway_types::{Scope, Secret, WorkloadSource, WorkloadSpec};
+use toolway_types::{Secret, WorkloadSource, WorkloadSpec};
 
 use super::Work;
 use crate::env::mentions_variable;
@@ -42,11 +42,7 @@ impl Work<'_> {
     /// where it is.
     pub(super) fn workload(&mut self, map: &Map<String, Value>) -> Option<WorkloadSpec> {
         const KEY: &str = "oauth.workload";
-        let scope = self.builder.scope;
-        if !matches!(
-            scope,
-            Scope::User | Scope::Local | Scope::Managed | Scope::Enterprise
-        ) {
+        if !self.builder.author.may_use_machine_identity() {
             let message = format!(
                 "`{KEY}` may not be used here: only your own settings, of scope user or local, and \
                  your organisation's can name this machine's identity"

@@ -1,10 +1,12 @@
 //! A project's servers wait for a person, and the person's word holds for what was shown.
 
+use std::collections::BTreeMap;
+
 use insta::assert_snapshot;
 use toolway_config::{Flags, Verdict};
 use toolway_types::TransportSpec;
 
-use crate::{Stage, server, spec, table, word};
+use crate::{Stage, server, spec, table, waiting, word};
 
 const SERVER: &str =
     r#"{"mcpServers": {"x": {"command": "run", "args": ["a"], "env": {"K": "v"}}}}"#;
@@ -169,9 +171,12 @@ fn sec_04_an_approval_holds_in_its_own_directory_only() {
     );
     stage.write("home/repo/sub/.mcp.json", SERVER);
     stage.cwd = stage.root.join("home/repo/sub");
+    let plan = stage.plan();
+    let below = waiting(&plan, "x").map(|server| server.origin.path());
+    let expected = stage.root.join("home/repo/sub/.mcp.json");
     assert_eq!(
-        word(&stage.plan(), "x"),
-        "pending-approval",
+        below,
+        expected.to_str().map(str::to_owned),
         "nor does a parent"
     );
     std::os::unix::fs::symlink(stage.root.join("home/repo"), stage.root.join("home/link")).unwrap();
@@ -197,7 +202,12 @@ fn a_broken_store_approves_nobody() {
             .message
             .starts_with("no project server is approved")
     );
-    let edited = toolway_config::approve(&stage.environment(), server(&plan, "x"), &[]);
+    let edited = toolway_config::approve(
+        &stage.environment(),
+        server(&plan, "x"),
+        &[],
+        &BTreeMap::new(),
+    );
     assert!(edited.is_err(), "an invalid file is never overwritten");
     assert_eq!(std::fs::read_to_string(store).unwrap(), "{\"projects\": ");
 }
@@ -207,7 +217,12 @@ fn only_servers_of_the_projects_folder_can_be_approved() {
     let stage = Stage::new();
     stage.user(r#"{"mcpServers": {"u": {"command": "u"}}}"#);
     let plan = stage.plan();
-    let refused = toolway_config::approve(&stage.environment(), server(&plan, "u"), &[]);
+    let refused = toolway_config::approve(
+        &stage.environment(),
+        server(&plan, "u"),
+        &[],
+        &BTreeMap::new(),
+    );
     assert_eq!(
         refused.unwrap_err().to_string(),
         "`u` is of user scope and needs no approval"
@@ -252,5 +267,5 @@ fn sec_04_an_approved_server_runs_in_its_own_directory_wherever_one_stands() {
     let TransportSpec::Stdio(stdio) = &spec(&plan, "x").transport else {
         panic!("a process");
     };
-    assert_eq!(stdio.cwd, Some(stage.root.join("home/repo")));
+    assert_eq!(stdio.cwd.path(), stage.root.join("home/repo"));
 }

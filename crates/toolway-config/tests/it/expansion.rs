@@ -62,10 +62,7 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
         ["HOME", "K", "PATH", "TOOLWAY_PROJECT_DIR"],
         "nothing else is inherited"
     );
-    assert_eq!(
-        local.cwd.as_deref(),
-        Some(stage.root.join("home").as_path())
-    );
+    assert_eq!(local.cwd.path(), stage.root.join("home"));
 }
 
 #[test]

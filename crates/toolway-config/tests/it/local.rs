@@ -58,9 +58,9 @@ fn sec_03_local_settings_nobody_vouched_for_can_only_narrow() {
 fn local_settings_count_once_they_are_trusted_and_until_they_change() {
     let stage = stage();
     let environment = stage.environment();
-    assert_eq!(local_trust(&environment), LocalTrust::Untrusted);
-    trust_local(&environment).unwrap();
-    assert_eq!(local_trust(&environment), LocalTrust::Trusted);
+    assert_eq!(local_trust(&environment, WIDENING), LocalTrust::Untrusted);
+    trust_local(&environment, WIDENING).unwrap();
+    assert_eq!(local_trust(&environment, WIDENING), LocalTrust::Trusted);
     let plan = stage.plan();
     assert_snapshot!(table(&stage, &plan), @"
     mine [local] pending-approval: `mine` comes from the project's folder and is not approved
@@ -75,17 +75,17 @@ fn local_settings_count_once_they_are_trusted_and_until_they_change() {
         Decision::Allow { .. }
     ));
 
-    stage.local(&WIDENING.replace("\"other\"", "\"more\""));
+    let narrower = WIDENING.replace("\"other\"", "\"more\"");
     assert_eq!(
-        local_trust(&environment),
+        local_trust(&environment, &narrower),
         LocalTrust::Trusted,
         "narrowing needs nobody's word"
     );
-    stage.local(&WIDENING.replace("./evil", "./worse"));
-    assert_eq!(local_trust(&environment), LocalTrust::Untrusted);
+    let worse = WIDENING.replace("./evil", "./worse");
+    stage.local(&worse);
+    assert_eq!(local_trust(&environment, &worse), LocalTrust::Untrusted);
     assert_eq!(word(&stage.plan(), "p"), "pending-approval");
-    stage.local("{}");
-    assert_eq!(local_trust(&environment), LocalTrust::NothingToTrust);
+    assert_eq!(local_trust(&environment, "{}"), LocalTrust::NothingToTrust);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use toolway_types::ServerSpec;
 
 mod account;
 mod approval;
+mod authors;
 mod expansion;
 mod flags;
 mod hostile;
@@ -111,8 +112,9 @@ impl Stage {
     fn approve(&self, name: &str, allow_env: &[&str]) {
         let plan = self.plan();
         let allow_env: Vec<_> = allow_env.iter().map(|name| (*name).to_owned()).collect();
-        let server = plan.winner(name).unwrap();
-        toolway_config::approve(&self.environment(), server, &allow_env).unwrap();
+        let server = waiting(&plan, name).unwrap_or_else(|| server(&plan, name));
+        let files = toolway_config::repository_files(&self.environment(), server);
+        toolway_config::approve(&self.environment(), server, &allow_env, &files).unwrap();
     }
 }
 
@@ -165,6 +167,14 @@ fn findings(stage: &Stage, plan: &Plan) -> String {
 fn server<'a>(plan: &'a Plan, name: &str) -> &'a PlannedServer {
     plan.winner(name)
         .unwrap_or_else(|| panic!("no server `{name}`"))
+}
+
+/// The entry of a name that waits for approval.
+fn waiting<'a>(plan: &'a Plan, name: &str) -> Option<&'a PlannedServer> {
+    let waits = |server: &&PlannedServer| {
+        server.name.as_str() == name && server.verdict.word() == "pending-approval"
+    };
+    plan.servers.iter().find(waits)
 }
 
 fn word(plan: &Plan, name: &str) -> &'static str {

@@ -182,7 +182,8 @@ fn assert_vouched_as_it_began(stage: &Stage, flags: Flags) {
     assert_eq!(admitted(&planner), ["tool"]);
     fs::write(&path, run_command("tool", "evil")).unwrap();
     let plan = planner.plan();
-    toolway_config::approve(&stage.environment(), server(&plan, "tool"), &[]).unwrap();
+    let files = std::collections::BTreeMap::new();
+    toolway_config::approve(&stage.environment(), server(&plan, "tool"), &[], &files).unwrap();
     assert_eq!(admitted(&planner), ["tool"]);
 }
 

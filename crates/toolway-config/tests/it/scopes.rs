@@ -128,7 +128,7 @@ fn plugins_bring_servers_under_their_own_names() {
     };
     let root = stage.root.join(plugins).join("a");
     assert_eq!(stdio.command, root.join("run").display().to_string());
-    assert_eq!(stdio.cwd, Some(root.join("sub")));
+    assert_eq!(stdio.cwd.path(), root.join("sub"));
     assert_eq!(
         stdio.env["CLAUDE_PLUGIN_ROOT"].expose(),
         root.display().to_string()

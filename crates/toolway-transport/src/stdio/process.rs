@@ -4,11 +4,13 @@
 //! itself. Nothing of it outlives this value.
 
 mod direct;
+mod directory;
 #[cfg(target_os = "linux")]
 mod mark;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -79,16 +81,16 @@ impl Process {
                 source,
             },
         };
-        // The system would say only "no such file", as if the program were missing.
-        if let Some(directory) = spec.cwd.as_ref().filter(|directory| !directory.is_dir()) {
-            return Err(OpenError::Directory(directory.clone()));
-        }
-        let armed = arm(spec, &options.shield)?;
+        let directory = directory::ready(&spec.cwd)?;
+        let armed = arm(spec, &directory, &options.shield)?;
         let (pipes, ends) = pipes().map_err(failed)?;
         #[cfg(target_os = "linux")]
         if options.keeper.is_wanted() {
             use super::keeper::StartError;
-            match options.keeper.start(spec, armed.as_ref(), &ends).await {
+            let starting = options
+                .keeper
+                .start(spec, &directory, armed.as_ref(), &ends);
+            match starting.await {
                 Ok(kept) => return Ok((Self::Kept(kept), pipes)),
                 Err(StartError::Refused(error)) => return Err(failed(error)),
                 Err(StartError::NoKeeper(error)) => tracing::warn!(
@@ -97,7 +99,7 @@ impl Process {
                 ),
             }
         }
-        let direct = Direct::spawn(spec, armed, ends).map_err(failed)?;
+        let direct = Direct::spawn(spec, &directory, armed, ends).map_err(failed)?;
         Ok((Self::Direct(direct), pipes))
     }
 
@@ -131,9 +133,9 @@ impl Process {
     }
 }
 
-fn arm(spec: &StdioSpec, shield: &Shield) -> Result<Option<Armed>, OpenError> {
+fn arm(spec: &StdioSpec, directory: &Path, shield: &Shield) -> Result<Option<Armed>, OpenError> {
     shield
-        .arm(spec.shield, spec.cwd.as_deref())
+        .arm(spec.shield, Some(directory))
         .map_err(|source| unshielded(spec, source))
 }
 

@@ -14,6 +14,7 @@ use toolway_transport::{
 };
 use toolway_types::{
     ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec, TransportSpec,
+    WorkingDirectory,
 };
 
 /// No test waits longer for anything.
@@ -169,6 +170,7 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
         transport,
         timeout: None,
         protocol: ProtocolMode::Auto,
+        roots: Vec::new(),
         references: Vec::new(),
     }
 }
@@ -203,7 +205,7 @@ pub(crate) fn program(command: &str, args: &[&str]) -> StdioSpec {
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         inherited: Arc::default(),
         env: BTreeMap::from([("PATH".to_owned(), Secret::new(path()))]),
-        cwd: None,
+        cwd: WorkingDirectory::default(),
         shield: ShieldMode::Off,
     }
 }

@@ -409,7 +409,7 @@ async fn what_cannot_be_started_says_why(way: Way) {
         matches!(error, Err(OpenError::Spawn { command, .. }) if command == "no-such-program-here")
     );
     let mut elsewhere = program("cat", &[]);
-    elsewhere.cwd = Some(PathBuf::from("/no/such/directory"));
+    elsewhere.cwd = PathBuf::from("/no/such/directory").into();
     let error = toolway_transport::open(&spec(TransportSpec::Stdio(elsewhere)), &options).await;
     assert!(
         matches!(error, Err(OpenError::Directory(path)) if path.ends_with("no/such/directory"))
@@ -426,7 +426,7 @@ async fn the_working_directory_is_the_one_that_was_asked_for(way: Way) {
             r#"printf '{"jsonrpc":"2.0","method":"%s"}\n' "$(pwd -P)""#,
         ],
     );
-    spec.cwd = Some(real.clone());
+    spec.cwd = real.clone().into();
     let mut peer = way.open(TransportSpec::Stdio(spec)).await;
     assert_eq!(peer.message().await["method"].as_str(), real.to_str());
 }

@@ -2,13 +2,14 @@
 //! what is heard of them, and that nothing of them stays.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolway_testkit::Canary;
 use toolway_transport::OpenError;
 use toolway_transport::program::{Finished, Invocation, Program, ProgramError, ProgramLimits, run};
-use toolway_types::{Secret, ShieldMode};
+use toolway_types::{Secret, ShieldMode, WorkingDirectory};
 
 use crate::peer::within_patience;
 use crate::process::{Way, until_none};
@@ -25,7 +26,7 @@ fn line(line: &str, canary: &Canary) -> Program {
         stdin: b"the input".to_vec(),
         inherited: Arc::new(BTreeMap::from(inherited)),
         env: [(canary.name().to_owned(), Secret::new(canary.value()))].into(),
-        cwd: None,
+        cwd: WorkingDirectory::default(),
         shield: ShieldMode::Off,
         limits: ProgramLimits {
             time: Duration::from_secs(30),
@@ -78,7 +79,7 @@ async fn sec_39_it_gets_the_declared_environment_and_three_descriptors() {
     for way in WAYS {
         let canary = Canary::new();
         let program = Program {
-            cwd: Some("/usr".into()),
+            cwd: PathBuf::from("/usr").into(),
             ..line("pwd; env | cut -d= -f1 | sort; ls /proc/self/fd", &canary)
         };
         let shown = String::from_utf8(finished(way, program).await.stdout).expect("text");
@@ -111,7 +112,7 @@ async fn what_does_not_start_says_so() {
             "{error:?}"
         );
         let elsewhere = Program {
-            cwd: Some("/nonexistent".into()),
+            cwd: PathBuf::from("/nonexistent").into(),
             ..line("true", &Canary::new())
         };
         let error = failed(way, elsewhere).await;

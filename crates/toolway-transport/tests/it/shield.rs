@@ -43,7 +43,7 @@ fn before(protected: &Path, protection: Protection) -> Option<Shield> {
 async fn attempts(way: Way, shield: &Shield, directory: Option<PathBuf>, paths: &[&str]) -> Value {
     let mut spec = program("python3", &["-I", "-S", "-c", WRITER]);
     spec.args.extend(paths.iter().map(|&path| path.to_owned()));
-    spec.cwd = directory;
+    spec.cwd = directory.map_or_else(Default::default, Into::into);
     spec.shield = ShieldMode::Required;
     let options = OpenOptions {
         shield: shield.clone(),
@@ -94,7 +94,7 @@ async fn sec_07_nor_does_the_one_it_shares_with_the_host() {
     let upwards = "../".repeat(here.components().count());
     let roundabout = format!("{upwards}{}/settings.json", config.display());
     for way in [Way::Direct, Way::Kept] {
-        let up = attempts(way, &shield, None, &[&roundabout]).await;
+        let up = attempts(way, &shield, Some(here.clone()), &[&roundabout]).await;
         assert_eq!(up["at"], here.to_str().expect("text"), "{way:?}");
         assert_eq!(up["answers"], serde_json::json!(["EROFS"]), "{way:?}");
     }

@@ -28,6 +28,7 @@ fn filled(url: &str, value: &str) -> Url {
         }),
         timeout: None,
         protocol: ProtocolMode::Auto,
+        roots: Vec::new(),
         references: vec![reference],
     };
     match spec.with_secrets(&[Secret::new(value)]).transport {

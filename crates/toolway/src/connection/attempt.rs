@@ -235,7 +235,7 @@ impl Connection {
         let log = opened.channel.log.clone();
         let counterpart = Counterpart {
             remarks: Arc::new(Remarks::written_to(self.journal.clone())),
-            ..self.context.counterpart(&self.server)
+            ..self.context.counterpart(&self.server, filled.roots())
         };
         let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());
         // Nothing is read before the pump runs, so nothing is missed.

@@ -78,7 +78,7 @@ impl Key {
                 "command": process.command,
                 "args": process.args,
                 "env": process.env.keys().collect::<Vec<_>>(),
-                "cwd": process.cwd,
+                "cwd": process.cwd.path(),
             }),
             TransportSpec::Http(remote)
             | TransportSpec::Sse(remote)

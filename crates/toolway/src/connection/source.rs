@@ -4,6 +4,7 @@
 //! embedding program, which is linked up here.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,6 +114,14 @@ impl Source {
                     server: Some(server),
                 })
             }
+        }
+    }
+
+    /// The directories that it is told of, where its entry says so.
+    pub(crate) fn roots(&self) -> &[PathBuf] {
+        match self {
+            Source::Spec(spec) => &spec.roots,
+            Source::Object { .. } => &[],
         }
     }
 

@@ -114,7 +114,7 @@ mod tests {
             args: words.collect(),
             inherited: Arc::default(),
             env: BTreeMap::new(),
-            cwd: None,
+            cwd: toolway_types::WorkingDirectory::default(),
             shield: ShieldMode::Off,
         })
     }

@@ -164,6 +164,7 @@ impl Keeper {
     pub(in crate::stdio) async fn start(
         &self,
         spec: &StdioSpec,
+        directory: &Path,
         shield: Option<&Armed>,
         ends: &ChildEnds,
     ) -> Result<Kept, StartError> {
@@ -176,7 +177,6 @@ impl Keeper {
             None => Birth::Plain,
         }
         .encode();
-        let directory = spec.cwd.as_deref().unwrap_or(Path::new("."));
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(CWD, directory, flags, Mode::empty())
             .map_err(|errno| StartError::Refused(errno.into()))?;

@@ -214,7 +214,7 @@ mod tests {
             args: vec!["one".to_owned(), String::new()],
             inherited: std::sync::Arc::default(),
             env: [("NAME".to_owned(), toolway_types::Secret::new("välue"))].into(),
-            cwd: None,
+            cwd: toolway_types::WorkingDirectory::default(),
             shield: toolway_types::ShieldMode::Off,
         };
         let bytes = Start::encode(&spec, None).expect("no NUL in it");

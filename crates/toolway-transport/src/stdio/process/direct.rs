@@ -4,6 +4,7 @@
 //! Linux, while this process lives; when it is killed itself, nobody sweeps.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -36,14 +37,13 @@ pub(crate) struct Direct {
 impl Direct {
     pub(super) fn spawn(
         spec: &StdioSpec,
+        directory: &Path,
         shield: Option<Armed>,
         ends: ChildEnds,
     ) -> io::Result<Self> {
         let mut command = Command::new(&spec.command);
-        if let Some(directory) = &spec.cwd {
-            command.current_dir(directory);
-        }
         command
+            .current_dir(directory)
             .args(&spec.args)
             .env_clear()
             .envs(

@@ -34,11 +34,12 @@ fn process(command: &str) -> ServerSpec {
             args: vec![marked!("--token=").to_owned()],
             inherited: Arc::default(),
             env: BTreeMap::from([("API_KEY".to_owned(), Secret::new(marked!("swordfish-")))]),
-            cwd: None,
+            cwd: toolway_types::WorkingDirectory::default(),
             shield: toolway_types::ShieldMode::Off,
         }),
         timeout: None,
         protocol: ProtocolMode::Auto,
+        roots: Vec::new(),
         references: Vec::new(),
     }
 }
@@ -214,7 +215,7 @@ fn a_definition_is_known_by_what_makes_it_another_server() {
     for other in [
         with(|spec| spec.command = "b".to_owned()),
         with(|spec| spec.args.push("x".to_owned())),
-        with(|spec| spec.cwd = Some("/tmp".into())),
+        with(|spec| spec.cwd = std::path::PathBuf::from("/tmp").into()),
         with(|spec| drop(spec.env.insert("MORE".to_owned(), Secret::new("")))),
     ] {
         assert_ne!(digest(&base), digest(&other), "{other:?}");

@@ -232,7 +232,7 @@ impl Runner {
         means: Means<'_>,
     ) -> Vec<Heard> {
         input.session_id.clone_from(&self.session);
-        input.cwd = means.place.directory.display().to_string();
+        input.cwd = means.place.workspace.display().to_string();
         let input = &input;
         join_all(hooks.into_iter().map(|hook| async move {
             let said = match hook {
@@ -349,7 +349,7 @@ fn program(
         stdin,
         inherited: Arc::clone(&place.environment),
         env: env.into_iter().collect(),
-        cwd: Some(place.directory.clone()).filter(|path| !path.as_os_str().is_empty()),
+        cwd: place.directory.clone(),
         // It is the person's own program, and may be one that changes settings.
         shield: ShieldMode::Off,
         limits: ProgramLimits {

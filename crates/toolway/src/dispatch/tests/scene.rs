@@ -207,7 +207,8 @@ impl Scene {
                 .map(|(name, value)| ((*name).to_owned(), Secret::new(*value))),
         );
         self.hooks = self.hooks.placed(HookPlace {
-            directory: self.output.path().to_owned(),
+            workspace: self.output.path().to_owned(),
+            directory: self.output.path().to_owned().into(),
             environment: Arc::new(all),
         });
         self

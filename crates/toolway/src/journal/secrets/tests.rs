@@ -15,6 +15,7 @@ fn found(transport: TransportSpec) -> Vec<String> {
         transport,
         timeout: None,
         protocol: ProtocolMode::default(),
+        roots: Vec::new(),
         references: Vec::new(),
     };
     let mut found: Vec<String> = secrets_of(&spec)
@@ -41,7 +42,7 @@ fn process(env: &[(&str, &str)], args: &[&str]) -> TransportSpec {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), Secret::new(*value)))
             .collect(),
-        cwd: None,
+        cwd: toolway_types::WorkingDirectory::default(),
         shield: ShieldMode::Off,
     })
 }

@@ -1,0 +1,107 @@
+//! Who wrote a piece of configuration.
+//!
+//! Owns the list of authors and what each may ask for. A scope says where an entry stands and what
+//! it wins over; what it may do follows from its author alone. Finding the author out is
+//! `toolway-config`'s work: it does so once per entry, and everybody asks the value.
+
+use crate::ShieldMode;
+
+/// Who wrote an entry or a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Author {
+    /// The organisation, in the system directory.
+    Organisation,
+    /// The person at the keyboard: their own settings, and what Toolway wrote for them or they
+    /// approved in the project's local settings.
+    Person,
+    /// The flags of this run, or the program that embeds the host.
+    Invocation,
+    /// An installed plugin.
+    Plugin,
+    /// The provider of the account's connectors.
+    Provider,
+    /// The repository: `.mcp.json`, and local settings that nobody on this machine vouched for.
+    Repository,
+    /// Another user of this machine, whose file lies where a project's would.
+    Stranger,
+}
+
+impl Author {
+    /// Whether what this author wrote starts only after a person agreed to it.
+    pub fn needs_approval(self) -> bool {
+        matches!(self, Author::Repository | Author::Stranger)
+    }
+
+    /// Whether an entry of this author may name the person's secrets: `${keychain:…}`,
+    /// `${file:…}`, `${cmd:…}`.
+    pub fn may_name_secrets(self) -> bool {
+        self == Author::Person
+    }
+
+    /// Whether an entry of this author may use the identity of this machine.
+    pub fn may_use_machine_identity(self) -> bool {
+        matches!(self, Author::Person | Author::Organisation)
+    }
+
+    /// Whether an entry of this author reads every variable of the environment, or only those
+    /// that a person allowed.
+    pub fn reads_any_variable(self) -> bool {
+        !self.needs_approval()
+    }
+
+    /// How a process of this author's entry is shielded: by the entry's own word, the person's
+    /// (`TOOLWAY_SHIELD`), and what is usual. What came with a repository or a plugin is shielded
+    /// unless the person says otherwise, and its own word can only make that stricter. Nobody
+    /// weakens a person's `required`.
+    pub fn shield(self, entry: Option<ShieldMode>, person: Option<ShieldMode>) -> ShieldMode {
+        let foreign = matches!(self, Author::Plugin | Author::Repository | Author::Stranger);
+        match (entry, person) {
+            (_, Some(ShieldMode::Required)) => ShieldMode::Required,
+            (entry, person) if foreign => {
+                let least = person.unwrap_or(ShieldMode::BestEffort);
+                entry.map_or(least, |entry| entry.max(least))
+            }
+            (Some(entry), _) => entry,
+            (None, person) => person.unwrap_or(ShieldMode::Off),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ShieldMode::{BestEffort, Off, Required};
+
+    #[test]
+    fn sec_54_what_came_with_a_repository_can_only_strengthen_its_shield() {
+        for author in [Author::Plugin, Author::Repository, Author::Stranger] {
+            for (entry, person, expected) in [
+                (None, None, BestEffort),
+                (Some(Off), None, BestEffort),
+                (Some(Required), None, Required),
+                (Some(Off), Some(BestEffort), BestEffort),
+                (Some(Off), Some(Required), Required),
+                (Some(Required), Some(Off), Required),
+                // The person's own word, for this machine.
+                (None, Some(Off), Off),
+                (Some(Off), Some(Off), Off),
+            ] {
+                let shield = author.shield(entry, person);
+                assert_eq!(shield, expected, "{author:?} {entry:?} {person:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_persons_own_entry_has_the_shield_that_it_asks_for() {
+        for (entry, person, expected) in [
+            (None, None, Off),
+            (None, Some(BestEffort), BestEffort),
+            (Some(Off), Some(BestEffort), Off),
+            (Some(BestEffort), None, BestEffort),
+            (Some(Off), Some(Required), Required),
+        ] {
+            assert_eq!(Author::Person.shield(entry, person), expected);
+        }
+    }
+}

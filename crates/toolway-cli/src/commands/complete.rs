@@ -47,9 +47,9 @@ pub(crate) struct CompleteArgs {
     #[arg(allow_hyphen_values = true)]
     line: String,
 
-    /// The end of the line that bash replaces
-    #[arg(allow_hyphen_values = true, default_value = "")]
-    replaced: String,
+    /// The end of the line that bash replaces; scripts of earlier versions do not say it
+    #[arg(allow_hyphen_values = true)]
+    replaced: Option<String>,
 }
 
 /// The shells that ask.
@@ -144,7 +144,10 @@ pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
             continue;
         }
         let given = match args.shell {
-            Shell::Bash => spelling::for_bash(&candidate, &args.line, &args.replaced),
+            Shell::Bash => args
+                .replaced
+                .as_ref()
+                .and_then(|replaced| spelling::for_bash(&candidate, &args.line, replaced)),
             Shell::Zsh | Shell::Fish => Some(candidate),
         };
         if let Some(given) = given {

@@ -43,17 +43,7 @@ pub fn add_server(
     definition: &Map<String, Value>,
     existing: Existing,
 ) -> Result<Edited<()>, EditError> {
-    let path = file_of(environment, scope)?;
-    let edited = edit_settings(environment, scope, &path, |document| {
-        let key = ["mcpServers", name.as_str()];
-        if existing == Existing::Keep && document.get(&key).is_some() {
-            return Err(EditError::Exists {
-                path: path.clone(),
-                key: name.to_string(),
-            });
-        }
-        document.set(&key, &Value::Object(definition.clone()))
-    })?;
+    let edited = write_entry(environment, scope, name, definition, existing)?;
     if approval::needs_approval(scope) {
         let written = plan(environment, &Flags::default());
         if let Some(server) = written
@@ -67,6 +57,37 @@ pub fn add_server(
         }
     }
     Ok(edited)
+}
+
+/// Writes an entry that somebody else wrote into the project's file, unless there is one of this
+/// name. Nobody has vouched for it: it waits for approval as if it had come with the project.
+pub fn propose_server(
+    environment: &Environment,
+    name: &ServerName,
+    definition: &Map<String, Value>,
+) -> Result<Edited<()>, EditError> {
+    let keep = Existing::Keep;
+    write_entry(environment, Scope::Project, name, definition, keep)
+}
+
+fn write_entry(
+    environment: &Environment,
+    scope: Scope,
+    name: &ServerName,
+    definition: &Map<String, Value>,
+    existing: Existing,
+) -> Result<Edited<()>, EditError> {
+    let path = file_of(environment, scope)?;
+    edit_settings(environment, scope, &path, |document| {
+        let key = ["mcpServers", name.as_str()];
+        if existing == Existing::Keep && document.get(&key).is_some() {
+            return Err(EditError::Exists {
+                path: path.clone(),
+                key: name.to_string(),
+            });
+        }
+        document.set(&key, &Value::Object(definition.clone()))
+    })
 }
 
 /// Takes an entry out of the file it stands in.

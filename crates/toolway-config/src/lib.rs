@@ -35,7 +35,8 @@ pub use approval::{approve, local_settings_text, reject, reset, trust_local, tru
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
-    Existing, Switch, add_server, allow, check_definition, remove_server, switch_servers,
+    Existing, Switch, add_server, allow, check_definition, propose_server, remove_server,
+    switch_servers,
 };
 pub use environment::Environment;
 pub use identity::IdentitySettings;

@@ -20,6 +20,7 @@ pub mod import;
 pub mod load;
 pub mod merge;
 pub mod permission;
+mod pinning;
 pub mod plan;
 pub mod planner;
 pub mod policy;
@@ -46,6 +47,7 @@ pub use permission::{
     Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, PinPolicy,
     Subject,
 };
+pub use pinning::unpinned;
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use planner::{Planner, watched_paths};
 pub use policy::admit;

@@ -54,4 +54,5 @@ mod usage;
 mod vault;
 mod visiting;
 mod watching;
+mod words;
 mod workload;

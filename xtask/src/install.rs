@@ -1,10 +1,11 @@
 //! Installs what the tests talk to: the real peers below `target/peers`, the conformance suites
-//! below `target/conformance`.
+//! below `target/conformance`, and the shells that completions are tried in.
 //!
 //! Owns what lies there: folders of packages, virtual environments, and a stamp for each. Which
 //! versions is said in `tests/peers` and `tests/conformance`; how they are started is the
 //! business of the tests.
 
+pub(crate) mod shells;
 mod stamp;
 mod tool;
 

@@ -35,6 +35,7 @@ pub(crate) struct Options {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if !options.no_peers {
         install::peers(workspace)?;
+        install::shells::install();
     }
     let mut failures = Vec::new();
     let mut note = |name: &'static str, outcome: Result<()>| {

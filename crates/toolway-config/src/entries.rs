@@ -44,8 +44,34 @@ pub fn add_server(
     definition: &Map<String, Value>,
     existing: Existing,
 ) -> Result<Edited<()>, EditError> {
+    let edited = write_entry(environment, scope, name, definition, existing)?;
+    if matches!(scope, Scope::Project | Scope::Local) {
+        let path = file_of(environment, scope)?;
+        approval::record_typed(environment, &path, scope, name.as_str(), definition)?;
+    }
+    Ok(edited)
+}
+
+/// Writes an entry that somebody else wrote into the project's file, unless there is one of this
+/// name. Nobody has vouched for it: it waits for approval as if it had come with the project.
+pub fn propose_server(
+    environment: &Environment,
+    name: &ServerName,
+    definition: &Map<String, Value>,
+) -> Result<Edited<()>, EditError> {
+    let keep = Existing::Keep;
+    write_entry(environment, Scope::Project, name, definition, keep)
+}
+
+fn write_entry(
+    environment: &Environment,
+    scope: Scope,
+    name: &ServerName,
+    definition: &Map<String, Value>,
+    existing: Existing,
+) -> Result<Edited<()>, EditError> {
     let path = file_of(environment, scope)?;
-    let edited = edit_settings(environment, scope, &path, |document| {
+    edit_settings(environment, scope, &path, |document| {
         let key = ["mcpServers", name.as_str()];
         if existing == Existing::Keep && document.get(&key).is_some() {
             return Err(EditError::Exists {
@@ -54,11 +80,7 @@ pub fn add_server(
             });
         }
         document.set(&key, &Value::Object(definition.clone()))
-    })?;
-    if matches!(scope, Scope::Project | Scope::Local) {
-        approval::record_typed(environment, &path, scope, name.as_str(), definition)?;
-    }
-    Ok(edited)
+    })
 }
 
 /// Takes an entry out of the file it stands in.

@@ -1,6 +1,7 @@
 //! Servers as other clients have them configured, put into our words.
 //!
-//! Owns which clients are known, where their files lie and what was found in them. Reads only;
+//! Owns which clients are known, where their files lie and what was found in them; who wrote them
+//! is `writer.rs`. Reads only;
 //! writing the result is `edit`'s work, and the choice is a person's. One file per client below
 //! this one says what is special about it; `translate.rs` holds what they share.
 //! Nothing is lost in silence: what has no counterpart here is said in `dropped`, what was guessed
@@ -28,7 +29,10 @@ mod translate;
 mod variables;
 mod vscode;
 mod windsurf;
+mod writer;
 mod zed;
+
+pub use writer::{Stranger, Writer};
 
 /// A client whose configuration can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,6 +111,7 @@ impl Client {
         Self::ALL.into_iter().find(|client| client.id() == id)
     }
 
+    /// Where the client keeps what a person set for themselves.
     fn files(self, places: &Places) -> Vec<PathBuf> {
         match self {
             Client::ClaudeDesktop => claude_desktop::files(places),
@@ -119,6 +124,25 @@ impl Client {
             Client::Zed => zed::files(places),
             Client::Opencode => opencode::files(places),
             Client::Goose => goose::files(places),
+        }
+    }
+
+    /// What the client reads in a project.
+    fn project_files(self) -> &'static [&'static str] {
+        match self {
+            Client::ClaudeCode => &[".mcp.json"],
+            Client::Cursor => &[".cursor/mcp.json"],
+            Client::VsCode => &[".vscode/mcp.json"],
+            Client::Codex => &[".codex/config.toml"],
+            Client::Gemini => &[".gemini/settings.json"],
+            Client::Zed => &[".zed/settings.json"],
+            Client::Opencode => &[
+                "opencode.json",
+                ".opencode/opencode.json",
+                "opencode.jsonc",
+                ".opencode/opencode.jsonc",
+            ],
+            Client::ClaudeDesktop | Client::Windsurf | Client::Goose => &[],
         }
     }
 }
@@ -136,6 +160,9 @@ pub struct Places {
     pub claude_config_dir: Option<PathBuf>,
     /// `$CODEX_HOME`.
     pub codex_home: Option<PathBuf>,
+    /// The working directory and the project it belongs to, unless the home directory lies in
+    /// them: what a variable leads to in there is no place of the person's own.
+    pub working_trees: Vec<PathBuf>,
 }
 
 impl Places {
@@ -172,6 +199,8 @@ pub struct Found {
     pub client: Client,
     /// The file.
     pub path: PathBuf,
+    /// Who wrote it.
+    pub writer: Writer,
     /// Its servers, in the order written.
     pub servers: Vec<Imported>,
     /// What could not be read.
@@ -209,11 +238,13 @@ impl fmt::Debug for Imported {
     }
 }
 
-/// Reads every file of a client that exists. A broken one is a diagnosis in its [`Found`] and
-/// keeps nothing else from being read.
+/// Reads every file of a client that exists, the person's own first. A broken one is a diagnosis
+/// in its [`Found`] and keeps nothing else from being read.
 pub fn discover(places: &Places, client: Client) -> Vec<Found> {
     let mut files: Vec<PathBuf> = Vec::new();
-    for path in client.files(places) {
+    let of_project = client.project_files().iter();
+    let of_project = of_project.filter_map(|file| places.at_project(file));
+    for path in client.files(places).into_iter().chain(of_project) {
         if path.is_file() && !files.contains(&path) {
             files.push(path);
         }
@@ -229,6 +260,7 @@ pub fn read_file(places: &Places, client: Client, path: &Path) -> Found {
     let mut found = Found {
         client,
         path: path.to_owned(),
+        writer: writer::of(places, client, path),
         servers: Vec::new(),
         diagnoses: Vec::new(),
     };

@@ -20,6 +20,7 @@ pub mod import;
 pub mod load;
 pub mod merge;
 pub mod permission;
+mod pinning;
 pub mod plan;
 pub mod planner;
 pub mod policy;
@@ -35,7 +36,8 @@ pub use approval::{approve, local_settings_text, reject, repository_files, reset
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
-    Existing, Switch, add_server, allow, check_definition, remove_server, switch_servers,
+    Existing, Switch, add_server, allow, check_definition, propose_server, remove_server,
+    switch_servers,
 };
 pub use environment::Environment;
 pub use identity::IdentitySettings;
@@ -45,6 +47,7 @@ pub use permission::{
     Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, PinPolicy,
     Subject,
 };
+pub use pinning::unpinned;
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use planner::{Planner, watched_paths};
 pub use policy::admit;

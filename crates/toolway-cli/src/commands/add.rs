@@ -369,6 +369,10 @@ pub(crate) fn write(
     if !planned_later {
         say_all(context, &warnings);
     }
+    say_all(
+        context,
+        toolway_config::unpinned(&server, definition).as_slice(),
+    );
     let edited = toolway_config::add_server(
         &context.environment,
         scope,

@@ -2,10 +2,12 @@
 //! tool, a prompt or a template.
 //!
 //! Owns asking the server that the line names, or all of them for a URI; the line is read in
-//! `complete/line.rs`. A shell waits while this runs: servers have two seconds, and nothing is said
-//! when it fails.
+//! `complete/line.rs`, and what a shell is given is `complete/spelling.rs`. A shell waits while this
+//! runs: servers have two seconds, and nothing is said when it fails.
 
 mod line;
+mod quoting;
+mod spelling;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,11 +19,10 @@ use toolway::catalog::{CatalogPrompt, CatalogTool};
 use toolway::template::UriTemplate;
 use toolway::{CompletionReference, Host, ListedSkill, ToolTarget};
 use toolway_config::Plan;
-use toolway_types::name::shell_word;
-use toolway_types::text::is_hidden;
 use toolway_types::{ServerName, ToolKey};
 
 use self::line::Line;
+use self::quoting::Dialect;
 use super::call::Schema;
 use super::prompt;
 use crate::connect::{self, Wanted};
@@ -45,17 +46,30 @@ pub(crate) struct CompleteArgs {
     /// The line up to the cursor
     #[arg(allow_hyphen_values = true)]
     line: String,
+
+    /// The end of the line that bash replaces; scripts of earlier versions do not say it
+    #[arg(allow_hyphen_values = true)]
+    replaced: Option<String>,
 }
 
 /// The shells that ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Shell {
-    /// Replaces only what stands behind the last `=` or `:`, and quotes nothing.
+    /// Replaces what stands behind the open quote, or the last `=` or `:`, and quotes nothing.
     Bash,
     /// Replaces the whole word, and quotes it.
     Zsh,
     /// The same.
     Fish,
+}
+
+impl Shell {
+    fn dialect(self) -> Dialect {
+        match self {
+            Shell::Bash | Shell::Zsh => Dialect::Posix,
+            Shell::Fish => Dialect::Fish,
+        }
+    }
 }
 
 /// Commands whose first word is a server, whatever stands against connecting to it.
@@ -121,26 +135,25 @@ enum Wish {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
-    let Some(line) = Line::read(&args.line) else {
+    let Some(line) = Line::read(&args.line, args.shell.dialect()) else {
         return Ok(Exit::Success);
     };
-    let word = &line.word;
-    let candidates = candidates(context, &line).unwrap_or_default();
     let mut text = String::new();
-    for candidate in candidates {
-        // What a server calls something must not become a flag of ours.
-        let safe = !candidate.starts_with('-') && !candidate.contains(is_hidden);
-        if !safe || !candidate.starts_with(word.as_str()) {
+    for candidate in candidates(context, &line).unwrap_or_default() {
+        if !candidate.starts_with(&line.word) || !spelling::is_offered(&candidate) {
             continue;
         }
-        if args.shell == Shell::Bash {
-            // Bash takes `a=b` for three words.
-            let kept = word.rfind(['=', ':']).map_or(0, |at| at + 1);
-            text.push_str(&shell_word(candidate.get(kept..).unwrap_or_default()));
-        } else {
-            text.push_str(&candidate);
+        let given = match args.shell {
+            Shell::Bash => args
+                .replaced
+                .as_ref()
+                .and_then(|replaced| spelling::for_bash(&candidate, &args.line, replaced)),
+            Shell::Zsh | Shell::Fish => Some(candidate),
+        };
+        if let Some(given) = given {
+            text.push_str(&given);
+            text.push('\n');
         }
-        text.push('\n');
     }
     context.output.verbatim(&text)?;
     Ok(Exit::Success)

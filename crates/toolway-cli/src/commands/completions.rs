@@ -19,7 +19,8 @@ _toolway_offers() {
         COMPREPLY=()
         while IFS= read -r candidate; do
             COMPREPLY+=("$candidate")
-        done < <("${COMP_WORDS[0]}" __complete bash "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+        # What is replaced ($2) may begin behind an open quote: spellings depend on it.
+        done < <("${COMP_WORDS[0]}" __complete bash "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
         if [ "${#COMPREPLY[@]}" -gt 0 ]; then
             case "${COMPREPLY[0]}" in *=|*__) compopt -o nospace 2>/dev/null ;; esac
             return 0
@@ -34,9 +35,10 @@ complete -F _toolway_offers -o bashdefault -o default toolway
 const ZSH: &str = r#"
 functions[_toolway_alone]=$functions[_toolway]
 _toolway() {
-    if (( CURRENT > 2 )); then
+    # Between backticks what is quoted here would be unquoted once more.
+    if (( CURRENT > 2 )) && [[ $compstate[quote] != '`' ]]; then
         local -a found open whole
-        found=("${(@f)$("${words[1]}" __complete zsh "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}")
+        found=("${(@f)$("${words[1]}" __complete zsh "${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null)}")
         # An argument's name is followed by its value, and a server's by a tool: not by a space.
         open=(${(M)found:#*(=|__)})
         whole=(${${found:#*(=|__)}:#})

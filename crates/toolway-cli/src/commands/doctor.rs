@@ -39,6 +39,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let plan = context.plan();
     let mut found: Vec<Diagnosis> = diagnoses(plan).cloned().collect();
     found.extend(missing_programs(plan));
+    found.extend(unpinned(plan));
     let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
     found.extend(plan.permissions.absent(&plan.hooks, &servers));
     let checks = checks::all(context, plan, args.network);
@@ -216,6 +217,23 @@ fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
         }
     }
     missing
+}
+
+/// Servers that may be another program at every start. What is switched off, or does not count,
+/// starts nothing.
+fn unpinned(plan: &Plan) -> Vec<Diagnosis> {
+    let servers = plan.servers.iter().filter(|server| {
+        matches!(
+            server.verdict,
+            Verdict::Admitted(_) | Verdict::PendingApproval { .. }
+        )
+    });
+    servers
+        .filter_map(|server| {
+            let said = toolway_config::unpinned(&server.name, &server.definition)?;
+            Some(said.at(server.origin.clone()))
+        })
+        .collect()
 }
 
 fn written(server: &PlannedServer) -> &str {

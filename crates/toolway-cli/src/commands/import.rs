@@ -1,6 +1,8 @@
 //! `toolway import`: takes over servers from other clients' files.
 //!
-//! Owns the preview and the choice; reading each client's format is `toolway-config`'s work.
+//! Owns the preview and the choice; reading each client's format, and telling who wrote a file, is
+//! `toolway-config`'s work. What the person did not write is taken only from a file that they name,
+//! and starts nothing before it is approved, unless they say that it is to be their own.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,8 +10,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
-use toolway_config::import::{self, Client, Found, Imported, Places};
+use toolway_config::import::{self, Client, Found, Imported, Places, Stranger, Writer};
 use toolway_config::{Existing, Plan, signature};
+use toolway_types::name::as_word;
+use toolway_types::text::spelled_out;
 use toolway_types::{Scope, ServerName, Severity};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -24,11 +28,16 @@ use crate::report::{Outcome, Report, render_diagnosis};
 /// Reads the files of Claude Desktop, Claude Code, Cursor, VS Code, Codex, Gemini CLI, Windsurf,
 /// Zed, opencode and Goose, shows what would be added and what cannot be carried over, and adds
 /// it after you say yes. Servers you already have are skipped.
+///
+/// Files that came with a project, or that others can write, are shown and left out. Name one with
+/// `--from` to take it: into the project's own file, where every server waits for `toolway
+/// approve`, or where `--scope` says.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway import
-  toolway import cursor codex -s user --yes
-  toolway import claude-desktop --from ./claude_desktop_config.json")]
+  toolway import cursor codex --yes
+  toolway import cursor --from .cursor/mcp.json
+  toolway import claude-desktop --from ~/claude_desktop_config.json -s user")]
 pub(crate) struct ImportArgs {
     /// The clients to read; all that are found when absent
     #[arg(value_parser = clients())]
@@ -38,9 +47,9 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "FILE", requires = "clients")]
     from: Option<PathBuf>,
 
-    /// Which file to write to
-    #[arg(short, long, value_enum, default_value = "user")]
-    scope: WritableScope,
+    /// Which file to write to; `user` when absent, `project` for a file that you did not write
+    #[arg(short, long, value_enum)]
+    scope: Option<WritableScope>,
 
     /// Only show what would be added
     #[arg(long)]
@@ -76,6 +85,37 @@ struct Candidate<'a> {
 enum Fate {
     Add,
     Skip(String),
+    /// Shown and left out: somebody else wrote the file, and nobody named it.
+    LeaveOut(Stranger),
+}
+
+/// Where servers go, and on whose word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// As if the person had typed them.
+    Vouched(Scope),
+    /// Into the project's file, to be approved.
+    Proposed,
+}
+
+impl Target {
+    fn of(args: &ImportArgs, found: &[Found]) -> Self {
+        let is_own = |found: &Found| found.writer == Writer::Person;
+        // Nothing but a named file is taken from a stranger, and that one alone.
+        let is_named = args.from.is_some() && !found.iter().all(is_own);
+        match args.scope {
+            None | Some(WritableScope::Project) if is_named => Self::Proposed,
+            None => Self::Vouched(Scope::User),
+            Some(scope) => Self::Vouched(scope.scope()),
+        }
+    }
+
+    fn scope(self) -> Scope {
+        match self {
+            Self::Vouched(scope) => scope,
+            Self::Proposed => Scope::Project,
+        }
+    }
 }
 
 /// Runs the command.
@@ -93,15 +133,13 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     } else {
         Exit::Success
     };
-    let mut candidates = choose(context.plan(), &found);
-    if args.yes && args.from.is_none() {
-        leave_out_repository(context, &mut candidates);
-    }
+    let candidates = choose(context.plan(), &found, args);
     if args.json {
         context.output.json(&preview_json(&candidates))?;
     } else {
         context.output.result(&preview(&candidates))?;
     }
+    say_left_out(context, &candidates);
     let adding = candidates
         .iter()
         .filter(|candidate| candidate.fate == Fate::Add)
@@ -112,7 +150,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         }
         return Ok(done);
     }
-    let scope = args.scope.scope();
+    let target = Target::of(args, &found);
     if args.dry_run || (args.json && !args.yes) {
         return Ok(done);
     }
@@ -121,22 +159,13 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
             context
                 .output
                 .say("nothing was changed: nobody is there to confirm this");
-            leave_out_repository(context, &mut candidates);
-            let mut adding = candidates.iter();
             context
                 .output
-                .say(if adding.any(|candidate| candidate.fate == Fate::Add) {
-                    "hint: run it again with `--yes` to add them"
-                } else {
-                    "hint: these files came with this repository; look at them, then name one: \
-                     `toolway import <client> --from <file> --yes`"
-                });
+                .say("hint: run it again with `--yes` to add them");
             return Ok(done);
         }
-        if !context
-            .output
-            .confirm(&format!("Add {adding} to the {scope} scope?"))?
-        {
+        let question = format!("Add {adding} to the {} scope?", target.scope());
+        if !context.output.confirm(&question)? {
             context.output.say("nothing was changed");
             return Ok(done);
         }
@@ -145,7 +174,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         .iter()
         .filter(|candidate| candidate.fate == Fate::Add)
     {
-        add(context, candidate, scope)?;
+        add(context, candidate, target)?;
     }
     Ok(done)
 }
@@ -171,10 +200,12 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
     } else {
         args.clients.clone()
     };
-    let found: Vec<Found> = clients
+    let mut found: Vec<Found> = clients
         .iter()
         .flat_map(|client| import::discover(&places, *client))
         .collect();
+    // What somebody else wrote stands apart, and takes no name away from the person's own.
+    found.sort_by_key(|found| found.writer != Writer::Person);
     if found.is_empty() {
         context.output.say("no file of these clients was found");
         context
@@ -184,8 +215,9 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
     Ok(found)
 }
 
-/// Decides each server's fate: what is there already, by name or by signature, is skipped.
-fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
+/// Decides each server's fate: what is there already, by name or by signature, is skipped; what
+/// somebody else wrote is left out, unless the person named the file (SEC-01).
+fn choose<'a>(plan: &Plan, found: &'a [Found], args: &ImportArgs) -> Vec<Candidate<'a>> {
     let mut known: Vec<(String, Option<String>, String)> = plan
         .servers
         .iter()
@@ -217,7 +249,10 @@ fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
                 (Some((name, _, place)), _) => {
                     Fate::Skip(format!("the same as `{name}` of {place}"))
                 }
-                (None, Ok(_)) => Fate::Add,
+                (None, Ok(_)) => match file.writer {
+                    Writer::Stranger(stranger) if args.from.is_none() => Fate::LeaveOut(stranger),
+                    Writer::Stranger(_) | Writer::Person => Fate::Add,
+                },
             };
             if fate == Fate::Add {
                 let place = format!("this import ({})", file.client.title());
@@ -233,25 +268,31 @@ fn choose<'a>(plan: &Plan, found: &'a [Found]) -> Vec<Candidate<'a>> {
     candidates
 }
 
-/// A `--yes` is for what a person's own clients have. A file that came with the repository would
-/// make its servers the person's own unseen (SEC-01), so those need a look or their name.
-fn leave_out_repository(context: &Context, candidates: &mut [Candidate<'_>]) {
-    let environment = &context.environment;
-    let root = environment.project_root();
-    if environment
-        .home()
-        .is_some_and(|home| home.starts_with(root))
-    {
-        return;
-    }
+/// Says how each file that was left out can be taken all the same.
+fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
+    let mut said: Option<&Found> = None;
     for candidate in candidates {
-        if candidate.fate == Fate::Add && candidate.found.path.starts_with(root) {
-            let path = candidate.found.path.display();
-            candidate.fate = Fate::Skip(format!(
-                "its file came with this repository; look at it, then leave `--yes` out or name \
-                 it with `--from {path}`"
-            ));
+        let Fate::LeaveOut(stranger) = candidate.fate else {
+            continue;
+        };
+        let file = candidate.found;
+        if said.is_some_and(|said| std::ptr::eq(said, file)) {
+            continue;
         }
+        said = Some(file);
+        let path = file.path.display().to_string();
+        context
+            .output
+            .say(&format!("warning: `{path}` was left out: {stranger}"));
+        let path = as_word(&path);
+        let hint = match stranger {
+            Stranger::WritableByAll => format!("keep others out of it: `chmod o-w {path}`"),
+            Stranger::Project | Stranger::Owner | Stranger::Elsewhere => {
+                let client = file.client.id();
+                format!("look at it, then name it: `toolway import {client} --from {path}`")
+            }
+        };
+        context.output.say(&format!("hint: {hint}"));
     }
 }
 
@@ -270,6 +311,9 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
                 candidate.found.client.title(),
                 candidate.found.path.display()
             );
+            if let Writer::Stranger(stranger) = candidate.found.writer {
+                let _ = writeln!(text, "  not your own: {stranger}");
+            }
         }
         let target = summary(candidate.server);
         let name = &candidate.server.name;
@@ -277,8 +321,12 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
         let _ = match &candidate.fate {
             Fate::Add => writeln!(text, "  + {name}  {target}"),
             Fate::Skip(reason) => writeln!(text, "  = {name}  skipped: {reason}"),
+            Fate::LeaveOut(_) => writeln!(text, "  - {name}  {target}"),
         };
         if candidate.fate == Fate::Add {
+            if candidate.found.writer != Writer::Person {
+                text.push_str(&whole(candidate.server));
+            }
             if !candidate.server.enabled {
                 let _ = writeln!(text, "      switched off there, so switched off here");
             }
@@ -291,6 +339,16 @@ fn preview(candidates: &[Candidate<'_>]) -> String {
         }
     }
     text
+}
+
+/// A definition as it would be written, for a file that the person did not write: what stands in
+/// `env` may be code, so it is shown as `approve` would show it.
+fn whole(server: &Imported) -> String {
+    let shown = serde_json::to_string_pretty(&server.definition).unwrap_or_default();
+    shown.lines().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "      {}", spelled_out(line));
+        text
+    })
 }
 
 fn summary(server: &Imported) -> String {
@@ -319,6 +377,10 @@ fn preview_json(candidates: &[Candidate<'_>]) -> Value {
                     "path": candidate.found.path.display().to_string(),
                     "line": candidate.server.line,
                 },
+                "writer": match candidate.found.writer {
+                    Writer::Person => "person",
+                    Writer::Stranger(_) => "stranger",
+                },
                 "definition": redacted(&candidate.server.definition),
                 "enabled": candidate.server.enabled,
                 "notes": candidate.server.notes,
@@ -326,6 +388,7 @@ fn preview_json(candidates: &[Candidate<'_>]) -> Value {
                 "skipped": match &candidate.fate {
                     Fate::Add => Value::Null,
                     Fate::Skip(reason) => json!(reason),
+                    Fate::LeaveOut(stranger) => json!(stranger.to_string()),
                 },
             })
         })
@@ -333,25 +396,32 @@ fn preview_json(candidates: &[Candidate<'_>]) -> Value {
     json!({ "servers": servers })
 }
 
-fn add(context: &Context, candidate: &Candidate<'_>, scope: Scope) -> Result<(), Report> {
+fn add(context: &Context, candidate: &Candidate<'_>, target: Target) -> Result<(), Report> {
     let name = ServerName::new(candidate.server.name.as_str())
         .map_err(|error| Report::new(Exit::Configuration, error.to_string()))?;
     let mut definition = candidate.server.definition.clone();
     if !candidate.server.enabled {
         definition.insert("disabled".to_owned(), json!(true));
     }
-    let edited = toolway_config::add_server(
-        &context.environment,
-        scope,
-        &name,
-        &definition,
-        Existing::Keep,
-    )
-    .map_err(|error| Report::for_edit(error, name.as_str(), scope))?;
+    let scope = target.scope();
+    let environment = &context.environment;
+    let edited = match target {
+        Target::Vouched(scope) => {
+            toolway_config::add_server(environment, scope, &name, &definition, Existing::Keep)
+        }
+        Target::Proposed => toolway_config::propose_server(environment, &name, &definition),
+    };
+    let edited = edited.map_err(|error| Report::for_edit(error, name.as_str(), scope))?;
     say_written(
         context,
         &format!("added `{name}` to the {scope} scope"),
         &edited,
     );
+    if target == Target::Proposed {
+        context.output.say(&format!(
+            "hint: it does not start before you approve it: `toolway approve {}`",
+            as_word(name.as_str())
+        ));
+    }
     Ok(())
 }

@@ -119,20 +119,159 @@ fn an_unknown_client_or_a_broken_file_is_named() {
     ");
 }
 
+/// A file that a repository brings, in the place where Cursor reads it.
+fn strange_file(home: &TempHome, path: &str) {
+    let entry = json!({
+        "command": "sh",
+        "args": ["-c", "true"],
+        "env": { "LD_PRELOAD": "./x.so" },
+    });
+    home.write(path, servers(&[("repo", entry)]));
+}
+
+fn user_settings(home: &TempHome) -> std::path::PathBuf {
+    home.config_home().join("settings.json")
+}
+
 #[test]
-fn nobody_is_sent_to_a_yes_that_would_not_do() {
-    let home = TempHome::new();
+fn sec_01_a_yes_does_not_make_a_repositorys_file_the_persons_own() {
+    // In a subfolder that has a project of its own, and in an archive that has no mark at all.
+    for mark in ["sub/.toolway/settings.local.json", "sub/notes.txt"] {
+        let home = TempHome::new();
+        strange_file(&home, ".cursor/mcp.json");
+        home.write(mark, "{}");
+        for words in [
+            &["import", "--yes"][..],
+            &["import", "cursor", "--yes"],
+            &["import", "cursor", "-s", "user", "--yes"],
+            &["import", "cursor", "-s", "local", "--yes"],
+            &["import", "--json", "--yes"],
+            &["import"],
+        ] {
+            let mut command = crate::support::command(&home, words);
+            command.current_dir(home.project().join("sub"));
+            home.run(&mut command).expect_code(0);
+            assert!(!user_settings(&home).exists(), "{mark}: {words:?}");
+            let local = home.project().join("sub/.toolway/settings.local.json");
+            let local = std::fs::read_to_string(local).unwrap_or_default();
+            assert!(!local.contains("repo"), "{mark}: {words:?}");
+        }
+    }
+}
+
+#[test]
+fn sec_01_what_a_repository_brings_is_shown_apart_and_left_out() {
+    let home = home_with_clients();
+    strange_file(&home, ".cursor/mcp.json");
+    // The same name: the person's own counts.
     home.write(
-        ".cursor/mcp.json",
-        servers(&[("repo", json!({ "command": "true" }))]),
+        ".gemini/settings.json",
+        servers(&[("files", json!({ "command": "evil" }))]),
     );
-    assert_snapshot!(toolway(&home, &["import", "cursor"]), @"
+    assert_snapshot!(toolway(&home, &["import", "--yes"]), @"
     exit: 0
     ----- stdout
+    Cursor ([HOME]/.cursor/mcp.json)
+      + files  npx -y server-files
+      + docs   https://docs.example/mcp
+          ~ no transport was named; `http` was taken from the URL
+    Codex ([HOME]/.codex/config.toml)
+      + tracker  https://tracker.example/mcp
+          ! `startup_timeout_sec` was left out: the time to connect is set for all servers by `MCP_TIMEOUT`
     Cursor ([PROJECT]/.cursor/mcp.json)
-      + repo  true
+      not your own: it came with this project
+      - repo  sh -c true
+    Gemini CLI ([PROJECT]/.gemini/settings.json)
+      not your own: it came with this project
+      = files  skipped: the name is taken by this import (Cursor)
+    ----- stderr
+    warning: `[PROJECT]/.cursor/mcp.json` was left out: it came with this project
+    hint: look at it, then name it: `toolway import cursor --from [PROJECT]/.cursor/mcp.json`
+    added `files` to the user scope: [HOME]/.config/toolway/settings.json:3
+    added `docs` to the user scope: [HOME]/.config/toolway/settings.json:7
+    added `tracker` to the user scope: [HOME]/.config/toolway/settings.json:11
+    ");
+    assert!(!home.read(user_settings(&home)).contains("repo"));
+    let shown = toolway(&home, &["import", "--json"]).expect_code(0).json();
+    let repo = &shown["servers"][3];
+    assert_eq!(
+        (&repo["name"], &repo["writer"], &repo["skipped"]),
+        (
+            &json!("repo"),
+            &json!("stranger"),
+            &json!("it came with this project")
+        )
+    );
+}
+
+#[test]
+fn sec_01_a_file_that_is_named_goes_to_the_project_and_waits_for_approval() {
+    let home = TempHome::new();
+    strange_file(&home, ".cursor/mcp.json");
+    let named = ["import", "cursor", "--from", ".cursor/mcp.json"];
+    assert_snapshot!(toolway(&home, &named), @r#"
+    exit: 0
+    ----- stdout
+    Cursor (.cursor/mcp.json)
+      not your own: it came with this project
+      + repo  sh -c true
+          {
+            "command": "sh",
+            "args": [
+              "-c",
+              "true"
+            ],
+            "env": {
+              "LD_PRELOAD": "./x.so"
+            }
+          }
     ----- stderr
     nothing was changed: nobody is there to confirm this
-    hint: these files came with this repository; look at them, then name one: `toolway import <client> --from <file> --yes`
+    hint: run it again with `--yes` to add them
+    "#);
+    assert!(!home.project().join(".mcp.json").exists());
+    for scope in [&[][..], &["-s", "project"]] {
+        let words = [&named[..], scope, &["--yes"]].concat();
+        let added = toolway(&home, &words).expect_code(0);
+        assert!(added.stderr.contains("toolway approve repo"), "{added}");
+        let explained = toolway(&home, &["get", "repo", "--json"]).expect_code(0);
+        assert_eq!(explained.json()["verdict"], "pending-approval");
+        assert!(!user_settings(&home).exists());
+        std::fs::remove_file(home.project().join(".mcp.json")).unwrap();
+    }
+    // Three words that nobody says unasked: this file, this scope, yes.
+    let words = [&named[..], &["-s", "user", "--yes"]].concat();
+    let added = toolway(&home, &words).expect_code(0);
+    assert!(added.stderr.contains("to the user scope"), "{added}");
+    assert!(!added.stderr.contains("toolway approve"), "{added}");
+}
+
+#[test]
+fn sec_01_a_home_directory_that_is_the_working_directory_is_the_persons() {
+    let home = home_with_clients();
+    let mut command = crate::support::command(&home, &["import", "cursor", "--yes"]);
+    command.current_dir(home.home());
+    let output = home.run(&mut command).expect_code(0);
+    assert!(output.stderr.contains("added `files`"), "{output}");
+}
+
+#[test]
+fn sec_01_a_file_that_every_user_may_write_is_not_the_persons_own() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = home_with_clients();
+    let file = home.home().join(".cursor/mcp.json");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    assert_snapshot!(toolway(&home, &["import", "cursor", "--yes"]), @"
+    exit: 0
+    ----- stdout
+    Cursor ([HOME]/.cursor/mcp.json)
+      not your own: every user may write it
+      - files  npx -y server-files
+      - docs   https://docs.example/mcp
+    ----- stderr
+    warning: `[HOME]/.cursor/mcp.json` was left out: every user may write it
+    hint: keep others out of it: `chmod o-w [HOME]/.cursor/mcp.json`
+    nothing to import
     ");
+    assert!(!user_settings(&home).exists());
 }

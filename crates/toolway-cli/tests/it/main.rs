@@ -54,5 +54,6 @@ mod usage;
 mod vault;
 mod visiting;
 mod watching;
+mod words;
 mod working_directory;
 mod workload;

@@ -14,6 +14,8 @@ fn a_command_is_added_to_the_local_scope() {
     exit: 0
     ----- stdout
     ----- stderr
+    warning: server `files`: `server-files` has no exact version: each start may run a newer one
+    hint: write `server-files@<version>`; `npm view server-files version` says the newest
     added `files` to the local scope: [PROJECT]/.toolway/settings.local.json:3
     ");
     assert_snapshot!(home.read(".toolway/settings.local.json"), @r#"

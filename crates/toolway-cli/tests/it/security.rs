@@ -424,3 +424,52 @@ fn sec_41_a_server_inherits_no_descriptors() {
         "{output}"
     );
 }
+
+#[test]
+fn sec_43_add_and_doctor_say_what_may_be_another_program_tomorrow() {
+    let home = TempHome::new();
+    let add = |words: &[&str]| toolway(&home, &[&["add", "-s", "user"], words].concat());
+    insta::assert_snapshot!(add(&["npm", "--", "npx", "-y", "@a/server"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    warning: server `npm`: `@a/server` has no exact version: each start may run a newer one
+    hint: write `@a/server@<version>`; `npm view @a/server version` says the newest
+    added `npm` to the user scope: [HOME]/.config/toolway/settings.json:3
+    ");
+    insta::assert_snapshot!(add(&["python", "--", "uvx", "server@latest"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    warning: server `python`: `server@latest` has no exact version: each start may run a newer one
+    hint: write `server==<version>`; `pip index versions server` says which there are
+    added `python` to the user scope: [HOME]/.config/toolway/settings.json:8
+    ");
+    insta::assert_snapshot!(add(&["image", "--", "docker", "run", "-i", "--rm", "a/server:latest"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    warning: server `image`: the image `a/server:latest` has no fixed tag: each start may run a newer one
+    hint: write `a/server@sha256:<digest>`; `docker image inspect --format '{{index .RepoDigests 0}}' a/server:latest` says the digest of the one you have
+    added `image` to the user scope: [HOME]/.config/toolway/settings.json:13
+    ");
+    for (name, words) in [
+        ("pinned-npm", &["npx", "-y", "@a/server@1.2.3"][..]),
+        ("pinned-python", &["uvx", "server==1.2.3"]),
+        ("pinned-image", &["docker", "run", "a/server:1.2.3"]),
+    ] {
+        let added = add(&[&[name, "--"], words].concat()).expect_code(0);
+        assert!(!added.stderr.contains("warning"), "{added}");
+    }
+    toolway(&home, &["disable", "image"]).expect_code(0);
+    let said = toolway(&home, &["doctor", "--json"]).json();
+    let unpinned: Vec<&str> = said["diagnoses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["message"].as_str().unwrap().contains("each start"))
+        .map(|finding| finding["server"].as_str().unwrap())
+        .collect();
+    // What is switched off starts nothing.
+    assert_eq!(unpinned, ["npm", "python"]);
+}

@@ -1,13 +1,15 @@
 //! What shells offer behind a tab: bash, zsh and fish themselves, with their scripts.
 
+mod quoting;
+mod session;
+
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use toolway_testkit::{Script, ScriptedServer, Skills, TempHome};
 
+use self::session::{Session, Shell};
 use crate::support::{program, servers, toolway};
-use crate::terminal::Seat;
 
 fn kit_home() -> TempHome {
     let home = TempHome::new();
@@ -19,66 +21,89 @@ fn kit_home() -> TempHome {
     home
 }
 
-/// A shell that finds `toolway`. None, and a word about it, where the shell is not installed.
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn shell(home: &TempHome, name: &str) -> Option<Command> {
-    if Command::new(name).arg("--version").output().is_err() {
-        eprintln!("skipped: {name} is not installed");
-        return None;
-    }
-    let mut shell = home.command(name);
-    let folder = Path::new(program()).parent().unwrap();
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display());
-    shell.env("PATH", path);
-    Some(shell)
-}
-
 fn lines(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| !line.is_empty());
     lines.map(str::to_owned).collect()
 }
 
-/// What bash offers for this line.
-fn bash(home: &TempHome, line: &str) -> Vec<String> {
-    let script = r#"
-source <(toolway completions bash)
-COMP_LINE="$1"; COMP_POINT=${#COMP_LINE}
-read -ra COMP_WORDS <<< "$COMP_LINE"; COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-case "$COMP_LINE" in *' ') COMP_CWORD=$((COMP_CWORD + 1)) ;; esac
-_toolway_offers toolway "${COMP_WORDS[COMP_CWORD]}" ""
-printf '%s\n' "${COMPREPLY[@]}"
-"#;
-    let mut bash = shell(home, "bash").unwrap();
-    lines(&home.run(bash.args(["-c", script, "bash", line])).stdout)
+/// What bash is given for this line, of which it replaces this end.
+fn bash(home: &TempHome, line: &str, replaced: &str) -> Vec<String> {
+    let words = ["__complete", "bash", line, replaced];
+    lines(&toolway(home, &words).expect_code(0).stdout)
+}
+
+/// The line as a shell has it after a tab; none where there is no such shell.
+fn completed(home: &TempHome, shell: Shell, line: &str) -> Option<String> {
+    shell.is_there().then(|| {
+        let mut session = Session::start(home, shell);
+        let shown = session.shown(&format!("{line}\t"));
+        session.end();
+        shown
+    })
 }
 
 #[test]
 fn bash_completes_prompts_their_arguments_and_the_variables_of_templates() {
     let home = kit_home();
-    assert_eq!(bash(&home, "toolway prompt k"), ["kit"]);
-    assert_eq!(bash(&home, "toolway prompt kit "), ["draw"]);
-    assert_eq!(bash(&home, "toolway prompt kit draw "), ["what=", "tone="]);
-    assert_eq!(bash(&home, "toolway prompt kit draw what=x "), ["tone="]);
+    assert_eq!(bash(&home, "toolway prompt k", "k"), ["kit"]);
+    assert_eq!(bash(&home, "toolway prompt kit ", ""), ["draw"]);
+    assert_eq!(
+        bash(&home, "toolway prompt kit draw ", ""),
+        ["what=", "tone="]
+    );
+    assert_eq!(
+        bash(&home, "toolway prompt kit draw what=x ", ""),
+        ["tone="]
+    );
     // Bash replaces what stands behind the `=`; what hides characters is not offered.
-    let expected = ["rome", "'rio de janeiro'"];
-    assert_eq!(bash(&home, "toolway prompt kit draw what=r"), expected);
     assert_eq!(
-        bash(&home, "toolway prompt mcp__kit__draw what=o"),
-        ["oslo"]
+        bash(&home, "toolway prompt kit draw what=r", "r"),
+        ["rome", r"rio\ de\ janeiro"]
     );
     assert_eq!(
-        bash(&home, "toolway read kit://city/{name} kit name=o"),
-        ["oslo"]
+        bash(&home, "toolway prompt kit draw what=\"rio d", "rio d"),
+        ["rio de janeiro"]
     );
-    // Where servers know nothing, the command line itself is completed.
-    assert!(bash(&home, "toolway prompt --js").contains(&"--json".to_owned()));
-    assert!(bash(&home, "toolway pro").contains(&"prompts".to_owned()));
+    for (line, expected) in [
+        ("toolway prompt k", "toolway prompt kit "),
+        ("toolway prompt kit draw t", "toolway prompt kit draw tone="),
+        (
+            "toolway prompt mcp__kit__draw what=o",
+            "toolway prompt mcp__kit__draw what=oslo ",
+        ),
+        (
+            "toolway prompt kit draw what=ri",
+            r"toolway prompt kit draw what=rio\ de\ janeiro ",
+        ),
+        (
+            "toolway prompt kit draw what=\"rio d",
+            "toolway prompt kit draw what=\"rio de janeiro\" ",
+        ),
+        (
+            "toolway read kit://city/{name} kit name=o",
+            "toolway read kit://city/{name} kit name=oslo ",
+        ),
+        ("toolway read kit://te", "toolway read kit://text "),
+        // Where servers know nothing, the command line itself is completed.
+        ("toolway prompt --js", "toolway prompt --json "),
+        ("toolway explai", "toolway explain "),
+    ] {
+        let Some(completed) = completed(&home, Shell::Bash, line) else {
+            return;
+        };
+        assert_eq!(completed, expected, "{line}");
+    }
 }
 
 /// What fish offers for this line; none where there is no fish.
 fn fish(home: &TempHome, line: &str) -> Option<Vec<String>> {
     let script = "toolway completions fish | source\ncomplete -C $argv[1]\n";
-    let mut fish = shell(home, "fish")?;
+    if !Shell::Fish.is_there() {
+        return None;
+    }
+    let folder = Path::new(program()).parent().unwrap();
+    let mut fish = home.command("fish");
+    fish.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
     let output = home.run(fish.args(["--no-config", "-c", script, line]));
     assert_eq!(output.stderr, "", "{output}");
     Some(lines(&output.stdout))
@@ -114,31 +139,6 @@ fn fish_completes_what_servers_offer() {
     );
 }
 
-/// A person who types this, and then a tab, at zsh: the line as zsh has it then.
-fn zsh(home: &TempHome, line: &str) -> Option<String> {
-    let folder = home.home().join("functions");
-    let script = toolway(home, &["completions", "zsh"]).expect_code(0).stdout;
-    home.write(folder.join("_toolway"), script);
-    // Ctrl-G shows the line as it is and ends, so that nothing has to be read off the screen.
-    let start = format!(
-        "PS1='ready> '\nfpath=({} $fpath)\nautoload -Uz compinit && compinit -u -D\n\
-         unsetopt beep\nsetopt list_ambiguous no_auto_menu no_list_beep\n\
-         show() {{ print -r -- \"line: <$BUFFER>\" >&2; exit 0 }}\nzle -N show\n\
-         bindkey '^G' show\n",
-        folder.display()
-    );
-    home.write(home.home().join(".zshrc"), start);
-    let mut zsh = shell(home, "zsh")?;
-    zsh.args(["--no-globalrcs", "-i"]).env("TERM", "dumb");
-    let mut seat = Seat::take(&mut zsh);
-    seat.expect("ready> ");
-    seat.type_keys(&format!("{line}\t\u{7}"));
-    seat.expect("line: <");
-    let shown = seat.expect(">");
-    seat.leave();
-    Some(shown.trim_end_matches('>').to_owned())
-}
-
 #[test]
 fn zsh_completes_what_servers_offer() {
     let home = kit_home();
@@ -161,7 +161,7 @@ fn zsh_completes_what_servers_offer() {
         // Where servers know nothing, the command line itself is completed.
         ("toolway prompt --js", "toolway prompt --json "),
     ] {
-        let Some(completed) = zsh(&home, line) else {
+        let Some(completed) = completed(&home, Shell::Zsh, line) else {
             return;
         };
         assert_eq!(completed, expected, "{line}");
@@ -171,10 +171,10 @@ fn zsh_completes_what_servers_offer() {
 #[test]
 fn bash_completes_servers_and_their_tools() {
     let home = kit_home();
-    assert_eq!(bash(&home, "toolway explain "), ["chaos", "kit", "off"]);
-    assert_eq!(bash(&home, "toolway tools "), ["chaos", "kit"]);
-    assert_eq!(bash(&home, "toolway call chaos ec"), ["echo"]);
-    assert_eq!(bash(&home, "toolway call mcp__chaos__echo "), ["text="]);
+    assert_eq!(bash(&home, "toolway explain ", ""), ["chaos", "kit", "off"]);
+    assert_eq!(bash(&home, "toolway tools ", ""), ["chaos", "kit"]);
+    assert_eq!(bash(&home, "toolway call chaos ec", "ec"), ["echo"]);
+    assert_eq!(bash(&home, "toolway call mcp__chaos__echo ", ""), ["text="]);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn whole_names_options_and_uris_are_completed() {
         let output = toolway(&home, &["__complete", "zsh", line]).expect_code(0);
         assert_eq!(lines(&output.stdout), expected, "{line}");
     }
-    assert_eq!(bash(&home, "toolway read kit://te"), ["//text"]);
+    assert_eq!(bash(&home, "toolway read kit://te", "//te"), ["//text"]);
     let offered = toolway(
         &home,
         &["__complete", "fish", "toolway read --json kit://c"],

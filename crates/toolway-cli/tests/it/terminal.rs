@@ -21,6 +21,13 @@ pub(crate) struct Seat {
     seen: usize,
 }
 
+/// Where a program's results go.
+#[derive(Clone, Copy)]
+enum Stdout {
+    Piped,
+    Shown,
+}
+
 #[derive(Default)]
 struct Screen {
     text: String,
@@ -39,6 +46,15 @@ impl Seat {
     /// Starts a program with stdin and stderr on a terminal. What is typed is not echoed, so that
     /// the screen holds only the program's own words.
     pub(crate) fn take(command: &mut Command) -> Self {
+        Self::take_either(command, Stdout::Piped)
+    }
+
+    /// The same with stdout on the terminal too, as shells have it.
+    pub(crate) fn take_with_stdout(command: &mut Command) -> Self {
+        Self::take_either(command, Stdout::Shown)
+    }
+
+    fn take_either(command: &mut Command, stdout: Stdout) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
@@ -62,12 +78,16 @@ impl Seat {
         let child = command
             .env("NO_COLOR", "1")
             .stdin(open())
-            .stdout(Stdio::piped())
+            .stdout(match stdout {
+                Stdout::Piped => Stdio::piped(),
+                Stdout::Shown => Stdio::from(open()),
+            })
             .stderr(theirs)
             .spawn()
             .unwrap();
         // The command keeps copies of the terminal: without them reading ends with the child.
-        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::null());
         let keyboard = File::from(ours);
         let screen = Arc::new((Mutex::new(Screen::default()), Condvar::new()));
         let (mut reader, shared) = (keyboard.try_clone().unwrap(), Arc::clone(&screen));
@@ -130,6 +150,12 @@ impl Seat {
     pub(crate) fn interrupt(&self) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, Signal::INT).unwrap();
+    }
+
+    /// Ends the program, which would not end by itself.
+    pub(crate) fn end(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Waits for the program's end.

@@ -16,9 +16,7 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
         Some(directory) => Some(directory.join(".claude.json")),
         None => places.at_home(".claude.json"),
     };
-    user.into_iter()
-        .chain(places.at_project(".mcp.json"))
-        .collect()
+    user.into_iter().collect()
 }
 
 pub(super) fn read(found: &mut Found, text: &str, places: &Places) -> Result<(), Diagnosis> {

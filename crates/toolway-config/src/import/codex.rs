@@ -27,9 +27,7 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
         Some(directory) => Some(directory.join("config.toml")),
         None => places.at_home(".codex/config.toml"),
     };
-    user.into_iter()
-        .chain(places.at_project(".codex/config.toml"))
-        .collect()
+    user.into_iter().collect()
 }
 
 pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {

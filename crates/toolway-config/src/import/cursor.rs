@@ -10,11 +10,7 @@ use super::variables::Syntax;
 use super::{Found, Places};
 
 pub(super) fn files(places: &Places) -> Vec<PathBuf> {
-    places
-        .at_home(".cursor/mcp.json")
-        .into_iter()
-        .chain(places.at_project(".cursor/mcp.json"))
-        .collect()
+    places.at_home(".cursor/mcp.json").into_iter().collect()
 }
 
 pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {

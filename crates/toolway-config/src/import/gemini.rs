@@ -14,7 +14,6 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
     places
         .at_home(".gemini/settings.json")
         .into_iter()
-        .chain(places.at_project(".gemini/settings.json"))
         .collect()
 }
 

@@ -15,14 +15,10 @@ use super::{Found, Places};
 const NAMES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
 
 pub(super) fn files(places: &Places) -> Vec<PathBuf> {
-    let user = NAMES
+    NAMES
         .iter()
-        .map(|name| places.config_dir.join("opencode").join(name));
-    let project = NAMES
-        .iter()
-        .flat_map(|name| [(*name).to_owned(), format!(".opencode/{name}")])
-        .filter_map(|file| places.at_project(&file));
-    user.chain(project).collect()
+        .map(|name| places.config_dir.join("opencode").join(name))
+        .collect()
 }
 
 pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {

@@ -5,6 +5,7 @@ mod editors;
 mod places;
 mod terminals;
 mod variables;
+mod writers;
 
 use std::fs;
 use std::path::PathBuf;
@@ -43,6 +44,7 @@ impl Home {
             cwd,
             claude_config_dir: None,
             codex_home: None,
+            working_trees: vec![self.path("work/project")],
         }
     }
 

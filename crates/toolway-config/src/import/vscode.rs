@@ -31,7 +31,6 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
         profiles.sort();
         files.extend(profiles);
     }
-    files.extend(places.at_project(".vscode/mcp.json"));
     files
 }
 

@@ -17,7 +17,6 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
     [
         Some(places.config_dir.join("zed/settings.json")),
         places.at_home(".config/zed/settings.json"),
-        places.at_project(".zed/settings.json"),
     ]
     .into_iter()
     .flatten()

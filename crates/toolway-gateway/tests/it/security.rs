@@ -1,7 +1,7 @@
 //! What must not get past the edge: other machines, browsers (SEC-10, SEC-23, SEC-24), and
-//! messages that two readers would read differently (SEC-22).
+//! messages that two readers would read differently (SEC-21, SEC-22).
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -13,14 +13,103 @@ use crate::{Echo, exchange, post, request, with_server};
 
 #[tokio::test]
 async fn sec_10_an_address_that_other_machines_reach_is_refused() {
-    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:127.0.0.1]:0"] {
-        let address: SocketAddr = address.parse().unwrap();
-        let refused = Server::bind(Echo::shared(), address);
-        assert!(
-            matches!(refused, Err(ServeError::NotLoopback(_))),
-            "{address}"
-        );
+    // One that is free now, so that it can be seen whether somebody took it.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    for host in [
+        "0.0.0.0",
+        "[::]",
+        "10.0.0.1",
+        "192.0.2.1",
+        "169.254.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "128.0.0.1",
+        "[fe80::1]",
+        "[::2]",
+        "[2001:db8::1]",
+        // What looks like loopback to one reader and like every address to another.
+        "[::ffff:127.0.0.1]",
+        "[::ffff:0.0.0.0]",
+        "[::127.0.0.1]",
+    ] {
+        let address: SocketAddr = format!("{host}:{port}").parse().unwrap();
+        let Err(refused) = Server::bind(Echo::shared(), address) else {
+            panic!("{address} is served");
+        };
+        assert!(matches!(refused, ServeError::NotLoopback(it) if it == address));
+        let said = refused.to_string();
+        assert!(said.contains(&address.to_string()), "{said}");
+        assert!(said.contains("without authentication"), "{said}");
+        // Refused before anything listened, on this address or on all.
+        TcpListener::bind(("0.0.0.0", port)).unwrap();
     }
+}
+
+#[tokio::test]
+async fn sec_10_a_server_listens_on_the_one_loopback_address_it_was_given() {
+    with_server(Echo::shared(), async |address| {
+        assert!(address.ip().is_loopback(), "{address}");
+        let body = request(1, "echo", &json!({}));
+        let answer = exchange(address, &post(address, &[], &body)).await;
+        assert_eq!(answer.status, 200);
+        // Another address of this machine is not answered, as it would be on all of them.
+        let other = SocketAddr::from(([127, 0, 0, 2], address.port()));
+        assert!(TcpStream::connect(other).is_err());
+    })
+    .await;
+}
+
+/// Messages in which the letters of a member's name differ from those that count.
+const OTHER_LETTERS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{"name":"safe","Name":"danger"},"Method":"hang","METHOD":"mute","Params":{"name":"danger"},"ID":2,"Id":3,"JSONRPC":"1.0"}"#;
+
+/// Without the one that counts, there is none.
+const ONLY_OTHER_LETTERS: [&str; 2] = [
+    r#"{"jsonrpc":"2.0","id":1,"Method":"echo","params":{}}"#,
+    r#"{"jsonrpc":"2.0","id":1,"METHOD":"echo","params":{}}"#,
+];
+
+#[tokio::test]
+async fn sec_21_members_count_by_their_exact_letters_over_http() {
+    let service = Echo::shared();
+    with_server(Arc::clone(&service) as _, async |address| {
+        let answer = exchange(address, &post(address, &[], OTHER_LETTERS)).await;
+        let answer = answer.json();
+        assert_eq!(answer["id"], 1);
+        // Forwarded as it came: both names, neither in the place of the other.
+        assert_eq!(
+            answer["result"],
+            json!({ "name": "safe", "Name": "danger" })
+        );
+        for body in ONLY_OTHER_LETTERS {
+            let answer = exchange(address, &post(address, &[], body)).await;
+            assert_eq!(answer.status, 400, "{body}: {answer:?}");
+        }
+        assert_eq!(service.seen(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sec_21_the_same_over_stdio() {
+    let service = Echo::shared();
+    converse(&service, async |client| {
+        client.send(OTHER_LETTERS).await;
+        let answer = client.receive().await;
+        assert_eq!(answer["id"], 1);
+        assert_eq!(
+            answer["result"],
+            json!({ "name": "safe", "Name": "danger" })
+        );
+        for body in ONLY_OTHER_LETTERS {
+            client.send(body).await;
+            let answer = client.receive().await;
+            assert!(answer["error"]["code"].is_i64(), "{body}: {answer}");
+        }
+    })
+    .await;
+    assert_eq!(service.seen(), 1);
 }
 
 #[tokio::test]

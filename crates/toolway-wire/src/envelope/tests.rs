@@ -163,10 +163,45 @@ fn sec_21_members_match_by_exact_case() {
         parse(br#"{"jsonrpc":"2.0","method":"safe","Method":"danger"}"#),
         Ok(Message::Notification { method, .. }) if method == "safe"
     ));
+    for text in [
+        r#"{"Method":"x"}"#,
+        r#"{"METHOD":"x"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"Method":"x"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"Result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"ERROR":{"code":1,"message":"x"}}"#,
+        // A letter that is an `s` where case is ignored.
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"re\u{17f}ult\":{}}",
+    ] {
+        let refused = parse(text.as_bytes()).expect_err("no member that counts");
+        assert_eq!(refused, EnvelopeError::NotRpc, "{text}");
+    }
+    assert!(matches!(
+        parse(br#"{"ID":2,"Id":3,"id":1,"METHOD":"danger","method":"safe","Params":{"a":2},"params":{"a":1}}"#),
+        Ok(Message::Request { id: Id::Number(1), method, params: Some(params) })
+            if method == "safe" && params.get() == r#"{"a":1}"#
+    ));
+    // An id of other letters is none: this is a notification, and nobody waits for an answer.
+    assert!(matches!(
+        parse(br#"{"jsonrpc":"2.0","ID":1,"method":"x"}"#),
+        Ok(Message::Notification { .. })
+    ));
     assert_eq!(
-        parse(br#"{"Method":"x"}"#).expect_err("no method"),
-        EnvelopeError::NotRpc
+        response_of(
+            r#"{"id":1,"result":{"a":1},"Result":{"a":2},"Error":{"code":1,"message":"x"}}"#
+        ),
+        (Some(Id::Number(1)), Ok(r#"{"a":1}"#.to_owned()))
     );
+}
+
+#[test]
+fn sec_21_what_we_send_has_each_member_once_in_the_letters_that_count() {
+    let params = raw(&json!({ "name": "safe", "Name": "danger" }));
+    let sent = request(1, "tools/call", &params);
+    let members: Value = serde_json::from_slice(&sent).expect("JSON");
+    let mut names: Vec<&String> = members.as_object().expect("an object").keys().collect();
+    names.sort();
+    assert_eq!(names, ["id", "jsonrpc", "method", "params"]);
+    assert_eq!(members["params"]["name"], "safe");
 }
 
 #[test]

@@ -11,6 +11,30 @@ fn raw(value: &Value) -> Box<RawValue> {
 }
 
 #[test]
+fn sec_21_a_tool_is_what_its_exact_members_say() {
+    let page = tools(&raw(
+        &json!({"Tools": [{"name": "other", "inputSchema": {}}], "tools": [
+            {"name": "safe", "Name": "danger", "inputSchema": {"type": "object"}, "InputSchema": {},
+             "annotations": {"readOnlyHint": false, "ReadOnlyHint": true, "READONLYHINT": true},
+             "Annotations": {"readOnlyHint": true}},
+            {"Name": "danger", "inputSchema": {}},
+            {"name": "no_schema", "inputschema": {}},
+        ]}),
+    ))
+    .expect("a page");
+    let tools: Vec<(&str, &str, Option<bool>)> = page
+        .items
+        .iter()
+        .map(|tool| {
+            let schema = tool.input_schema.get();
+            (tool.name.as_str(), schema, tool.annotations.read_only)
+        })
+        .collect();
+    assert_eq!(tools, [("safe", r#"{"type":"object"}"#, Some(false))]);
+    assert_eq!(page.faults.len(), 2);
+}
+
+#[test]
 fn one_malformed_tool_is_a_fault_and_the_others_stay() {
     let page = tools(&raw(&json!({"tools": [
         {"name": "good", "inputSchema": {"type": "object"}, "vendor": [1], "annotations": {"readOnlyHint": true, "destructiveHint": "false"}},

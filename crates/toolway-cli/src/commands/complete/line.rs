@@ -1,10 +1,11 @@
 //! The unfinished command line: its words, and which of them are no options.
 //!
 //! Owns telling options and their values from the words that mean something to a server, by the
-//! same definition that the command line itself is read with.
+//! same definition that the command line itself is read with. Quotes are `quoting.rs`.
 
 use clap::{Arg, Command, CommandFactory as _};
 
+use super::quoting::{Dialect, Words};
 use crate::args::Cli;
 
 /// A line as far as it concerns servers.
@@ -19,15 +20,18 @@ pub(super) struct Line {
 
 impl Line {
     /// Reads it. Nothing where the cursor is at an option or its value, at the command itself, or
-    /// behind `--`: what stands there is no server's business.
-    pub(super) fn read(line: &str) -> Option<Self> {
-        let mut words = words(line).into_iter();
+    /// behind `--`: what stands there is no server's business. Nor where only the shell knows what
+    /// stands at the cursor.
+    pub(super) fn read(line: &str, dialect: Dialect) -> Option<Self> {
+        let words = Words::read(line, dialect);
+        let word = words.last?;
+        // The first is the program's own name.
+        let mut words = words.finished.into_iter().skip(1);
         let mut all = Cli::command();
         // Flags that every command takes are known to each only after this.
         all.build();
         let mut command: Option<&Command> = None;
         let mut before = Vec::new();
-        let word = words.next_back()?;
         while let Some(passed) = words.next() {
             if passed == "--" {
                 return None;
@@ -53,22 +57,6 @@ impl Line {
             word,
         })
     }
-}
-
-/// The words of the line, the last of which is unfinished, without the program's own name.
-fn words(line: &str) -> Vec<String> {
-    let mut words: Vec<String> = line.split_whitespace().skip(1).map(unquoted).collect();
-    if line.ends_with(char::is_whitespace) {
-        words.push(String::new());
-    }
-    words
-}
-
-/// Quotes are how a shell is told that braces are meant.
-fn unquoted(word: &str) -> String {
-    word.chars()
-        .filter(|c| !matches!(c, '\'' | '"' | '\\'))
-        .collect()
 }
 
 /// Whether an option's value is the word behind it.
@@ -102,7 +90,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<(String, Vec<String>, String)> {
-        Line::read(line).map(|line| (line.command, line.before, line.word))
+        Line::read(line, Dialect::Posix).map(|line| (line.command, line.before, line.word))
     }
 
     #[test]

@@ -1,0 +1,115 @@
+//! Who is taken for the writer of a file.
+
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+use super::*;
+
+const SERVERS: &str = r#"{"mcpServers": {"a": {"command": "a"}}}"#;
+
+fn writers(places: &Places, client: Client) -> Vec<Writer> {
+    let found = discover(places, client);
+    found.iter().map(|found| found.writer).collect()
+}
+
+#[test]
+fn sec_01_a_file_of_a_project_is_a_strangers_whatever_marks_the_project() {
+    for mark in [
+        None,
+        Some("work/project/.git"),
+        Some("work/project/src/.toolway"),
+    ] {
+        let home = Home::new();
+        let mut places = home.places();
+        places.working_trees = Vec::new();
+        if let Some(mark) = mark {
+            fs::create_dir_all(home.path(mark)).unwrap();
+        }
+        home.write(".cursor/mcp.json", SERVERS);
+        home.write("work/project/.cursor/mcp.json", SERVERS);
+        assert_eq!(
+            writers(&places, Client::Cursor),
+            [Writer::Person, Writer::Stranger(Stranger::Project)],
+            "{mark:?}"
+        );
+    }
+}
+
+#[test]
+fn sec_01_the_home_directory_is_the_persons_wherever_they_work() {
+    for cwd in ["", ".cursor", ".cursor/deep", "../"] {
+        let home = Home::new();
+        home.write(".cursor/mcp.json", SERVERS);
+        fs::create_dir_all(home.path(".cursor/deep")).unwrap();
+        let places = Places {
+            cwd: home.path(cwd),
+            working_trees: vec![home.path(".cursor")],
+            ..home.places()
+        };
+        assert_eq!(writers(&places, Client::Cursor), [Writer::Person], "{cwd}");
+    }
+}
+
+#[test]
+fn sec_01_a_variable_that_leads_into_the_project_makes_nothing_the_persons_own() {
+    let home = Home::new();
+    for file in ["x/.claude.json", "x/Claude/claude_desktop_config.json"] {
+        home.write(&format!("work/project/{file}"), SERVERS);
+    }
+    home.write(
+        "work/project/x/config.toml",
+        "[mcp_servers.a]\ncommand = \"a\"\n",
+    );
+    let inside = home.path("work/project/x");
+    // A way round by a link is the same place.
+    let link = home.path("link");
+    symlink(&inside, &link).unwrap();
+    for directory in [inside, link] {
+        let places = Places {
+            config_dir: directory.clone(),
+            claude_config_dir: Some(directory.clone()),
+            codex_home: Some(directory),
+            ..home.places()
+        };
+        for client in [Client::ClaudeDesktop, Client::ClaudeCode, Client::Codex] {
+            assert_eq!(
+                writers(&places, client),
+                [Writer::Stranger(Stranger::Project)],
+                "{client:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sec_01_a_file_that_others_own_or_write_is_a_strangers() {
+    let home = Home::new();
+    let path = home.write(".cursor/mcp.json", SERVERS);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(
+        writers(&home.places(), Client::Cursor),
+        [Writer::Stranger(Stranger::WritableByAll)]
+    );
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(writers(&home.places(), Client::Cursor), [Writer::Person]);
+    if rustix::process::geteuid().is_root() {
+        chown(&path, Some(12_345), None).unwrap();
+        assert_eq!(
+            writers(&home.places(), Client::Cursor),
+            [Writer::Stranger(Stranger::Owner)]
+        );
+    }
+}
+
+#[test]
+fn sec_01_a_file_that_is_named_is_the_persons_only_where_the_client_has_it() {
+    let home = Home::new();
+    let own = home.write(".cursor/mcp.json", SERVERS);
+    let saved = home.write("Downloads/mcp.json", SERVERS);
+    let project = home.write("work/project/.cursor/mcp.json", SERVERS);
+    let writer = |path: &Path| read_file(&home.places(), Client::Cursor, path).writer;
+    assert_eq!(writer(&own), Writer::Person);
+    assert_eq!(writer(&saved), Writer::Stranger(Stranger::Elsewhere));
+    assert_eq!(writer(&project), Writer::Stranger(Stranger::Project));
+    let indirect = home.path("work/project/src/../.cursor/mcp.json");
+    assert_eq!(writer(&indirect), Writer::Stranger(Stranger::Project));
+}

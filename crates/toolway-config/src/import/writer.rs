@@ -1,0 +1,100 @@
+//! Who wrote a client's file: the person, or somebody else.
+//!
+//! Owns that question alone. It is answered by where the file lies and whose it is, never by what
+//! stands in it nor by marks that a repository can leave out. What follows is the caller's choice.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{Client, Places};
+
+/// Everybody may write the file.
+const WRITABLE_BY_ALL: u32 = 0o002;
+
+/// Who wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// The person: it lies where their clients keep what they set for themselves, and nobody else
+    /// writes there.
+    Person,
+    /// Somebody else, as far as anybody can tell.
+    Stranger(Stranger),
+}
+
+/// Why a file is not taken for the person's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// It lies in a project.
+    Project,
+    /// It belongs to another user.
+    Owner,
+    /// Every user may write it.
+    WritableByAll,
+    /// It lies in none of the places where the client keeps its settings.
+    Elsewhere,
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Stranger::Project => "it came with this project",
+            Stranger::Owner => "it belongs to another user",
+            Stranger::WritableByAll => "every user may write it",
+            Stranger::Elsewhere => "it is none of your client's own settings",
+        })
+    }
+}
+
+/// Who wrote this file of a client.
+pub(super) fn of(places: &Places, client: Client, path: &Path) -> Writer {
+    match stranger(places, client, path) {
+        Some(stranger) => Writer::Stranger(stranger),
+        None => Writer::Person,
+    }
+}
+
+fn stranger(places: &Places, client: Client, path: &Path) -> Option<Stranger> {
+    let path = &places.cwd.join(path);
+    let is_same = |other: &PathBuf| other == path || real(other) == real(path);
+    let mut of_project = client.project_files().iter();
+    let is_of_project =
+        of_project.any(|file| places.at_project(file).as_ref().is_some_and(is_same));
+    if is_of_project || places.is_moved_into_a_tree(path) {
+        return Some(Stranger::Project);
+    }
+    if !client.files(places).iter().any(is_same) {
+        return Some(Stranger::Elsewhere);
+    }
+    let facts = fs::metadata(path).ok()?;
+    let own = rustix::process::geteuid().as_raw();
+    // Whoever is root needs no file of ours.
+    if facts.uid() != own && facts.uid() != 0 {
+        return Some(Stranger::Owner);
+    }
+    (facts.mode() & WRITABLE_BY_ALL != 0).then_some(Stranger::WritableByAll)
+}
+
+impl Places {
+    /// Whether a variable of the environment makes this a client's own file, and leads into a
+    /// working tree.
+    fn is_moved_into_a_tree(&self, path: &Path) -> bool {
+        let usual = self.at_home(".config");
+        let moved = [
+            Some(&self.config_dir).filter(|dir| Some(*dir) != usual.as_ref()),
+            self.claude_config_dir.as_ref(),
+            self.codex_home.as_ref(),
+        ];
+        moved.into_iter().flatten().any(|directory| {
+            let real = real(directory);
+            let in_tree = |tree: &PathBuf| real.starts_with(tree);
+            path.starts_with(directory) && self.working_trees.iter().any(in_tree)
+        })
+    }
+}
+
+/// Without links, where it exists.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}

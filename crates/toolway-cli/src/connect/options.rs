@@ -36,6 +36,12 @@ impl State<'_> {
         self.0.environment.state_home().join("pins.json")
     }
 
+    /// Which tools were ever pinned. Beside the settings, so that it stays when the state is
+    /// thrown away.
+    pub(crate) fn pinned(&self) -> PathBuf {
+        self.0.environment.config_home().join("pinned.json")
+    }
+
     /// Which servers wanted a login a moment ago.
     pub(crate) fn needs(&self) -> PathBuf {
         self.0.environment.state_home().join("needs-auth.json")
@@ -53,6 +59,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         output_dir: context.environment.state_home().join("results"),
         era_memory: Some(State(context).eras()),
         pins: Some(State(context).pins()),
+        pinned: Some(State(context).pinned()),
         rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person

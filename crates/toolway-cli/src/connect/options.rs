@@ -9,7 +9,7 @@ use toolway::keeper::Keeper;
 use toolway::{Audit, HostOptions, Journal, Protected, Protection, SettingsRules, Shield};
 use toolway_types::Scope;
 
-use super::vault;
+use super::vault::{folder as vault_folder, vault};
 use crate::context::Context;
 
 /// Where the files that several runs share are kept.
@@ -42,6 +42,11 @@ impl State<'_> {
         self.0.environment.config_home().join("pinned.json")
     }
 
+    /// Files of results.
+    pub(crate) fn results(&self) -> PathBuf {
+        self.0.environment.state_home().join("results")
+    }
+
     /// Which servers wanted a login a moment ago.
     pub(crate) fn needs(&self) -> PathBuf {
         self.0.environment.state_home().join("needs-auth.json")
@@ -56,7 +61,7 @@ impl State<'_> {
 /// The options every host of this program starts with.
 pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
-        output_dir: context.environment.state_home().join("results"),
+        output_dir: State(context).results(),
         era_memory: Some(State(context).eras()),
         pins: Some(State(context).pins()),
         pinned: Some(State(context).pinned()),
@@ -101,7 +106,9 @@ fn audit(context: &Context) -> Option<Audit> {
     }
 }
 
-/// What no server may write: whatever the next start would believe.
+/// What no server may write: whatever the next start would believe. And what none may see: secrets,
+/// and what is remembered of others. Files of results are seen, because a path that a model was
+/// told may be an argument of the next call.
 pub(crate) fn shield(context: &Context) -> Shield {
     let environment = &context.environment;
     let entry = |path: &Path, protection| Protected {
@@ -110,6 +117,9 @@ pub(crate) fn shield(context: &Context) -> Shield {
     };
     let mut protected = vec![
         entry(environment.config_home(), Protection::Private),
+        entry(&vault_folder(context), Protection::Hidden),
+        entry(environment.state_home(), Protection::Hidden),
+        entry(&State(context).results(), Protection::Private),
         entry(environment.system_dir(), Protection::Existing),
     ];
     if let Some(folder) = environment
@@ -118,6 +128,9 @@ pub(crate) fn shield(context: &Context) -> Shield {
         .and_then(Path::parent)
     {
         protected.push(entry(folder, Protection::Existing));
+    }
+    for named in environment.named_homes() {
+        protected.push(entry(named, Protection::Links));
     }
     Shield::new(protected)
 }

@@ -31,11 +31,16 @@ use crate::report::{Outcome, Report};
 fn main() -> ExitCode {
     // First of all: the process that outlives this one must have nothing of it.
     toolway::keeper::serve_if_asked();
+    // Before any secret is read.
+    let closed = toolway::forbid_inspection();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
     start_logging(cli.global.verbose);
+    if let Err(error) = closed {
+        tracing::warn!(%error, "other processes of this user may look into this one");
+    }
     let context = Context::new(cli.global.flags(), cli.command.insecure_storage());
     let exit = match run(&context, cli.command) {
         Ok(exit) => exit,

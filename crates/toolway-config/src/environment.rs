@@ -34,8 +34,7 @@ struct Facts {
     vars: BTreeMap<String, Secret>,
     cwd: PathBuf,
     home: Option<PathBuf>,
-    config_home: PathBuf,
-    state_home: PathBuf,
+    homes: Homes,
     project_root: PathBuf,
     system: SystemDirectory,
     shield: Option<ShieldMode>,
@@ -47,6 +46,15 @@ struct Facts {
 pub(crate) struct SystemDirectory {
     pub(crate) path: PathBuf,
     pub(crate) owner: u32,
+}
+
+/// The directories of ours.
+#[derive(Debug, Clone)]
+struct Homes {
+    config: PathBuf,
+    state: PathBuf,
+    /// Both as they were named, before links were followed.
+    named: [PathBuf; 2],
 }
 
 /// Stands for a directory that is not known: nothing lies below it.
@@ -93,9 +101,8 @@ impl Environment {
 
     fn derive(vars: BTreeMap<String, String>, cwd: &Path, home: Option<PathBuf>) -> Environment {
         let cwd = resolve(cwd, Path::new("/"));
-        let home = home
-            .filter(|home| home.is_absolute())
-            .map(|home| resolve(&home, &cwd));
+        let named_home = home.filter(|home| home.is_absolute());
+        let home = named_home.as_ref().map(|home| resolve(home, &cwd));
         let project_root = projects(&cwd, home.as_deref()).next().unwrap_or(&cwd);
         let project_root = project_root.to_path_buf();
         // A repository may mark a folder of its own as a project; it all belongs to the repository.
@@ -119,7 +126,7 @@ impl Environment {
             root: outermost,
             home: home.as_deref(),
         };
-        let (config_home, state_home) = homes(&vars, &workspace, &mut diagnoses);
+        let homes = homes(&vars, &workspace, named_home.as_deref(), &mut diagnoses);
         let system = system_directory(&vars);
         let vars = vars
             .into_iter()
@@ -129,8 +136,7 @@ impl Environment {
             vars,
             cwd,
             home,
-            config_home,
-            state_home,
+            homes,
             project_root,
             system,
             shield,
@@ -158,12 +164,18 @@ impl Environment {
 
     /// Where the person's own settings lie.
     pub fn config_home(&self) -> &Path {
-        &self.facts.config_home
+        &self.facts.homes.config
     }
 
     /// Where Toolway keeps what it has to remember.
     pub fn state_home(&self) -> &Path {
-        &self.facts.state_home
+        &self.facts.homes.state
+    }
+
+    /// The config home and the state home by the paths that were named: links on the way lead to
+    /// where both lie.
+    pub fn named_homes(&self) -> &[PathBuf; 2] {
+        &self.facts.homes.named
     }
 
     /// The project the working directory belongs to. Found by what the operating system says
@@ -178,7 +190,12 @@ impl Environment {
         if self.state_home().starts_with(NOWHERE) {
             return WorkingDirectory::default();
         }
-        WorkingDirectory::Private(self.state_home().join("private").join(label))
+        WorkingDirectory::Private(self.private_folder().join(label))
+    }
+
+    /// Where those directories lie.
+    pub fn private_folder(&self) -> PathBuf {
+        self.state_home().join("private")
     }
 
     /// The file a person edits for a scope, where that scope has one.
@@ -324,21 +341,36 @@ fn chosen_home(
 fn homes(
     vars: &BTreeMap<String, String>,
     workspace: &Workspace<'_>,
+    named_home: Option<&Path>,
     diagnoses: &mut Vec<Diagnosis>,
-) -> (PathBuf, PathBuf) {
-    let mut chosen = |way| chosen_home(vars, way, workspace, diagnoses);
-    if let Some(own) = chosen(("TOOLWAY_HOME", "")) {
-        let state = own.join("state");
-        return (own, state);
+) -> Homes {
+    let mut chosen = |(variable, folder): (&str, &str)| {
+        let path = chosen_home(vars, (variable, folder), workspace, diagnoses)?;
+        let named = vars.get(variable).map_or("", String::as_str);
+        Some((path, workspace.cwd.join(named).join(folder)))
+    };
+    if let Some((config, named)) = chosen(("TOOLWAY_HOME", "")) {
+        return Homes {
+            state: config.join("state"),
+            config,
+            named: [named.clone(), named.join("state")],
+        };
     }
     // Without a home there is no place of one's own; nothing can lie below this path.
-    let base = workspace.home.unwrap_or(Path::new(NOWHERE));
+    let nowhere = Path::new(NOWHERE);
+    let standard = |folder| {
+        let named = named_home.unwrap_or(nowhere).join(folder);
+        (workspace.home.unwrap_or(nowhere).join(folder), named)
+    };
     let config = chosen(("XDG_CONFIG_HOME", "toolway"));
     let state = chosen(("XDG_STATE_HOME", "toolway"));
-    (
-        config.unwrap_or_else(|| base.join(".config/toolway")),
-        state.unwrap_or_else(|| base.join(".local/state/toolway")),
-    )
+    let (config, named_config) = config.unwrap_or_else(|| standard(".config/toolway"));
+    let (state, named_state) = state.unwrap_or_else(|| standard(".local/state/toolway"));
+    Homes {
+        config,
+        state,
+        named: [named_config, named_state],
+    }
 }
 
 fn shield_mode(

@@ -11,6 +11,7 @@ pub mod error;
 pub mod http;
 pub mod ide;
 pub mod in_process;
+mod inspection;
 pub mod private_file;
 pub mod program;
 pub mod sse;
@@ -27,6 +28,7 @@ use toolway_types::{ServerSpec, TransportSpec};
 pub use channel::{Channel, Command, Driver, Event, Outgoing, Tag};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{CloseReason, OpenError, SendFailure};
+pub use inspection::forbid_inspection;
 pub use stdio::shield::{Protected, Protection, Shield, ShieldError, ShieldState};
 
 /// What every channel is opened with.

@@ -119,7 +119,8 @@ impl Host {
         let identity = plan.identity.clone();
         let account = CurrentAccount::new(options.connectors, &plan);
         let settings = settings(plan);
-        let approvals = Arc::new(Approvals::new(options.pins, options.rule_keeper));
+        let approvals = Approvals::new(options.pins, options.rule_keeper);
+        let approvals = Arc::new(approvals.with_roster(options.pinned));
         let mut hooks = RunnerOwner::new(
             options.hooks,
             open.clone(),

@@ -89,6 +89,8 @@ pub use toolway_auth;
 pub use toolway_config as config;
 /// How remote servers are reached: proxies and certificates.
 pub use toolway_transport::client::ClientOptions;
+/// Closes the program to other processes of the same user, where it wants that.
+pub use toolway_transport::forbid_inspection;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
 /// Who starts servers that are processes, so that none outlives the program.

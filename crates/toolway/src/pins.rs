@@ -4,7 +4,8 @@
 //! comparison with it. What of a tool counts is `pins/definition.rs`; what a change leads to is
 //! decided in `dispatch/permission.rs`.
 //!
-//! Invariants: bounded, the oldest are forgotten first. A file that is missing is as none. One that
+//! Invariants: bounded, the oldest are forgotten first. A file that is missing is as none, but what
+//! was pinned once and is not any more (`pins/roster.rs`) is not as it was. A file that
 //! is there and cannot be read may hold a pin of any tool: then nothing is known to be as it was,
 //! and the file is left alone. What was pinned in this process stays pinned whatever becomes of
 //! the file. No command, address or secret of a definition stands in it, only its digest.
@@ -24,11 +25,13 @@ use tracing::warn;
 use crate::tasks;
 
 mod definition;
+mod roster;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::definition::Definition;
 pub use self::definition::Difference;
+use self::roster::Roster;
 
 /// How many tools are remembered.
 const MOST: usize = 4000;
@@ -56,6 +59,8 @@ pub(crate) struct Pins(Arc<Store>);
 struct Store {
     /// None: what is pinned is forgotten with the host.
     path: Option<PathBuf>,
+    /// Which tools were ever pinned.
+    roster: Roster,
     /// What the file said when it was last asked, and what was pinned since.
     known: Mutex<Option<Records>>,
 }
@@ -120,7 +125,17 @@ impl Pins {
     pub(crate) fn at(path: Option<PathBuf>) -> Self {
         Self(Arc::new(Store {
             path,
-            known: Mutex::default(),
+            ..Store::default()
+        }))
+    }
+
+    /// As well, keeps in this file which tools were ever pinned.
+    #[must_use]
+    pub(crate) fn with_roster(self, roster: Option<PathBuf>) -> Self {
+        Self(Arc::new(Store {
+            path: self.0.path.clone(),
+            roster: Roster::at(roster),
+            ..Store::default()
         }))
     }
 
@@ -147,7 +162,11 @@ impl Pins {
         match (known.get(place), fault) {
             (Some(record), _) if record.digest == tool.digest => Standing::Same,
             (Some(record), _) => Standing::Changed(Difference::between(&record.text, &tool.text)),
-            (None, None) => Standing::New,
+            (None, None) => match self.0.roster.holds(place) {
+                Ok(false) => Standing::New,
+                Ok(true) => Standing::Changed(self.0.lost()),
+                Err(error) => Standing::Changed(self.0.unknown(&error.into())),
+            },
             (None, Some(error)) => Standing::Changed(self.0.unknown(&error)),
         }
     }
@@ -170,14 +189,22 @@ impl Pins {
         let Some(path) = self.0.path.clone() else {
             return;
         };
+        let roster = self.0.roster.clone();
         let written = tasks::blocking("pin", move || {
+            let mut pinned = Vec::new();
             state_file::replace_within(&path, LOCK_PATIENCE, || {
                 // A file that cannot be read is left alone: the pins in it may be saved yet.
                 let mut records = read(&path).map_err(io::Error::other)?;
                 records.insert(place, record);
+                pinned.extend(records.keys().cloned());
                 prune(&mut records);
                 Ok(Some(serde_json::to_string(&Content { pins: records })?))
-            })
+            })?;
+            // Last: what could not be pinned must not look like a pin that is gone.
+            if let Err(error) = roster.add(&pinned) {
+                warn!(%error, "a pin that is removed will look like a tool that is new");
+            }
+            io::Result::Ok(())
         })
         .await;
         match written {
@@ -200,6 +227,19 @@ impl Store {
             .map_or_else(|| Ok(Records::new()), read)
     }
 
+    /// What takes the place of a difference where a pin is gone.
+    fn lost(&self) -> Difference {
+        let file = self.path.as_deref().unwrap_or(Path::new("")).display();
+        Difference::unknown(vec![
+            text::clean_line(&format!(
+                "it was permitted before, and how it was defined then is missing from `{file}`"
+            ))
+            .into_owned(),
+            "whoever removed it may have wanted it forgotten; accepted, it is pinned anew"
+                .to_owned(),
+        ])
+    }
+
     /// What takes the place of a difference while the file cannot be read.
     fn unknown(&self, error: &ReadError) -> Difference {
         let file = self.path.as_deref().unwrap_or(Path::new("")).display();
@@ -212,7 +252,7 @@ impl Store {
             )
             .into_owned(),
             text::clean_line(&format!(
-                "repair `{file}` or move it away: then tools are pinned anew"
+                "repair `{file}` or move it away: then every tool is asked about once more"
             ))
             .into_owned(),
         ])

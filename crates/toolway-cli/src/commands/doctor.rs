@@ -1,20 +1,21 @@
 //! `toolway doctor`: everything that is wrong, or will be, without connecting anywhere.
 //!
-//! Owns what is said of the configuration; what is said of the machine is [`checks`].
+//! Owns what is said of the configuration; what is said of the machine is [`checks`], of the shield
+//! [`shielding`].
 
 mod checks;
+mod shielding;
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway::ShieldState;
 use toolway_config::{Hook, Plan, PlannedServer, Verdict};
-use toolway_types::{Diagnosis, Severity, ShieldMode, TransportSpec, text};
+use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
-use crate::connect;
+use self::shielding::Shielding;
 use crate::context::{Context, diagnoses, has_errors};
 use crate::exit::Exit;
 use crate::report::{Outcome, render_diagnosis};
@@ -51,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     } else {
         Exit::Success
     };
-    let shield = connect::shield(context).state();
+    let shield = Shielding::of(context, plan);
     if args.json {
         let counts = |word: &str| {
             plan.servers
@@ -62,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         context.output.json(&json!({
             "configHome": context.environment.config_home().display().to_string(),
             "projectRoot": context.environment.project_root().display().to_string(),
-            "shield": shield_json(context, &shield),
+            "shield": shield.json(),
             "servers": {
                 "admitted": counts("admitted"),
                 "pendingApproval": counts("pending-approval"),
@@ -84,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         context.environment.project_root().display()
     );
     text.push_str(&summary(plan));
-    text.push_str(&shield_line(context, &shield));
+    text.push_str(&shield.lines());
     for check in &checks {
         text.push_str(&check.line());
     }
@@ -130,49 +131,6 @@ fn summary(plan: &Plan) -> String {
     }
 }
 
-/// Whether servers are kept from writing Toolway's own files, in one line.
-/// Whom the shield is before, and what it keeps them from; or why there is none.
-fn shield_words(context: &Context, state: &ShieldState) -> Result<(String, Vec<String>), String> {
-    let protected = match state {
-        ShieldState::On { protected } => protected
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect(),
-        ShieldState::Unwanted => return Err("there is nothing to protect".to_owned()),
-        ShieldState::Unavailable(error) => return Err(error.to_string()),
-    };
-    match context.environment.shield_mode() {
-        Some(ShieldMode::Off) => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
-        Some(ShieldMode::BestEffort | ShieldMode::Required) => {
-            Ok(("every server".to_owned(), protected))
-        }
-        None => Ok((
-            "servers from repositories and plugins".to_owned(),
-            protected,
-        )),
-    }
-}
-
-fn shield_line(context: &Context, state: &ShieldState) -> String {
-    match shield_words(context, state) {
-        Ok((whom, protected)) => {
-            format!(
-                "shield        {whom} cannot write {}\n",
-                protected.join(", ")
-            )
-        }
-        Err(reason) => format!("shield        off: {reason}\n"),
-    }
-}
-
-fn shield_json(context: &Context, state: &ShieldState) -> Value {
-    match shield_words(context, state) {
-        Ok((whom, protected)) => json!({ "on": true, "before": whom, "protects": protected }),
-        Err(reason) => json!({ "on": false, "reason": reason }),
-    }
-}
-
-/// A hook, in one line.
 /// A hook, for a person.
 pub(crate) fn hook_line(hook: &Hook) -> String {
     let matcher = match hook.matcher() {

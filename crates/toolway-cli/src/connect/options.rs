@@ -9,7 +9,7 @@ use toolway::keeper::Keeper;
 use toolway::{Audit, HostOptions, Journal, Protected, Protection, SettingsRules, Shield};
 use toolway_types::Scope;
 
-use super::vault;
+use super::vault::{folder as vault_folder, vault};
 use crate::context::Context;
 
 /// Where the files that several runs share are kept.
@@ -36,6 +36,17 @@ impl State<'_> {
         self.0.environment.state_home().join("pins.json")
     }
 
+    /// Which tools were ever pinned. Beside the settings, so that it stays when the state is
+    /// thrown away.
+    pub(crate) fn pinned(&self) -> PathBuf {
+        self.0.environment.config_home().join("pinned.json")
+    }
+
+    /// Files of results.
+    pub(crate) fn results(&self) -> PathBuf {
+        self.0.environment.state_home().join("results")
+    }
+
     /// Which servers wanted a login a moment ago.
     pub(crate) fn needs(&self) -> PathBuf {
         self.0.environment.state_home().join("needs-auth.json")
@@ -50,9 +61,10 @@ impl State<'_> {
 /// The options every host of this program starts with.
 pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
-        output_dir: context.environment.state_home().join("results"),
+        output_dir: State(context).results(),
         era_memory: Some(State(context).eras()),
         pins: Some(State(context).pins()),
+        pinned: Some(State(context).pinned()),
         rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
         // No roots: a server that is told of one may drop the directories its own command line
         // names (server-filesystem does, whenever the answer happens to arrive). What a person
@@ -94,7 +106,9 @@ fn audit(context: &Context) -> Option<Audit> {
     }
 }
 
-/// What no server may write: whatever the next start would believe.
+/// What no server may write: whatever the next start would believe. And what none may see: secrets,
+/// and what is remembered of others. Files of results are seen, because a path that a model was
+/// told may be an argument of the next call, and so are the directories that servers start in.
 pub(crate) fn shield(context: &Context) -> Shield {
     let environment = &context.environment;
     let entry = |path: &Path, protection| Protected {
@@ -103,6 +117,11 @@ pub(crate) fn shield(context: &Context) -> Shield {
     };
     let mut protected = vec![
         entry(environment.config_home(), Protection::Private),
+        entry(&vault_folder(context), Protection::Hidden),
+        entry(environment.state_home(), Protection::Hidden),
+        entry(&State(context).results(), Protection::Private),
+        // Servers start there, and put nothing there for others.
+        entry(&environment.private_folder(), Protection::Private),
         entry(environment.system_dir(), Protection::Existing),
     ];
     if let Some(folder) = environment
@@ -111,6 +130,9 @@ pub(crate) fn shield(context: &Context) -> Shield {
         .and_then(Path::parent)
     {
         protected.push(entry(folder, Protection::Existing));
+    }
+    for named in environment.named_homes() {
+        protected.push(entry(named, Protection::Links));
     }
     Shield::new(protected)
 }

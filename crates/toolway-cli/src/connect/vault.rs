@@ -2,6 +2,8 @@
 //!
 //! Owns that a run opens it once. What is in it is the affair of `toolway_auth::vault`.
 
+use std::path::PathBuf;
+
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_types::Secret;
 
@@ -14,7 +16,11 @@ pub(crate) fn vault(context: &Context) -> Vault {
     context.vault.get_or_init(|| open(context)).clone()
 }
 
-/// Beside the settings, which no shielded server sees.
+/// Where the files of the vault lie: beside the settings, and no shielded server looks into it.
+pub(super) fn folder(context: &Context) -> PathBuf {
+    context.environment.config_home().join("vault")
+}
+
 fn open(context: &Context) -> Vault {
     let environment = &context.environment;
     let passphrase = environment.var("TOOLWAY_VAULT_KEY");
@@ -33,7 +39,7 @@ fn open(context: &Context) -> Vault {
         storage,
         passphrase: passphrase.filter(|it| !it.is_empty()).map(Secret::from),
         insecure: context.insecure_storage,
-        ..VaultOptions::new(environment.config_home().join("vault"))
+        ..VaultOptions::new(folder(context))
     })
 }
 

@@ -106,6 +106,7 @@ fn broken_json_is_located_and_other_files_still_load() {
     project root  [PROJECT]
     servers       1 admitted
     shield        off: `TOOLWAY_SHIELD` is `off`
+                  not behind it: good
     keychain      ok: an encrypted file: protects against copying the one file, not against someone who can read your home
     vault         ok: empty
     clock         ok: not compared with a server's: nothing is asked without `--network`

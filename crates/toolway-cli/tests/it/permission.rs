@@ -339,7 +339,7 @@ fn sec_33_a_damaged_memory_of_tools_approves_none_and_is_left_as_it_is() {
     ----- stderr
     error: `echo` of server `chaos` was refused because nobody can tell whether it changed since it was permitted
       how tools were defined when they were permitted stands in `[HOME]/.config/toolway/state/pins.json`, and it cannot be understood: key must be a string at line 1 column 2
-      repair `[HOME]/.config/toolway/state/pins.json` or move it away: then tools are pinned anew
+      repair `[HOME]/.config/toolway/state/pins.json` or move it away: then every tool is asked about once more
     hint: mend the file, or run it this once with `--accept-change`
     ");
     let (shown, out) = typing(&home, &call, &["n"]);
@@ -361,8 +361,10 @@ fn sec_33_a_damaged_memory_of_tools_approves_none_and_is_left_as_it_is() {
             .contains("+ description: Says it again. First")
     );
     toolway(&home, &["call", "chaos", "count"]).expect_code(0);
-    // Moved away, tools are pinned anew.
+    // Moved away, tools are pinned anew, each after somebody has seen it.
     std::fs::remove_file(&path).unwrap();
+    toolway(&home, &call).expect_code(6);
+    toolway(&home, &[&call[..], &["--accept-change"]].concat()).expect_code(0);
     toolway(&home, &call).expect_code(0);
 }
 

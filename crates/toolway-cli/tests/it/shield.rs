@@ -1,210 +1,35 @@
 //! SEC-07 and SEC-42: a server cannot write what the next start would believe, whether it is
-//! there yet or not, however it goes about it.
+//! there yet or not, however it goes about it. What Toolway keeps for itself is `state_shield.rs`.
 //!
 //! Every attempt is made by a real server under the real command line: as the current user, and
 //! as an ordinary one where the tests run as root.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
+use toolway_testkit::{Script, ScriptedServer, TempHome};
 
+use crate::desk::{Desk, ORDINARY, Person, call, skipped};
 use crate::support::{command, program, servers, toolway};
 
-/// A user that owns nothing on this machine.
-const ORDINARY: u32 = 61_234;
-
-/// Who runs the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Person {
-    Current,
-    Ordinary,
-}
-
-/// A home and whoever works in it.
-struct Desk {
-    home: TempHome,
-    person: Person,
-}
-
-/// The words that call a tool of a server that tampers, which needs no settings.
-fn call(tool: &str, arguments: &Value) -> Vec<String> {
-    let server = ScriptedServer::new(Script {
-        tampers: true,
-        ..Script::default()
-    });
-    let program = ScriptedServer::program().to_str().unwrap();
-    let mut words: Vec<String> = [
-        "call",
-        tool,
-        "--args",
-        &arguments.to_string(),
-        "--",
-        program,
+/// Every file of the config home and the system directory that a start reads or writes.
+fn believed(desk: &Desk) -> Vec<PathBuf> {
+    let config = desk.home.config_home();
+    let mut paths: Vec<PathBuf> = [
+        "settings.json",
+        "approvals.json",
+        "settings.json.lock",
+        "settings.json.bak",
+        ".settings.json.lock",
+        "anything-else",
     ]
-    .map(str::to_owned)
+    .map(|name| config.join(name))
     .into();
-    words.extend(server.args());
-    words
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "whoever reads the log must see what was not tested"
-)]
-fn skipped(reason: &str) {
-    eprintln!("skipped: {reason}");
-}
-
-impl Desk {
-    /// One desk for each person the tests can be; none where the kernel refuses namespaces.
-    fn all() -> Vec<Desk> {
-        let mut people = vec![Person::Current];
-        if rustix::process::geteuid().is_root() {
-            people.push(Person::Ordinary);
-        }
-        people
-            .into_iter()
-            .map(|person| Desk {
-                home: TempHome::new(),
-                person,
-            })
-            .filter(|desk| desk.can_run() && desk.can_shield())
-            .collect()
+    for name in ["managed-mcp.json", "managed-settings.json"] {
+        paths.push(desk.home.system().join(name));
     }
-
-    fn can_run(&self) -> bool {
-        self.give();
-        let works = self
-            .command(&[])
-            .arg("--version")
-            .output()
-            .is_ok_and(|output| output.status.success());
-        if !works {
-            skipped(&format!("{:?} cannot run `{}`", self.person, program()));
-        }
-        works
-    }
-
-    /// Whether servers are shielded here. Where they are not although the kernel would allow it,
-    /// that is a failure, not a reason to skip.
-    fn can_shield(&self) -> bool {
-        let shield = self.toolway(&["doctor", "--json"]).json()["shield"].clone();
-        if shield["on"] == true {
-            return true;
-        }
-        let kernel = self
-            .prefixed("unshare")
-            .args(["--user", "--map-current-user", "--mount"])
-            .args(["unshare", "--user", "--map-current-user", "--mount", "true"])
-            .output();
-        assert!(
-            !kernel.is_ok_and(|output| output.status.success()),
-            "the kernel allows namespaces and the shield is off: {shield}"
-        );
-        skipped(&format!(
-            "this kernel refuses namespaces to {:?}: {shield}",
-            self.person
-        ));
-        false
-    }
-
-    /// Hands everything below the home's root to its person.
-    fn give(&self) {
-        if self.person == Person::Ordinary {
-            let root = self.home.home().parent().unwrap();
-            let mut queue = vec![root.to_path_buf()];
-            while let Some(path) = queue.pop() {
-                chown(&path, Some(ORDINARY), Some(ORDINARY)).unwrap();
-                if path.is_dir() {
-                    queue.extend(
-                        std::fs::read_dir(&path)
-                            .unwrap()
-                            .map(|it| it.unwrap().path()),
-                    );
-                }
-            }
-        }
-    }
-
-    /// A program as this person.
-    fn prefixed(&self, program: &str) -> Command {
-        let mut command = match self.person {
-            Person::Current => self.home.command(program),
-            Person::Ordinary => {
-                let mut command = self.home.command("setpriv");
-                command
-                    .args(["--reuid", &ORDINARY.to_string()])
-                    .args(["--regid", &ORDINARY.to_string()])
-                    .args(["--clear-groups", program]);
-                command
-            }
-        };
-        command.env("TOOLWAY_SHIELD", "best-effort");
-        command
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = self.prefixed(program());
-        command.args(words);
-        command
-    }
-
-    fn toolway(&self, words: &[&str]) -> CommandOutput {
-        self.home.run(&mut self.command(words))
-    }
-
-    /// What the server's tool answers.
-    fn call(&self, tool: &str, arguments: &Value) -> String {
-        let mut command = self.command(&[]);
-        command.args(call(tool, arguments));
-        let output = self.home.run(&mut command).expect_code(0);
-        output.stdout.trim_end().to_owned()
-    }
-
-    fn write(&self, path: &Path) -> String {
-        self.call("write", &json!({ "path": path, "text": "{}" }))
-    }
-
-    /// What a shell inside the server says. `$CONFIG` is the config home.
-    fn shell(&self, script: &str) -> String {
-        let config = self.home.config_home();
-        let script = format!("CONFIG='{}'\n{script}", config.display());
-        self.call("run", &json!({ "argv": ["sh", "-c", script] }))
-    }
-
-    fn assert_refused(&self, path: &Path) {
-        let before = std::fs::read(path).ok();
-        let answer = self.write(path);
-        let refusals = ["errno 30", "errno 13"].contains(&answer.as_str());
-        assert!(
-            refusals && std::fs::read(path).ok() == before,
-            "{:?} wrote `{}`: {answer}",
-            self.person,
-            path.display()
-        );
-    }
-
-    /// Every file of the config home and the system directory that a start reads or writes.
-    fn believed(&self) -> Vec<PathBuf> {
-        let config = self.home.config_home();
-        let mut paths: Vec<PathBuf> = [
-            "settings.json",
-            "approvals.json",
-            "settings.json.lock",
-            "settings.json.bak",
-            ".settings.json.lock",
-            "anything-else",
-        ]
-        .map(|name| config.join(name))
-        .into();
-        for name in ["managed-mcp.json", "managed-settings.json"] {
-            paths.push(self.home.system().join(name));
-        }
-        paths
-    }
+    paths
 }
 
 #[test]
@@ -212,12 +37,12 @@ fn sec_07_a_server_cannot_write_settings_that_exist() {
     for desk in Desk::all() {
         // A `managed-mcp.json` that exists would exclude the server of this test.
         let exists = |path: &PathBuf| !path.ends_with("managed-mcp.json");
-        for path in desk.believed().iter().filter(|path| exists(path)) {
+        for path in believed(&desk).iter().filter(|path| exists(path)) {
             desk.home.write(path, "{}");
         }
         desk.home.write(".toolway/settings.local.json", "{}");
         desk.give();
-        for path in desk.believed() {
+        for path in believed(&desk) {
             desk.assert_refused(&path);
         }
         desk.assert_refused(&desk.home.project().join(".toolway/settings.local.json"));
@@ -229,7 +54,7 @@ fn sec_07_a_server_cannot_write_settings_that_exist() {
 fn sec_42_a_server_cannot_write_settings_that_do_not_exist_yet() {
     for desk in Desk::all() {
         assert!(!desk.home.config_home().exists());
-        for path in desk.believed() {
+        for path in believed(&desk) {
             desk.assert_refused(&path);
             assert!(!path.exists());
         }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use toolway_testkit::marked::MARK;
 use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
 
+use crate::desk::Desk;
 use crate::support::{command, servers, toolway};
 
 /// A repository that has something under every name that a program looks for where it starts.
@@ -184,6 +185,40 @@ fn sec_48_each_server_has_a_private_directory_of_its_own() {
     let refused = toolway(&home, &["tools", "one"]);
     let refused = refused.expect_code(4);
     assert!(refused.stderr.contains("private directory"), "{refused}");
+}
+
+#[test]
+fn sec_48_behind_the_shield_nothing_can_be_left_for_another_server() {
+    let desk = Desk::all().remove(0);
+    if !desk.can_shield() {
+        return;
+    }
+    let home = TempHome::new();
+    let entry = |shield: &str| {
+        let script = Script {
+            tampers: true,
+            ..Script::default()
+        };
+        let mut entry = ScriptedServer::new(script).entry();
+        entry["shield"] = json!(shield);
+        entry
+    };
+    home.write_settings(servers(&[
+        ("shielded", entry("required")),
+        ("open", entry("off")),
+    ]));
+    let shielded = started_in(&home, "shielded");
+    let open = started_in(&home, "open");
+    for (folder, server, written) in [
+        (&open, "shielded", false),
+        (&shielded, "shielded", false),
+        (&open, "open", true),
+    ] {
+        let path = folder.join("mcp_server_time.py");
+        let arguments = json!({ "path": path, "text": "x" }).to_string();
+        toolway(&home, &["call", server, "write", "--args", &arguments]);
+        assert_eq!(path.exists(), written, "{server} in {folder:?}");
+    }
 }
 
 #[test]

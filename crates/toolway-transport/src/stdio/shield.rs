@@ -1,5 +1,5 @@
-//! Keeps a server from writing Toolway's own files (SEC-07, SEC-42): what it wrote there would be
-//! run at the next start.
+//! Keeps a server from writing Toolway's own files (SEC-07, SEC-42, SEC-54): what it wrote there
+//! would be believed or run at the next start; and from seeing those that are no server's business.
 //!
 //! Owns what is protected, whether this machine can do it, and what is said when it cannot. Which
 //! mounts that takes is [`layout`], making them [`namespace`]; why it is done this way and what it
@@ -39,6 +39,12 @@ pub enum Protection {
     /// One person's directory: made for them alone when it is absent, so that a server cannot
     /// make it, and held where it is, so that a server cannot put another in its place.
     Private,
+    /// As a private one, and an empty directory is seen in its place. What is
+    /// [private](Self::Private) below it is seen in it.
+    Hidden,
+    /// The way to a directory as somebody named it: links on it are held where they are, so that
+    /// a server cannot make them lead elsewhere. Where it leads has an entry of its own.
+    Links,
     /// Read-only while it exists: neither made nor held, because what lies there is not trusted
     /// without approval anyway.
     Existing,
@@ -51,6 +57,8 @@ pub enum ShieldState {
     On {
         /// The directories they cannot write.
         protected: Vec<PathBuf>,
+        /// The directories they cannot look into either.
+        hidden: Vec<PathBuf>,
     },
     /// They are not: there is nothing to protect.
     Unwanted,
@@ -89,10 +97,12 @@ pub enum Step {
     Namespace,
     /// The same users inside as outside.
     Users,
-    /// A mount on a directory, which holds it where it is.
+    /// A mount on a directory or a link, which holds it where it is.
     Hold,
     /// A mount that cannot be written through.
     ReadOnly,
+    /// An empty directory in the place of another.
+    Hide,
     /// To enter the working directory through the new mounts.
     Enter,
 }
@@ -102,8 +112,9 @@ impl fmt::Display for Step {
         formatter.write_str(match self {
             Self::Namespace => "a user namespace",
             Self::Users => "to map users into a namespace",
-            Self::Hold => "to mount a directory on itself",
+            Self::Hold => "to mount a directory or a link on itself",
             Self::ReadOnly => "a read-only mount",
+            Self::Hide => "an empty directory in the place of another",
             Self::Enter => "the working directory behind the shield",
         })
     }
@@ -146,12 +157,11 @@ impl Shield {
             return ShieldState::Unwanted;
         }
         let (layout, _) = Layout::of(&self.0.protected, Absent::StandIn);
-        match self.ability(&layout) {
-            Err(error) => ShieldState::Unavailable(error.clone()),
-            Ok(_) => ShieldState::On {
-                protected: layout::named(&self.0.protected),
-            },
+        if let Err(error) = self.ability(&layout) {
+            return ShieldState::Unavailable(error.clone());
         }
+        let (protected, hidden) = layout::named(&self.0.protected);
+        ShieldState::On { protected, hidden }
     }
 
     /// What a child that starts in `directory` has to do before it runs its program; nothing when

@@ -37,6 +37,9 @@ pub struct HostOptions {
     /// A file that remembers how tools were defined when they were first permitted; without one
     /// that is known only as long as the host runs.
     pub pins: Option<PathBuf>,
+    /// A file, best kept apart from the pins, that remembers which tools were ever pinned: a
+    /// person is asked again about one whose pin is gone. Without it such a tool is a new one.
+    pub pinned: Option<PathBuf>,
     /// Hooks that are functions of this program. They run beside the configured ones, and where
     /// order counts, after them.
     pub hooks: Vec<LibraryHook>,
@@ -88,6 +91,7 @@ impl Default for HostOptions {
             prompter: None,
             rule_keeper: None,
             pins: None,
+            pinned: None,
             hooks: Vec::new(),
             builtins: Vec::new(),
             client_name: "toolway".to_owned(),

@@ -211,6 +211,49 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
 }
 
 #[tokio::test]
+async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state/pins.json");
+    let roster = folder.path().join("config/pinned.json");
+    let pins = || Pins::at(Some(path.clone())).with_roster(Some(roster.clone()));
+    // One from a time without a list is on it as soon as anything is pinned.
+    Pins::at(Some(path.clone()))
+        .pin(place("old"), &key("old"), &described("d"))
+        .await;
+    pins().pin(place("t"), &key("t"), &described("d")).await;
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let without_t = serde_json::to_string(&json!({ "pins": {} })).unwrap();
+    for gone in [None, Some(without_t)] {
+        match gone {
+            None => std::fs::remove_dir_all(path.parent().unwrap()).unwrap(),
+            Some(text) => std::fs::write(&path, text).unwrap(),
+        }
+        for name in ["t", "old"] {
+            let said = unknown(pins().check(&place(name), &described("e")));
+            assert!(said.contains(&*path.to_string_lossy()), "{said}");
+            assert!(said.contains("it was permitted before"), "{said}");
+        }
+        assert_eq!(pins().check(&place("new"), &described("d")), Standing::New);
+        // What a person accepts is pinned anew; the rest stays gone.
+        pins().pin(place("t"), &key("t"), &described("e")).await;
+        assert_eq!(pins().check(&place("t"), &described("e")), Standing::Same);
+        unknown(pins().check(&place("old"), &described("d")));
+        std::fs::write(&path, &whole).unwrap();
+    }
+    // Whoever takes both away is forgotten; a list that cannot be read is not a short one.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&roster, "{garbage").unwrap();
+    let said = unknown(pins().check(&place("new"), &described("d")));
+    assert!(said.contains(&*roster.to_string_lossy()), "{said}");
+    std::fs::remove_file(&roster).unwrap();
+    assert_eq!(pins().check(&place("t"), &described("e")), Standing::New);
+    // What could not be pinned was not pinned.
+    std::fs::write(&path, "{garbage").unwrap();
+    pins().pin(place("t"), &key("t"), &described("e")).await;
+    assert!(!roster.exists());
+}
+
+#[tokio::test]
 async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
     type Put = fn(&Path);
     let folder = tempfile::tempdir().unwrap();

@@ -12,10 +12,7 @@ use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use rustix::process::{
-    DumpableBehavior, Pid, Signal, fchdir, getppid, set_dumpable_behavior,
-    set_parent_process_death_signal,
-};
+use rustix::process::{Pid, Signal, fchdir, getppid, set_parent_process_death_signal};
 
 /// Forks. Nothing in the child.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
@@ -90,8 +87,7 @@ pub(super) fn signal_all(signal: Signal) {
     unsafe { libc::kill(-1, signal.as_raw()) };
 }
 
-/// Makes a child begin in this directory, if any, open to signals, and able to write its own user
-/// maps.
+/// Makes a child begin in this directory, if any, and open to signals.
 pub(super) fn begin(command: &mut Command, directory: Option<OwnedFd>) {
     let begin = move || {
         // SAFETY: the set is written before it is read, and outlives the calls.
@@ -100,8 +96,6 @@ pub(super) fn begin(command: &mut Command, directory: Option<OwnedFd>) {
             libc::sigemptyset(&raw mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         }
-        // The files of a process that nobody may look into belong to root.
-        set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         match &directory {
             Some(directory) => Ok(fchdir(directory.as_fd())?),
             None => Ok(()),

@@ -1,7 +1,9 @@
-//! Which mounts keep a set of directories from being written, moved or replaced.
+//! Which mounts keep a set of directories from being written, seen, moved or replaced.
 //!
-//! Owns looking: what exists, who may rename which ancestor, by which other paths the same
-//! directory can be reached. Makes absent directories, mounts nothing.
+//! Owns looking: what exists, who may rename which ancestor or link. By which other paths the same
+//! directory can be reached is [`table`]. Makes absent directories, mounts nothing.
+
+mod table;
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -9,13 +11,18 @@ use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use super::namespace::Hidden;
 use super::{Protected, Protection, ShieldError};
+use table::{aliases, mounts_of};
+
+/// The most links that are followed on the way to one directory, as many as the kernel follows.
+const MOST_LINKS: usize = 40;
 
 /// What to do about a directory that is to be protected and is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +36,21 @@ pub(super) enum Absent {
 /// The mounts, in the order they are made.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    /// Directories that are mounted on themselves: a mount point cannot be renamed or removed.
+    /// Directories and links that are mounted on themselves: a mount point cannot be renamed or
+    /// removed.
     pub(super) held: Vec<CString>,
     /// Directories that are mounted on themselves, read-only with all below.
     pub(super) read_only: Vec<CString>,
+    /// Directories in whose place an empty one is seen.
+    pub(super) hidden: Vec<Hidden>,
 }
 
 impl Layout {
     /// The mounts for these directories, and what could not be helped.
     pub(super) fn of(protected: &[Protected], absent: Absent) -> (Self, Vec<ShieldError>) {
         let mut gaps = Vec::new();
-        let (mut held, mut read_only) = (BTreeSet::new(), BTreeSet::new());
+        let mut held = BTreeSet::new();
+        let (mut read_only, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
         let mounts = mounts_of(&mounts);
         for entry in protected {
@@ -48,8 +59,13 @@ impl Layout {
                     if entry.protection != Protection::Existing {
                         held.extend(replaceable(&path));
                     }
-                    read_only.extend(aliases(&path, &mounts));
-                    read_only.insert(path);
+                    let found = aliases(&path, &mounts);
+                    let whole = found.whole.into_iter().chain([path]);
+                    match entry.protection {
+                        Protection::Hidden => hidden.extend(whole),
+                        _ => read_only.extend(whole),
+                    }
+                    read_only.extend(found.parts);
                 }
                 Ok(None) => {}
                 Err(error) => gaps.push(ShieldError::Directory {
@@ -57,27 +73,70 @@ impl Layout {
                     errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
                 }),
             }
+            if entry.protection == Protection::Links {
+                for link in replaceable_links(&entry.path) {
+                    held.extend(replaceable(&link));
+                    held.insert(link);
+                }
+            }
         }
+        // What cannot be written cannot be renamed either.
+        let is_protected = |path: &Path| {
+            let mut above = path.ancestors();
+            above.any(|it| read_only.contains(it) || hidden.contains(it))
+        };
+        held.retain(|path| !is_protected(path));
         // In the order of a set, ancestors come before what lies below them.
         let layout = Self {
             held: held.into_iter().filter_map(c_path).collect(),
+            hidden: hide(&hidden, &read_only),
             read_only: read_only.into_iter().filter_map(c_path).collect(),
         };
         (layout, gaps)
     }
 }
 
-/// The directories as a person knows them: those that are there, or will be when a server starts.
-pub(super) fn named(protected: &[Protected]) -> Vec<PathBuf> {
-    let will_be = |entry: &Protected| match entry.protection {
-        Protection::Private => true,
-        Protection::Existing => false,
+/// What has to be hidden, each with what stays to be seen in it: whatever is merely read-only.
+fn hide(hidden: &BTreeSet<PathBuf>, read_only: &BTreeSet<PathBuf>) -> Vec<Hidden> {
+    // The hidden directory that a path is hidden with.
+    let covering = |path: &Path| {
+        path.ancestors()
+            .skip(1)
+            .take_while(|it| hidden.contains(*it) || !read_only.contains(*it))
+            .filter_map(|it| hidden.get(it))
+            .last()
     };
-    protected
+    hidden
         .iter()
-        .filter(|entry| is_directory(&entry.path) || will_be(entry))
-        .map(|entry| entry.path.clone())
+        .filter(|path| covering(path).is_none())
+        .filter_map(|path| {
+            let seen = read_only
+                .iter()
+                .filter(|it| covering(it) == Some(path))
+                .filter_map(|it| it.strip_prefix(path).ok());
+            Hidden::new(path, seen)
+        })
         .collect()
+}
+
+/// The directories that cannot be written, and those that cannot be seen either, as a person knows
+/// them: those that are there, or will be when a server starts.
+pub(super) fn named(protected: &[Protected]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let named = |wanted: &[Protection]| {
+        let will_be = |entry: &&Protected| match entry.protection {
+            Protection::Private | Protection::Hidden => true,
+            Protection::Existing => is_directory(&entry.path),
+            Protection::Links => false,
+        };
+        protected
+            .iter()
+            .filter(|entry| wanted.contains(&entry.protection))
+            .filter(will_be)
+            .map(|entry| entry.path.clone())
+            .collect()
+    };
+    let read_only = named(&[Protection::Private, Protection::Existing]);
+    (read_only, named(&[Protection::Hidden]))
 }
 
 pub(super) fn c_path(path: PathBuf) -> Option<CString> {
@@ -92,13 +151,15 @@ fn settle(entry: &Protected, absent: Absent) -> io::Result<Option<PathBuf>> {
         // choose a directory that no server can write.
         Protection::Existing if !is_directory(&entry.path) => return Ok(None),
         Protection::Existing => None,
-        Protection::Private => Some(0o700),
+        Protection::Links => return Ok(None),
+        Protection::Private | Protection::Hidden => Some(0o700),
     };
     match (entry.path.canonicalize(), mode, absent) {
         (Ok(path), ..) if path.is_dir() => Ok(Some(path)),
         (Ok(_), ..) => Err(io::ErrorKind::NotADirectory.into()),
         (Err(error), Some(mode), Absent::Make) if error.kind() == io::ErrorKind::NotFound => {
-            match make(&entry.path, mode) {
+            // A link may lead to where nothing is yet.
+            match make(&follow(&entry.path).0, mode) {
                 // Neither can a server that runs as the same user.
                 Err(error) if is_denied(&error) => Ok(None),
                 result => result.and_then(|()| entry.path.canonicalize()).map(Some),
@@ -147,75 +208,45 @@ fn is_ours(directory: &Path) -> bool {
     owned || accessat(CWD, directory, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// One line of the mount table.
-#[derive(Debug, PartialEq, Eq)]
-struct Mount {
-    device: Vec<u8>,
-    /// Which directory of the file system is mounted.
-    root: PathBuf,
-    /// Where.
-    point: PathBuf,
+/// The links on the way to a path that this user could replace, each by the real path of the
+/// directory it stands in.
+fn replaceable_links(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let (_, links) = follow(path);
+    links
+        .into_iter()
+        .filter(|link| link.parent().is_some_and(is_ours))
 }
 
-fn mounts_of(table: &[u8]) -> Vec<Mount> {
-    table
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| {
-            let mut fields = line.split(|byte| *byte == b' ').skip(2);
-            Some(Mount {
-                device: fields.next()?.to_vec(),
-                root: unescaped(fields.next()?),
-                point: unescaped(fields.next()?),
-            })
-        })
-        .collect()
-}
-
-/// Blanks, line breaks and backslashes are written as three octal digits.
-fn unescaped(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((first, after)) = rest.split_first() {
-        let code = after
-            .get(..3)
-            .filter(|_| *first == b'\\')
-            .and_then(|digits| str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = &after[if code.is_some() { 3 } else { 0 }..];
+/// Where a path leads, whether anything is there or not, and the links on the way.
+fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
+    let mut links = Vec::new();
+    let (mut real, mut rest) = (PathBuf::new(), path.to_owned());
+    while links.len() < MOST_LINKS {
+        let mut components = rest.components();
+        let Some(first) = components.next() else {
+            break;
+        };
+        let mut after = components.as_path().to_owned();
+        match first {
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::CurDir | Component::Prefix(_) => {}
+            Component::RootDir => real = PathBuf::from("/"),
+            Component::Normal(name) => {
+                let here = real.join(name);
+                match here.read_link() {
+                    Ok(target) => {
+                        after = target.join(after);
+                        links.push(here);
+                    }
+                    Err(_) => real = here,
+                }
+            }
+        }
+        rest = after;
     }
-    PathBuf::from(std::ffi::OsString::from_vec(bytes))
-}
-
-/// The other paths to the same directory, where its file system is mounted more than once.
-fn aliases(path: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
-    // Of two mounts on one point the later hides the earlier.
-    let Some(own) = mounts
-        .iter()
-        .filter(|mount| path.starts_with(&mount.point))
-        .max_by_key(|mount| mount.point.components().count())
-    else {
-        return Vec::new();
-    };
-    let Ok(below) = path.strip_prefix(&own.point) else {
-        return Vec::new();
-    };
-    let inside = own.root.join(below);
-    let Ok(itself) = path.metadata() else {
-        return Vec::new();
-    };
-    mounts
-        .iter()
-        .filter(|mount| mount.device == own.device)
-        .filter_map(|mount| Some(mount.point.join(inside.strip_prefix(&mount.root).ok()?)))
-        .filter(|alias| alias != path)
-        // Another mount may lie over it.
-        .filter(|alias| {
-            alias
-                .metadata()
-                .is_ok_and(|it| (it.dev(), it.ino()) == (itself.dev(), itself.ino()))
-        })
-        .collect()
+    (real, links)
 }
 
 #[cfg(test)]

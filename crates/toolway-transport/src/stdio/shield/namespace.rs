@@ -13,14 +13,19 @@ use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::mount::mount_bind_recursive;
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{WaitOptions, chdir, getegid, geteuid, waitpid};
+use rustix::process::{
+    DumpableBehavior, WaitOptions, chdir, getegid, geteuid, set_dumpable_behavior, waitpid,
+};
 
 use super::layout::{Layout, c_path};
 use super::{ShieldError, Step};
 
+mod hidden;
 mod travel;
+
+pub(super) use hidden::Hidden;
 
 /// The longest map the kernel takes in one write.
 const LONGEST_MAP: usize = 4095;
@@ -92,6 +97,7 @@ fn attempt(mapping: &Mapping, layout: &Layout) -> Result<(), ShieldError> {
         mapping: mapping.clone(),
         held: layout.held.clone(),
         read_only: layout.read_only.clone(),
+        hidden: layout.hidden.clone(),
         directory: c"/".to_owned(),
     };
     // Never executed: the child ends before it gets there.
@@ -122,6 +128,7 @@ pub(in super::super) struct Armed {
     mapping: Mapping,
     held: Vec<CString>,
     read_only: Vec<CString>,
+    hidden: Vec<Hidden>,
     directory: CString,
 }
 
@@ -140,6 +147,7 @@ impl Armed {
             mapping,
             held: layout.held,
             read_only: layout.read_only,
+            hidden: layout.hidden,
             directory: directory.unwrap_or_else(|| c"/".to_owned()),
         }
     }
@@ -184,11 +192,14 @@ impl Armed {
 
     fn mount(&self) -> Result<(), Fault> {
         for path in &self.held {
-            mount_bind_recursive(path.as_c_str(), path.as_c_str()).map_err(at(Step::Hold))?;
+            hold(path).map_err(at(Step::Hold))?;
         }
         for path in &self.read_only {
-            mount_bind_recursive(path.as_c_str(), path.as_c_str()).map_err(at(Step::ReadOnly))?;
+            hold(path).map_err(at(Step::ReadOnly))?;
             raw::make_read_only(path).map_err(at(Step::ReadOnly))?;
+        }
+        for hidden in &self.hidden {
+            hidden.hide().map_err(at(Step::Hide))?;
         }
         Ok(())
     }
@@ -206,10 +217,10 @@ impl Armed {
         match maps.reach {
             Reach::Oneself => {
                 raw::unshare().map_err(at(Step::Namespace))?;
-                match depth {
+                openly(|| match depth {
                     Depth::First => maps.write_own(itself),
                     Depth::Second => maps.write(itself),
-                }
+                })
                 .map_err(at(Step::Users))
             }
             Reach::Everybody => {
@@ -246,6 +257,31 @@ impl Armed {
 enum Depth {
     First,
     Second,
+}
+
+/// Mounts a directory, a file or a link on itself, with all that is mounted below it.
+fn hold(path: &CStr) -> rustix::io::Result<()> {
+    // Not through a link: it is the link that must stay.
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    put(&open_tree(CWD, path, flags)?, path)
+}
+
+/// Mounts what was cloned.
+fn put(tree: &OwnedFd, place: &CStr) -> rustix::io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    move_mount(tree, c"", CWD, place, flags)
+}
+
+/// Does what needs the kernel's files about this process: while nobody may look into it, they
+/// belong to root. No longer than that, because it may be a copy of a process with secrets.
+fn openly(work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    let done = work();
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    done
 }
 
 /// This process, as the kernel's files about it.
@@ -297,11 +333,12 @@ fn at(step: Step) -> impl Fn(Errno) -> Fault {
 
 /// Above every number the system uses.
 const MARK: i32 = 1 << 24;
-const STEPS: [Step; 5] = [
+const STEPS: [Step; 6] = [
     Step::Namespace,
     Step::Users,
     Step::Hold,
     Step::ReadOnly,
+    Step::Hide,
     Step::Enter,
 ];
 

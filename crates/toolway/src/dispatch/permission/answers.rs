@@ -110,6 +110,15 @@ impl Approvals {
         }
     }
 
+    /// As well, which tools were ever pinned in this file.
+    #[must_use]
+    pub fn with_roster(self, roster: Option<PathBuf>) -> Self {
+        Self {
+            pins: self.pins.with_roster(roster),
+            ..self
+        }
+    }
+
     pub(super) fn pins(&self) -> &Pins {
         &self.pins
     }

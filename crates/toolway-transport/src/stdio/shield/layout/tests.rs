@@ -2,54 +2,6 @@
 
 use super::*;
 
-const TABLE: &[u8] = b"\
-22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
-23 22 0:21 / /proc rw - proc proc rw
-30 22 254:1 /@home /home rw - btrfs /dev/vdb rw
-31 22 254:1 / /mnt/the\\040disk rw - btrfs /dev/vdb rw
-";
-
-#[test]
-fn the_mount_table_is_read_with_its_escapes() {
-    let mounts = mounts_of(TABLE);
-    assert_eq!(mounts.len(), 4);
-    assert_eq!(
-        mounts[3],
-        Mount {
-            device: b"254:1".to_vec(),
-            root: "/".into(),
-            point: "/mnt/the disk".into(),
-        }
-    );
-    assert_eq!(unescaped(b"a\\134b\\"), PathBuf::from("a\\b\\"));
-}
-
-#[test]
-fn another_mount_of_the_same_directory_is_found_and_one_that_is_not_the_same_is_not() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path().canonicalize().unwrap();
-    for name in ["real/config", "link", "other/config"] {
-        std::fs::create_dir_all(root.join(name)).unwrap();
-    }
-    // What a second mount shows, as far as looking goes.
-    std::os::unix::fs::symlink(root.join("real/config"), root.join("link/config")).unwrap();
-    let mount = |from: &str, point: &str| Mount {
-        device: b"1:1".to_vec(),
-        root: from.into(),
-        point: root.join(point),
-    };
-    let mounts = [
-        mount("/top/real", "real"),
-        mount("/top/real", "link"),
-        mount("/top/real", "other"),
-        mount("/elsewhere", "link"),
-    ];
-    assert_eq!(
-        aliases(&root.join("real/config"), &mounts),
-        [root.join("link/config")]
-    );
-}
-
 #[test]
 fn sec_42_an_absent_directory_is_made_for_one_person_alone() {
     let directory = tempfile::tempdir().unwrap();
@@ -92,4 +44,78 @@ fn what_cannot_be_protected_is_named() {
     };
     let (_, gaps) = Layout::of(&[entry], Absent::Make);
     assert!(gaps[0].to_string().contains("cannot protect"), "{gaps:?}");
+}
+
+#[test]
+fn a_hidden_directory_shows_what_is_merely_read_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let entry = |name: &str, protection| Protected {
+        path: root.join(name),
+        protection,
+    };
+    let entries = [
+        entry("state", Protection::Hidden),
+        entry("state/results", Protection::Private),
+        entry("state/results/old", Protection::Private),
+        entry("state/audit", Protection::Hidden),
+        entry("state/deep/below/config", Protection::Private),
+        entry("state/deep/below/config/vault", Protection::Hidden),
+        entry("state/deep/below/config/vault/shown", Protection::Private),
+    ];
+    let (layout, gaps) = Layout::of(&entries, Absent::Make);
+    assert!(gaps.is_empty(), "{gaps:?}");
+    let hidden = |name: &str, seen: &[&str]| {
+        Hidden::new(&root.join(name), seen.iter().map(Path::new)).unwrap()
+    };
+    assert_eq!(
+        layout.hidden,
+        [
+            hidden("state", &["deep/below/config", "results"]),
+            hidden("state/deep/below/config/vault", &["shown"]),
+        ]
+    );
+    for made in entries {
+        let mode = made.path.metadata().unwrap().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", made.path.display());
+    }
+}
+
+#[test]
+fn sec_54_every_link_on_the_way_that_could_be_replaced_is_held() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("data/state")).unwrap();
+    std::fs::create_dir_all(root.join("home")).unwrap();
+    std::os::unix::fs::symlink("../data", root.join("home/state")).unwrap();
+    std::os::unix::fs::symlink("home/../home", root.join("to-home")).unwrap();
+    let (real, links) = follow(&root.join("to-home/./state/state"));
+    assert_eq!(real, root.join("data/state"));
+    assert_eq!(links, [root.join("to-home"), root.join("home/state")]);
+    std::os::unix::fs::symlink("round", root.join("round")).unwrap();
+    assert_eq!(follow(&root.join("round/and")).1.len(), MOST_LINKS);
+    let entry = Protected {
+        path: root.join("home/state/state"),
+        protection: Protection::Links,
+    };
+    let (layout, _) = Layout::of(&[entry], Absent::Make);
+    let held = |name: &str| layout.held.contains(&c_path(root.join(name)).unwrap());
+    assert!(held("home/state") && held("home"), "{:?}", layout.held);
+    assert!(layout.read_only.is_empty() && layout.hidden.is_empty());
+}
+
+#[test]
+fn sec_54_where_a_link_leads_is_made_before_a_server_could_make_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    std::os::unix::fs::symlink("data/state", root.join("link")).unwrap();
+    let entry = Protected {
+        path: root.join("link/toolway"),
+        protection: Protection::Hidden,
+    };
+    let (layout, gaps) = Layout::of(&[entry], Absent::Make);
+    assert!(gaps.is_empty(), "{gaps:?}");
+    let made = root.join("data/state/toolway");
+    assert_eq!(made.metadata().unwrap().mode() & 0o777, 0o700);
+    assert_eq!(layout.hidden, [Hidden::new(&made, []).unwrap()]);
 }

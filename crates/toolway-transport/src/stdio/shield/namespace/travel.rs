@@ -3,14 +3,16 @@
 //! Owns the bytes of an [`Armed`] and of its [`Mapping`] on their way to the keeper, and writing a
 //! mapping for a process that was born in its namespaces.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::process::{DumpableBehavior, Pid, set_dumpable_behavior};
+use rustix::process::Pid;
 
-use super::{Armed, Mapping, Maps, Reach};
+use super::{Armed, Hidden, Mapping, Maps, Reach, openly};
 use crate::stdio::keeper::pack::{Packer, Unpacker};
 
 impl Mapping {
@@ -53,12 +55,8 @@ impl Mapping {
     /// Writes it for this process, which was born in its namespace.
     pub(in crate::stdio) fn write_for_oneself(&self) -> rustix::io::Result<()> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // The files of a process that nobody may look into belong to root.
-        set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         let process = openat(CWD, c"/proc/self", flags, Mode::empty())?;
-        let written = self.0.write_own(process.as_fd());
-        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        written
+        openly(|| self.0.write_own(process.as_fd()))
     }
 }
 
@@ -71,6 +69,10 @@ impl Armed {
         self.mapping.pack(into);
         into.list(self.held.iter().map(|path| path.to_bytes()));
         into.list(self.read_only.iter().map(|path| path.to_bytes()));
+        into.list(self.hidden.iter().map(|hidden| hidden.path.to_bytes()));
+        for hidden in &self.hidden {
+            into.list(hidden.seen.iter().map(|seen| seen.relative.to_bytes()));
+        }
         into.bytes(self.directory.to_bytes());
     }
 
@@ -81,10 +83,18 @@ impl Armed {
                 .map(|path| CString::new(path).ok())
                 .collect()
         }
+        fn hidden(from: &mut Unpacker<'_>) -> Option<Vec<Hidden>> {
+            let path = |bytes| Path::new(OsStr::from_bytes(bytes));
+            from.list()?
+                .into_iter()
+                .map(|hidden| Hidden::new(path(hidden), from.list()?.into_iter().map(path)))
+                .collect()
+        }
         Some(Self {
             mapping: Mapping::unpack(from)?,
             held: paths(from)?,
             read_only: paths(from)?,
+            hidden: hidden(from)?,
             directory: CString::new(from.bytes()?).ok()?,
         })
     }

@@ -1,0 +1,118 @@
+//! What `toolway doctor` says of the shield: what is behind it, and of every server whether it is.
+//!
+//! Owns the words. Whether the system can raise one is found out by `toolway_transport`; whether
+//! a server wants one is decided with its definition.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toolway::ShieldState;
+use toolway_config::{Plan, Verdict};
+use toolway_types::{ShieldMode, TransportSpec};
+
+use crate::connect;
+use crate::context::Context;
+
+/// How wide the labels of `doctor` are.
+const MARGIN: &str = "              ";
+
+/// The shield, as it would be raised now.
+pub(super) struct Shielding {
+    /// What servers behind it cannot write and cannot look into, or why there is none.
+    reach: Result<(Vec<String>, Vec<String>), String>,
+    /// Every server that is a process.
+    servers: Vec<(String, ShieldMode)>,
+}
+
+/// What a shield means for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Behind,
+    Outside,
+    /// It does not start.
+    Stopped,
+}
+
+impl Shielding {
+    pub(super) fn of(context: &Context, plan: &Plan) -> Self {
+        let servers: Vec<_> = plan
+            .servers
+            .iter()
+            .filter_map(|server| match &server.verdict {
+                Verdict::Admitted(spec) => match &spec.transport {
+                    TransportSpec::Stdio(stdio) => Some((server.name.to_string(), stdio.shield)),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect();
+        let wanted = servers.iter().any(|(_, mode)| *mode != ShieldMode::Off);
+        let switched_off = context.environment.shield_mode() == Some(ShieldMode::Off);
+        let shown = |paths: Vec<PathBuf>| {
+            let paths = paths.iter().map(|path| path.display().to_string());
+            paths.collect::<Vec<_>>()
+        };
+        let reach = match connect::shield(context).state() {
+            // An entry's own word counts for more.
+            _ if switched_off && !wanted => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
+            ShieldState::On { protected, hidden } => Ok((shown(protected), shown(hidden))),
+            ShieldState::Unwanted => Err("there is nothing to protect".to_owned()),
+            ShieldState::Unavailable(error) => Err(error.to_string()),
+        };
+        Self { reach, servers }
+    }
+
+    fn standing(&self, mode: ShieldMode) -> Standing {
+        match (mode, &self.reach) {
+            (ShieldMode::Off, _) | (ShieldMode::BestEffort, Err(_)) => Standing::Outside,
+            (ShieldMode::Required, Err(_)) => Standing::Stopped,
+            (ShieldMode::BestEffort | ShieldMode::Required, Ok(_)) => Standing::Behind,
+        }
+    }
+
+    /// For a person.
+    pub(super) fn lines(&self) -> String {
+        let mut text = match &self.reach {
+            Ok((protects, hides)) => format!(
+                "shield        servers behind it cannot write {}\n{MARGIN}nor look into {}\n",
+                protects.join(", "),
+                hides.join(", ")
+            ),
+            Err(reason) => format!("shield        off: {reason}\n"),
+        };
+        for (standing, words) in [
+            (Standing::Behind, "behind it"),
+            (Standing::Outside, "not behind it"),
+            (Standing::Stopped, "do not start without it"),
+        ] {
+            let names: Vec<&str> = self
+                .servers
+                .iter()
+                .filter(|(_, mode)| self.standing(*mode) == standing)
+                .map(|(name, _)| name.as_str())
+                .collect();
+            if !names.is_empty() {
+                let _ = writeln!(text, "{MARGIN}{words}: {}", names.join(", "));
+            }
+        }
+        text
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let servers: Vec<Value> = self
+            .servers
+            .iter()
+            .map(|(name, mode)| {
+                let shielded = self.standing(*mode) == Standing::Behind;
+                json!({ "name": name, "mode": mode.as_str(), "shielded": shielded })
+            })
+            .collect();
+        match &self.reach {
+            Ok((protects, hides)) => {
+                json!({ "on": true, "protects": protects, "hides": hides, "servers": servers })
+            }
+            Err(reason) => json!({ "on": false, "reason": reason, "servers": servers }),
+        }
+    }
+}

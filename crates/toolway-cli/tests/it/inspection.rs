@@ -1,0 +1,105 @@
+//! SEC-15: another process of the same user cannot look into the command line while it runs.
+//!
+//! The one that tries is a server without a shield, which runs with all the person's rights.
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Person, skipped};
+
+/// Looks for the host above it and tries to look into it: prints each attempt and its outcome.
+const LOOK: &str = r#"
+import ctypes, json, os
+def status(pid, key):
+    for line in open(f"/proc/{pid}/status"):
+        name, value = line.split(":", 1)
+        if name == key: return value.strip()
+host = os.getpid()
+while status(host, "Name") != "toolway": host = int(status(host, "PPid"))
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(work, *args):
+    try:
+        work(*args)
+        return "done"
+    except OSError as error: return os.strerror(error.errno)
+def call(function, *args):
+    if function(*args) < 0:
+        raise OSError(ctypes.get_errno(), "")
+def read(name): open(f"/proc/{host}/{name}", "rb").read(1)
+class Piece(ctypes.Structure): _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+here = ctypes.create_string_buffer(8)
+mine, theirs = Piece(ctypes.addressof(here), 8), Piece(ctypes.addressof(here), 8)
+print(json.dumps({
+    "environ": attempt(read, "environ"),
+    "mem": attempt(lambda: open(f"/proc/{host}/mem", "r+b")),
+    "maps": attempt(read, "maps"),
+    "fd": attempt(os.listdir, f"/proc/{host}/fd"),
+    "cwd": attempt(os.readlink, f"/proc/{host}/cwd"),
+    "readv": attempt(call, libc.process_vm_readv, host, ctypes.byref(mine), 1, ctypes.byref(theirs), 1, 0),
+    "seize": attempt(call, libc.ptrace, 0x4206, host, None, None),
+}))
+"#;
+
+/// Desks of people who are not root: root may look into everything.
+fn ordinary_desks() -> Vec<Desk> {
+    let mut desks = Desk::all();
+    desks.retain(|desk| desk.person == Person::Ordinary || !rustix::process::geteuid().is_root());
+    if desks.is_empty() {
+        skipped("there is no ordinary user here");
+    }
+    desks
+}
+
+#[test]
+fn sec_15_no_process_of_the_same_user_looks_into_the_host() {
+    for desk in ordinary_desks() {
+        let argv = json!({ "argv": ["/usr/bin/python3", "-I", "-S", "-c", LOOK] });
+        let mut command = desk.command(&[]);
+        command.args(crate::desk::call("run", &argv));
+        let output = desk.home.run(command.env("TOOLWAY_SHIELD", "off"));
+        let said = output.expect_code(0).stdout;
+        let found: Value = serde_json::from_str(said.lines().next().unwrap()).expect(&said);
+        let (no_entry, not_allowed) = ("Permission denied", "Operation not permitted");
+        assert_eq!(
+            found,
+            json!({
+                "environ": no_entry, "mem": no_entry, "maps": no_entry, "fd": no_entry,
+                "cwd": no_entry, "readv": not_allowed, "seize": not_allowed,
+            }),
+        );
+    }
+}
+
+#[test]
+fn sec_15_a_host_that_is_closed_raises_shields_and_nobody_leaves_a_core_file() {
+    for desk in ordinary_desks() {
+        let path = desk.home.config_home().join("settings.json");
+        let script = format!("ulimit -c; echo x > '{}'", path.display());
+        let words = crate::desk::call("run", &json!({ "argv": ["sh", "-c", script] }));
+        let mut command = desk.prefixed("sh");
+        command
+            .args(["-c", "ulimit -c unlimited 2>/dev/null; exec \"$@\"", "sh"])
+            .arg(crate::support::program())
+            .args(words)
+            .env("TOOLWAY_SHIELD", "required");
+        let said = desk.home.run(&mut command).expect_code(0).stdout;
+        assert!(said.starts_with("0\n"), "{said}");
+        assert!(said.contains("Read-only file system"), "{said}");
+    }
+}
+
+#[test]
+fn whoever_starts_it_under_a_tracer_sees_what_it_does() {
+    for desk in ordinary_desks() {
+        if !std::path::Path::new("/usr/bin/strace").exists() {
+            skipped("strace is not installed");
+            return;
+        }
+        let log = desk.home.home().join("strace.log");
+        let mut command = desk.prefixed("/usr/bin/strace");
+        command.arg("-o").arg(&log).args(["-e", "trace=openat"]);
+        command.arg(crate::support::program()).arg("doctor");
+        desk.home.run(&mut command).expect_code(0);
+        let log = std::fs::read_to_string(log).unwrap();
+        assert!(log.contains("settings.json"), "{log}");
+    }
+}

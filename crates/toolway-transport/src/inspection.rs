@@ -1,0 +1,44 @@
+//! Closing this process to others of the same user.
+//!
+//! Owns what a program says of itself at its start. Keepers and wardens close themselves
+//! (`stdio/keeper/serve.rs`); servers are as open as any program.
+
+use std::io;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Closes this process: no other process of the same user can trace it or read its memory or its
+/// first environment from now on (Linux), and neither it nor what it starts leaves its memory in
+/// a core file, unless that raises its own limit again.
+///
+/// To be called first in `main`, before any secret is read: what was read before may have been
+/// seen. A process that was started under a tracer stays open, since whoever started it so sees
+/// everything anyway: `strace` and debuggers work when they start the program, and for root.
+///
+/// It is no part of starting a host, because a program that embeds one is not ours to close.
+pub fn forbid_inspection() -> io::Result<()> {
+    let core = getrlimit(Resource::Core);
+    setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: core.maximum,
+        },
+    )?;
+    #[cfg(target_os = "linux")]
+    if !is_traced() {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    }
+    Ok(())
+}
+
+/// Whether a tracer was there first.
+#[cfg(target_os = "linux")]
+fn is_traced() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"))
+        .is_some_and(|tracer| tracer.trim() != "0")
+}

@@ -146,7 +146,7 @@ impl Pins {
         };
         match (known.get(place), fault) {
             (Some(record), _) if record.digest == tool.digest => Standing::Same,
-            (Some(record), _) => Standing::Changed(Difference::between(&record.text, &tool.text)),
+            (Some(record), _) => Standing::Changed(Difference::between(&record.text, tool)),
             (None, None) => Standing::New,
             (None, Some(error)) => Standing::Changed(self.0.unknown(&error)),
         }

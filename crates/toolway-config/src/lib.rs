@@ -37,6 +37,7 @@ pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
     Existing, Switch, add_server, allow, check_definition, remove_server, switch_servers,
 };
+pub use env::references_of;
 pub use environment::Environment;
 pub use identity::IdentitySettings;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
@@ -49,6 +50,7 @@ pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use planner::{Planner, watched_paths};
 pub use policy::admit;
 pub use policy::cross_app::cross_app_enabled;
+pub use raw::keys::entry_keys;
 pub use raw::validate;
 pub use result_text::ResultText;
 pub use schema::schema;

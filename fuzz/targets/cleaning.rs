@@ -10,7 +10,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway::catalog::sanitize::{self, MAX_DESCRIPTION, MAX_SCHEMA_BYTES, MAX_TITLE, Side};
 use toolway_types::Untrusted;
-use toolway_types::text::{self, clean, clean_counted, clean_json, clean_line, spelled_out};
+use toolway_types::text::{
+    self, Nature, clean, clean_counted, clean_json, clean_line, legible, legible_within,
+    spelled_out,
+};
 
 /// NFC makes UTF-8 at most three times as long.
 const NFC_GROWTH: usize = 3;
@@ -67,6 +70,11 @@ fn check_text(text: &str) {
     assert_eq!(received.as_received(), text);
     let spelled = spelled_out(text);
     assert!(!spelled.contains(must_go), "{spelled:?}");
+    for nature in [Nature::Code, Nature::Source, Nature::Prose] {
+        for shown in [legible(text, nature), legible_within(text, nature, 60)] {
+            assert!(!shown.contains(must_go), "{shown:?}");
+        }
+    }
     let folded = text::fold(text);
     assert_eq!(text::fold(&folded), folded, "folding twice is folding once");
 }

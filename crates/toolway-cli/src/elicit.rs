@@ -23,16 +23,18 @@ use toolway::{Elicitation, ElicitationAnswer, Offers, Respondent, RpcError};
 use toolway_config::Environment;
 use toolway_transport::browser::Browser;
 use toolway_types::Untrusted;
-use toolway_types::text::cut;
+use toolway_types::text::{Nature, cut};
 use toolway_wire::error::METHOD_NOT_FOUND;
 
 pub(crate) use self::desk::Desk;
 use self::page::Pages;
 use self::terminal::{Line, Terminal};
 use crate::context::Context;
+use crate::screen::{Sheet, name};
 
-/// The most characters of a server's message.
+/// The most characters of a server's message, and the most rows.
 const MESSAGE: usize = 2048;
+const MESSAGE_ROWS: usize = 40;
 
 /// The person at the terminal.
 pub(crate) struct Person {
@@ -179,12 +181,30 @@ impl Talk<'_> {
         self.terminal.say(text);
     }
 
-    /// Shows who asks, and a server's words so that they cannot pass for ours.
+    /// Rows for the terminal as it is now.
+    fn sheet(&self) -> Sheet {
+        self.terminal.screen().sheet()
+    }
+
+    /// Says one row of ours with foreign parts that are legible.
+    fn say_row(&self, text: &str) {
+        let mut sheet = self.sheet();
+        sheet.row(text);
+        self.say(&sheet.finish());
+    }
+
+    /// The server, as it is called in questions.
+    fn server(&self) -> String {
+        format!("server `{}`", name(self.server.as_str()))
+    }
+
+    /// Shows who asks, and a server's words so that they cannot pass for ours (SEC-52).
     fn introduce(&self, wants: &str, message: &Untrusted) {
-        self.say(&format!("server `{}` {wants}", self.server));
-        for line in cut(&message.to_string(), MESSAGE).lines() {
-            self.say(&format!("  | {line}"));
-        }
+        let mut sheet = self.sheet();
+        sheet.row(&format!("{} {wants}", self.server()));
+        let message = cut(message.as_received(), MESSAGE);
+        sheet.quote(&message, Nature::Prose, MESSAGE_ROWS);
+        self.say(&sheet.finish());
     }
 
     /// Puts a prompt and waits for a line.

@@ -13,6 +13,7 @@ mod exit;
 mod output;
 mod prompt;
 mod report;
+mod screen;
 mod signals;
 
 use std::io;

@@ -1,15 +1,19 @@
 //! Where words go: results to stdout, everything else to stderr.
 //!
-//! Owns terminal detection, colour, width and tables. Holds no state of the product.
+//! Owns terminal detection, colour, width and tables. Holds no state of the product. How text by
+//! others is laid out where a person decides about it is `screen.rs`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::os::fd::AsFd;
 
 use serde::Serialize;
 use toolway_config::Environment;
 use toolway_types::text::{clean, is_hidden};
 use unicode_width::UnicodeWidthStr as _;
+
+use crate::screen::{Letters, Screen, turn};
 
 /// The two streams and what is known about them.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +23,7 @@ pub(crate) struct Output {
     stdin_is_terminal: bool,
     colour: bool,
     width: Option<usize>,
+    letters: Letters,
 }
 
 #[expect(
@@ -36,6 +41,7 @@ impl Output {
             colour: environment.var("NO_COLOR").is_none_or(str::is_empty)
                 && environment.var("TERM") != Some("dumb"),
             width: stdout_is_terminal.then(terminal_width).flatten(),
+            letters: Letters::of(|name| environment.var(name)),
         }
     }
 
@@ -122,17 +128,52 @@ impl Output {
         }
     }
 
+    /// The screen that questions stand on.
+    pub(crate) fn screen(&self) -> Screen {
+        let size = self.stderr_is_terminal.then(|| terminal_size(io::stderr()));
+        Screen::new(size, self.letters)
+    }
+
+    /// The screen that results stand on.
+    pub(crate) fn result_screen(&self) -> Screen {
+        let size = self.stdout_is_terminal.then(|| terminal_size(io::stdout()));
+        Screen::new(size, self.letters)
+    }
+
+    /// Lays a text before a person who decides about it, page by page. False when they turned
+    /// away before its end, which is a no.
+    pub(crate) fn lay_before(&self, text: &str) -> io::Result<bool> {
+        let screen = self.screen();
+        let pages = if self.can_ask() {
+            screen.pages(text)
+        } else {
+            vec![text]
+        };
+        for (place, page) in pages.iter().enumerate() {
+            self.say(page);
+            let turn = turn(place + 1, pages.len());
+            if place + 1 < pages.len() && self.answer(&turn)?.as_deref() != Some("") {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Asks a yes-or-no question; anything but a yes is a no.
     pub(crate) fn confirm(&self, question: &str) -> io::Result<bool> {
+        let answer = self.answer(&format!("{question} [y/N] "))?;
+        let answer = answer.unwrap_or_default().to_ascii_lowercase();
+        Ok(matches!(answer.as_str(), "y" | "yes"))
+    }
+
+    /// What is typed to a question; none when there is nothing more to read.
+    fn answer(&self, question: &str) -> io::Result<Option<String>> {
         let mut stderr = io::stderr().lock();
-        write!(stderr, "{} [y/N] ", clean(question))?;
+        stderr.write_all(clean(question).as_bytes())?;
         stderr.flush()?;
         let mut answer = String::new();
-        io::stdin().read_line(&mut answer)?;
-        Ok(matches!(
-            answer.trim().to_ascii_lowercase().as_str(),
-            "y" | "yes"
-        ))
+        let read = io::stdin().read_line(&mut answer)?;
+        Ok((read > 0).then(|| answer.trim().to_owned()))
     }
 
     /// Writes rows as a table with a head; the last column takes what is left of the width.
@@ -251,6 +292,16 @@ fn fit(text: &str, width: usize) -> String {
     }
     cut.push('…');
     cut
+}
+
+/// Columns and rows; where the terminal does not know, what terminals have always had.
+fn terminal_size(stream: impl AsFd) -> (usize, usize) {
+    match rustix::termios::tcgetwinsize(stream) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+            (usize::from(size.ws_col), usize::from(size.ws_row))
+        }
+        _ => (80, 24),
+    }
 }
 
 fn terminal_width() -> Option<usize> {

@@ -3,33 +3,53 @@
 //! Owns what a person sees and the keys they answer with. When one is asked, and what becomes of
 //! the answer, is the library's (`dispatch/permission.rs`).
 //!
-//! Everything a server said is spelled out, so that nothing can hide or pass for a line of ours
-//! (SEC-34, SEC-35). Arguments are shown as they are, secrets too: whoever decides must see them.
+//! Nothing that a server or a caller said can hide, or pass for a row of ours (SEC-34, SEC-35,
+//! SEC-52): `screen.rs`. Arguments are shown as they are, secrets too: whoever decides must see
+//! them. Of long ones the middle is left out, until all of it is asked for; of a definition that
+//! changed, nothing.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::pin::Pin;
 
 use tokio::sync::{oneshot, watch};
 use toolway::{Answer, KeepIn, Lasting, Prompter, Question, Reach};
-use toolway_types::text::spelled_out;
+use toolway_types::text::{Nature, counted, legible, legible_within, mark};
 
-/// The longest value of an argument that is shown whole, in characters.
+use crate::output::Output;
+use crate::screen::{Screen, name, turn};
+
+/// The longest value of an argument that is shown whole at first, in characters.
 const MAX_VALUE: usize = 600;
-/// The most arguments that are shown.
+/// The most arguments that are shown at first.
 const MAX_ARGUMENTS: usize = 40;
 /// How often an answer that cannot be understood is asked for again.
 const ATTEMPTS: usize = 3;
 
 /// Asks on stderr, reads from stdin.
 pub(crate) struct TerminalPrompt {
+    output: Output,
     asking: watch::Sender<bool>,
+}
+
+/// How much of the arguments is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Bounded,
+    Whole,
+}
+
+/// What a person sees before they decide.
+struct Shown {
+    text: String,
+    /// Whether something is left out of it.
+    is_cut: bool,
 }
 
 impl TerminalPrompt {
     /// Both ends must be a terminal.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(output: Output) -> Self {
         Self {
+            output,
             asking: watch::Sender::new(false),
         }
     }
@@ -40,15 +60,28 @@ impl TerminalPrompt {
     }
 
     async fn put(&self, question: &Question<'_>) -> Answer {
-        write(&render(question));
-        for _ in 0..ATTEMPTS {
+        let screen = self.output.screen();
+        let mut shown = render(question, screen, Extent::Bounded);
+        if !lay_before(&shown.text, screen).await {
+            return Answer::No;
+        }
+        let mut attempts = 0;
+        while attempts < ATTEMPTS {
+            attempts += 1;
             forget_typed();
-            write(&keys(&question.lasting));
+            write(&keys(&question.lasting, &shown));
             let Some(line) = read_line().await else {
                 write("\n");
                 return Answer::No;
             };
             match understand(&line, &question.lasting) {
+                Some(Key::View) if shown.is_cut => {
+                    attempts = 0;
+                    shown = render(question, screen, Extent::Whole);
+                    if !lay_before(&shown.text, screen).await {
+                        return Answer::No;
+                    }
+                }
                 Some(Key::Yes) => return Answer::Yes,
                 Some(Key::Session) => return Answer::Session,
                 Some(Key::No(None)) => return Answer::No,
@@ -67,7 +100,7 @@ impl TerminalPrompt {
                     };
                     return Answer::Always { reach, keep_in };
                 }
-                None => {}
+                Some(Key::View) | None => {}
             }
         }
         Answer::No
@@ -105,6 +138,8 @@ enum Key {
     Session,
     Always(Reach, String),
     No(Option<String>),
+    /// All of what is asked about.
+    View,
 }
 
 fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
@@ -122,6 +157,7 @@ fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
     match line {
         "y" | "Y" | "yes" => Some(Key::Yes),
         "s" if *lasting != Lasting::Once => Some(Key::Session),
+        "v" => Some(Key::View),
         "t" => rule(Reach::Tool),
         "S" => rule(Reach::Server),
         // Enter alone is no yes.
@@ -133,7 +169,7 @@ fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
     }
 }
 
-fn keys(lasting: &Lasting) -> String {
+fn keys(lasting: &Lasting, shown: &Shown) -> String {
     let mut text = "Run it? y once".to_owned();
     if *lasting != Lasting::Once {
         text.push_str(", s for this session");
@@ -146,74 +182,105 @@ fn keys(lasting: &Lasting) -> String {
             text.push_str(", S always this server");
         }
     }
+    if shown.is_cut {
+        text.push_str(", v view all of it");
+    }
     text.push_str(", n no (n and a reason) [n] ");
     text
 }
 
-/// What a person must see to decide.
-pub(crate) fn render(question: &Question<'_>) -> String {
-    let mut text = format!(
-        "Tool `{}` of server `{}` wants to run",
-        spelled_out(&question.key.tool),
-        spelled_out(question.key.server.as_str()),
+/// What a person must see to decide. The tool and its server are named once more where the rows
+/// that follow push their name away.
+fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
+    let mut sheet = screen.sheet();
+    let mut is_cut = false;
+    let who = format!(
+        "`{}` of server `{}`",
+        name(&question.key.tool),
+        name(question.key.server.as_str()),
     );
-    text.push_str(if question.arguments.is_empty() {
-        " without arguments.\n"
-    } else {
-        " with\n"
-    });
-    for (name, value) in question.arguments.iter().take(MAX_ARGUMENTS) {
-        let _ = writeln!(
-            text,
-            "  {}: {}",
-            spelled_out(name),
-            shown(&value.to_string())
-        );
+    sheet.row(&format!(
+        "Tool {who} wants to run {}",
+        if question.arguments.is_empty() {
+            "without arguments."
+        } else {
+            "with"
+        }
+    ));
+    let most = match extent {
+        Extent::Bounded => MAX_ARGUMENTS,
+        Extent::Whole => usize::MAX,
+    };
+    for (argument, value) in question.arguments.iter().take(most) {
+        let value = value.to_string();
+        let value = match extent {
+            Extent::Bounded => {
+                let shown = legible_within(&value, Nature::Prose, MAX_VALUE);
+                is_cut |= shown != legible(&value, Nature::Prose);
+                shown
+            }
+            Extent::Whole => legible(&value, Nature::Prose),
+        };
+        sheet.row(&format!("  {}: {value}", name(argument)));
     }
-    if let Some(more) = question.arguments.len().checked_sub(MAX_ARGUMENTS)
+    if let Some(more) = question.arguments.len().checked_sub(most)
         && more > 0
     {
-        let _ = writeln!(text, "  … and {more} more arguments");
+        is_cut = true;
+        let words = format!("{} left out", counted(more, "argument"));
+        sheet.row(&format!("  {}", mark(&words)));
     }
     match question.destructive {
-        Some(true) => text.push_str("Its server calls it destructive.\n"),
-        Some(false) => text.push_str("Its server says that it destroys nothing.\n"),
+        Some(true) => sheet.row("Its server calls it destructive."),
+        Some(false) => sheet.row("Its server says that it destroys nothing."),
         None => {}
     }
+    let words = |text: &str| legible(text, Nature::Prose);
     if let Some((rule, origin)) = question.rule {
-        let _ = writeln!(text, "The rule `{}` in {origin} asks.", spelled_out(rule));
+        let (rule, origin) = (words(rule), words(&origin.to_string()));
+        sheet.row(&format!("The rule `{rule}` in {origin} asks."));
     }
     if let Some(hook) = question.hook {
-        let _ = writeln!(text, "Asked by {}", spelled_out(hook));
+        sheet.row(&format!("Asked by {}", words(hook)));
     }
     if let Some(change) = question.change {
-        text.push_str(if change.compared {
-            "Its definition changed since it was permitted:\n"
+        sheet.row(if change.compared {
+            "Its definition changed since it was permitted:"
         } else {
-            "Nobody can tell whether it changed since it was permitted:\n"
+            "Nobody can tell whether it changed since it was permitted:"
         });
-        for line in &change.lines {
-            let _ = writeln!(text, "  {}", spelled_out(line));
+        // These are legible already.
+        for line in &change.all {
+            sheet.row(&format!("  {line}"));
         }
     }
     if question.rule.is_none() && question.hook.is_none() && question.change.is_none() {
-        text.push_str("No rule speaks of it.\n");
+        sheet.row("No rule speaks of it.");
     }
-    text
+    if sheet.is_long() {
+        sheet.row(&format!("That is tool {who}."));
+    }
+    Shown {
+        text: sheet.finish(),
+        is_cut,
+    }
 }
 
-/// A value on one line; of a long one the beginning, and how much is missing.
-fn shown(value: &str) -> String {
-    let count = value.chars().count();
-    if count <= MAX_VALUE {
-        return spelled_out(value);
+/// Shows a text page by page. False when the person turned away before its end.
+async fn lay_before(text: &str, screen: Screen) -> bool {
+    let pages = screen.pages(text);
+    for (place, page) in pages.iter().enumerate() {
+        write(page);
+        if place + 1 == pages.len() {
+            break;
+        }
+        forget_typed();
+        write(&turn(place + 1, pages.len()));
+        if !matches!(read_line().await, Some(line) if line.trim().is_empty()) {
+            return false;
+        }
     }
-    let head: String = value.chars().take(MAX_VALUE).collect();
-    format!(
-        "{}… ({} more characters)",
-        spelled_out(&head),
-        count - MAX_VALUE
-    )
+    true
 }
 
 /// A closed stderr is nobody's problem: then nothing is read either.
@@ -246,9 +313,11 @@ async fn read_line() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Map, json};
+    use toolway::Difference;
     use toolway_types::{Origin, ServerName, ToolKey};
 
     use super::*;
+    use crate::screen::Letters;
 
     fn always() -> Lasting {
         Lasting::Always {
@@ -291,12 +360,19 @@ mod tests {
             change: None,
             lasting: Lasting::Once,
         };
-        let text = render(&question);
-        let cut = format!("  text: \"{}… (402 more characters)", "x".repeat(599));
+        let screen = Screen::new(None, Letters::Any);
+        let shown = render(&question, screen, Extent::Bounded);
+        assert!(shown.is_cut);
+        let cut = format!(
+            "  text: \"{}⟨432 characters left out⟩{}\"",
+            "x".repeat(384),
+            "x".repeat(184)
+        );
         assert_eq!(
-            text.lines().collect::<Vec<_>>(),
+            shown.text.lines().collect::<Vec<_>>(),
             [
-                "Tool `read\\u{202E}\\u{000A}Run it?` of server `s` wants to run with",
+                "Tool `read\\u{202E}⏎",
+                "  | Run it?` of server `s` wants to run with",
                 "  path: \"a\\u001b[2Jb\"",
                 cut.as_str(),
                 "Its server says that it destroys nothing.",
@@ -304,5 +380,35 @@ mod tests {
                 "Asked by the hook `h`: look",
             ]
         );
+        let whole = render(&question, screen, Extent::Whole);
+        assert!(!whole.is_cut);
+        assert!(whole.text.contains(&"x".repeat(1000)), "{}", whole.text);
+    }
+
+    #[test]
+    fn sec_52_every_line_of_a_change_is_shown_and_the_tool_named_again_below_it() {
+        let key = ToolKey::new(ServerName::new("s").unwrap(), "read");
+        let all: Vec<String> = (1..=100).map(|n| format!("+ description: {n}")).collect();
+        let change = Difference {
+            lines: all[..3].to_vec(),
+            all,
+            compared: true,
+        };
+        let question = Question {
+            key: &key,
+            name: "mcp__s__read",
+            title: None,
+            arguments: &Map::new(),
+            destructive: None,
+            rule: None,
+            hook: None,
+            change: Some(&change),
+            lasting: Lasting::Once,
+        };
+        let screen = Screen::new(Some((80, 24)), Letters::Any);
+        let shown = render(&question, screen, Extent::Bounded).text;
+        let end = "  + description: 99\n  + description: 100\nThat is tool `read` of server `s`.\n";
+        assert!(shown.ends_with(end), "{shown}");
+        assert_eq!(shown.lines().count(), 103);
     }
 }

@@ -326,7 +326,7 @@ impl From<CallError> for Report {
                 let report = Report::new(Exit::Refused, message)
                     .hint(refused_hint(&ToolKey::new(server, tool.as_received()), &by));
                 match by {
-                    RefusedBy::Changed { difference } => report.details(difference.lines),
+                    RefusedBy::Changed { difference } => report.details(difference.all),
                     _ => report,
                 }
             }

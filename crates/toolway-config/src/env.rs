@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-use toolway_types::ReferenceKind;
+use toolway_types::{ReferenceKind, SecretReference};
 
 use crate::Environment;
 use crate::policy::pattern;
@@ -174,6 +174,45 @@ fn collect<'a>(value: &'a Value, names: &mut BTreeSet<&'a str>) {
     }
 }
 
+/// The secrets that a definition names, in order, as it writes them. Whether they may stand there
+/// is not asked: a person is to see all of them.
+pub fn references_of(definition: &Map<String, Value>) -> Vec<SecretReference> {
+    let mut found = Vec::new();
+    for (key, value) in definition {
+        if EXPANDED.contains(&key.as_str()) {
+            collect_references(value, key, &mut found);
+        }
+    }
+    found
+}
+
+fn collect_references(value: &Value, place: &str, found: &mut Vec<SecretReference>) {
+    match value {
+        Value::String(text) if text.contains("${") => {
+            found.extend(pieces(text).filter_map(|piece| match piece {
+                Piece::Reference { kind, target } => Some(SecretReference {
+                    kind,
+                    target: target.to_owned(),
+                    place: place.to_owned(),
+                    file: None,
+                }),
+                Piece::Text(_) | Piece::Variable { .. } => None,
+            }));
+        }
+        Value::Array(items) => {
+            for item in items {
+                collect_references(item, place, found);
+            }
+        }
+        Value::Object(map) => {
+            for (name, item) in map {
+                collect_references(item, &format!("{place}.{name}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Where the values of variables come from for one server.
 pub(crate) struct Variables<'a> {
     pub(crate) environment: &'a Environment,
@@ -310,6 +349,34 @@ mod tests {
         assert!(mentions_variable("x${file:/y}"));
         assert!(is_variable("${keychain:x}"));
         assert!(!is_variable("${cmd:echo x}"));
+    }
+
+    #[test]
+    fn sec_52_every_secret_that_a_definition_names_is_found_with_its_place() {
+        let definition = serde_json::json!({
+            "headers": { "A": "${keychain:a}${file:~/b}" },
+            "args": ["${cmd:pass show ${x}}", "${HOME}"],
+            "other": "${keychain:ignored}",
+        });
+        let found = references_of(definition.as_object().unwrap());
+        let found: Vec<_> = found
+            .iter()
+            .map(|found| {
+                (
+                    found.kind.as_str(),
+                    found.target.as_str(),
+                    found.place.as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("keychain", "a", "headers.A"),
+                ("file", "~/b", "headers.A"),
+                ("cmd", "pass show ${x}", "args"),
+            ]
+        );
     }
 
     #[test]

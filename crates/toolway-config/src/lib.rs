@@ -39,6 +39,7 @@ pub use entries::{
     Existing, Switch, add_server, allow, check_definition, propose_server, remove_server,
     switch_servers,
 };
+pub use env::references_of;
 pub use environment::Environment;
 pub use identity::IdentitySettings;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
@@ -52,6 +53,7 @@ pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
 pub use planner::{Planner, watched_paths};
 pub use policy::admit;
 pub use policy::cross_app::cross_app_enabled;
+pub use raw::keys::entry_keys;
 pub use raw::validate;
 pub use result_text::ResultText;
 pub use schema::schema;

@@ -161,7 +161,7 @@ impl Pins {
         };
         match (known.get(place), fault) {
             (Some(record), _) if record.digest == tool.digest => Standing::Same,
-            (Some(record), _) => Standing::Changed(Difference::between(&record.text, &tool.text)),
+            (Some(record), _) => Standing::Changed(Difference::between(&record.text, tool)),
             (None, None) => match self.0.roster.holds(place) {
                 Ok(false) => Standing::New,
                 Ok(true) => Standing::Changed(self.0.lost()),

@@ -1,20 +1,19 @@
 //! `toolway approve`, `reject` and `reset-approvals`: a person's word on what a repository may
-//! start.
+//! start. How an entry is laid before them is `approve/entry.rs`.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+mod entry;
 
 use clap::Args;
-use serde_json::Value;
 use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::Scope;
 use toolway_types::name::as_word;
-use toolway_types::text::spelled_out;
+use toolway_types::text::{Nature, legible};
 
 use crate::commands::add::say_written;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
+use crate::screen::name;
 
 /// Approve a server that came with the repository
 ///
@@ -74,12 +73,11 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     for server in servers {
         // Digested before the question: the answer is about what was there when it was asked.
         let files = toolway_config::repository_files(&context.environment, server);
-        context.output.say(&describe(server));
-        say_files(context, &files);
         let answer = ask(
             context,
             args.yes,
-            &format!("Start `{}` from now on?", server.name),
+            &entry::sheet(server, &files, context.output.screen()),
+            &format!("Start `{}` from now on?", name(server.name.as_str())),
             || format!("toolway approve {}", as_word(server.name.as_str())),
         );
         match answer {
@@ -98,21 +96,6 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
         say_what_is_missing(context, server);
     }
     Ok(exit)
-}
-
-/// Names the repository's files that the approval covers.
-fn say_files(context: &Context, files: &BTreeMap<String, String>) {
-    if files.is_empty() {
-        return;
-    }
-    let names: Vec<String> = files
-        .keys()
-        .map(|name| format!("`{}`", spelled_out(name)))
-        .collect();
-    context.output.say(&format!(
-        "Your yes covers {} as it is now; a change asks again.",
-        names.join(", ")
-    ));
 }
 
 /// A variable that no definition reads is a slip, and would be allowed to nobody.
@@ -185,11 +168,12 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
                 .hint("`toolway add <name> <command or url>` makes them"),
         );
     };
-    let lines: Vec<String> = text.lines().map(spelled_out).collect();
-    context
-        .output
-        .say(&format!("{}:\n{}", path.display(), lines.join("\n")));
-    ask(context, args.yes, "Let these settings count?", || {
+    let mut sheet = context.output.screen().sheet();
+    let place = path.display().to_string();
+    sheet.row(&format!("{}:", legible(&place, Nature::Code)));
+    sheet.quote(&text, Nature::Source, usize::MAX);
+    let question = "Let these settings count?";
+    ask(context, args.yes, &sheet.finish(), question, || {
         "toolway approve --local-settings".to_owned()
     })?;
     let edited = toolway_config::trust_local(&context.environment, &text)?;
@@ -197,23 +181,26 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// Asks unless told not to; without a person to ask, the answer is no.
+/// Shows what it is about and asks, unless told not to; without a person to ask, the answer is no.
 fn ask(
     context: &Context,
     yes: bool,
+    sheet: &str,
     question: &str,
     command: impl Fn() -> String,
 ) -> Result<(), Report> {
     if yes {
+        context.output.say(sheet);
         return Ok(());
     }
+    let seen = context.output.lay_before(sheet)?;
     if !context.output.can_ask() {
         return Err(
             Report::new(Exit::Refused, "nobody is there to confirm this")
                 .hint(format!("read the above, then run `{} --yes`", command())),
         );
     }
-    if context.output.confirm(question)? {
+    if seen && context.output.confirm(question)? {
         Ok(())
     } else {
         Err(
@@ -255,43 +242,4 @@ fn waiting(plan: &Plan) -> Vec<&PlannedServer> {
         .iter()
         .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
         .collect()
-}
-
-/// Exactly what would be started, nothing cut.
-pub(crate) fn describe(server: &PlannedServer) -> String {
-    let mut text = format!("server `{}` from {}\n", server.name, server.origin);
-    if let Verdict::PendingApproval {
-        changed: Some(diff),
-        ..
-    } = &server.verdict
-    {
-        let _ = writeln!(text, "its definition has changed since it was approved:");
-        for line in diff.lines() {
-            let _ = writeln!(text, "  {}", spelled_out(line));
-        }
-    }
-    // Nothing is hidden: the values of `env` are as much code as the command is.
-    for (key, value) in &server.definition {
-        let shown = match value {
-            Value::String(word) => word.clone(),
-            other => other.to_string(),
-        };
-        let _ = writeln!(text, "  {}: {}", spelled_out(key), spelled_out(&shown));
-    }
-    if !server.variables.is_empty() {
-        let _ = writeln!(
-            text,
-            "  it reads these variables: {}",
-            server.variables.join(", ")
-        );
-    }
-    if server.definition.contains_key("headersHelper") {
-        text.push_str("This runs its `headersHelper` on this machine, with your rights.\n");
-    }
-    text.push_str(if server.definition.contains_key("url") {
-        "This sends what you and your agents ask of it to that address.\n"
-    } else {
-        "This runs the program above on this machine, with your rights.\n"
-    });
-    text
 }

@@ -169,7 +169,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         prompt: context
             .output
             .can_ask()
-            .then(|| Arc::new(TerminalPrompt::new())),
+            .then(|| Arc::new(TerminalPrompt::new(context.output))),
     };
     let person = Person {
         prompter: wish

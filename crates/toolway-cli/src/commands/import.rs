@@ -4,7 +4,6 @@
 //! `toolway-config`'s work. What the person did not write is taken only from a file that they name,
 //! and starts nothing before it is approved, unless they say that it is to be their own.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use toolway_config::import::{self, Client, Found, Imported, Places, Stranger, Writer};
 use toolway_config::{Existing, Plan, signature};
 use toolway_types::name::as_word;
-use toolway_types::text::spelled_out;
+use toolway_types::text::{Nature, legible};
 use toolway_types::{Scope, ServerName, Severity};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -22,6 +21,7 @@ use crate::commands::get::{redacted, redacted_url};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
+use crate::screen::{Screen, Sheet, name};
 
 /// Import servers from other clients
 ///
@@ -134,11 +134,13 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         Exit::Success
     };
     let candidates = choose(context.plan(), &found, args);
-    if args.json {
+    let seen = if args.json {
         context.output.json(&preview_json(&candidates))?;
+        true
     } else {
-        context.output.result(&preview(&candidates))?;
-    }
+        let preview = preview(&candidates, context.output.result_screen());
+        show(context, args, &preview)?
+    };
     say_left_out(context, &candidates);
     let adding = candidates
         .iter()
@@ -165,7 +167,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
             return Ok(done);
         }
         let question = format!("Add {adding} to the {} scope?", target.scope());
-        if !context.output.confirm(&question)? {
+        if !seen || !context.output.confirm(&question)? {
             context.output.say("nothing was changed");
             return Ok(done);
         }
@@ -296,73 +298,103 @@ fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
     }
 }
 
-fn preview(candidates: &[Candidate<'_>]) -> String {
-    let mut text = String::new();
+/// What a file holds is its writer's word: no row of it can pass for one of ours (SEC-52).
+fn preview(candidates: &[Candidate<'_>], screen: Screen) -> String {
+    let words = |text: &str| legible(text, Nature::Prose);
+    let mut sheet = screen.sheet();
     let mut file: Option<&Found> = None;
     let mut width = 0;
     for candidate in candidates {
         if file.is_none_or(|file| !std::ptr::eq(file, candidate.found)) {
             file = Some(candidate.found);
             let names = candidate.found.servers.iter();
-            width = names.map(|server| server.name.width()).max().unwrap_or(0);
-            let _ = writeln!(
-                text,
+            width = names
+                .map(|server| name(&server.name).width())
+                .max()
+                .unwrap_or(0);
+            sheet.row(&format!(
                 "{} ({})",
                 candidate.found.client.title(),
-                candidate.found.path.display()
-            );
+                legible(&candidate.found.path.display().to_string(), Nature::Code)
+            ));
             if let Writer::Stranger(stranger) = candidate.found.writer {
-                let _ = writeln!(text, "  not your own: {stranger}");
+                sheet.row(&format!("  not your own: {stranger}"));
             }
         }
-        let target = summary(candidate.server);
-        let name = &candidate.server.name;
+        let name = name(&candidate.server.name);
         let name = format!("{name}{}", " ".repeat(width.saturating_sub(name.width())));
-        let _ = match &candidate.fate {
-            Fate::Add => writeln!(text, "  + {name}  {target}"),
-            Fate::Skip(reason) => writeln!(text, "  = {name}  skipped: {reason}"),
-            Fate::LeaveOut(_) => writeln!(text, "  - {name}  {target}"),
-        };
+        match &candidate.fate {
+            Fate::Add => add_row(&mut sheet, &format!("  + {name}  "), candidate.server),
+            Fate::Skip(reason) => {
+                sheet.row(&format!("  = {name}  skipped: {}", words(reason)));
+            }
+            Fate::LeaveOut(_) => add_row(&mut sheet, &format!("  - {name}  "), candidate.server),
+        }
         if candidate.fate == Fate::Add {
             if candidate.found.writer != Writer::Person {
-                text.push_str(&whole(candidate.server));
+                whole(&mut sheet, candidate.server);
             }
             if !candidate.server.enabled {
-                let _ = writeln!(text, "      switched off there, so switched off here");
+                sheet.row("      switched off there, so switched off here");
             }
             for note in &candidate.server.notes {
-                let _ = writeln!(text, "      ~ {}", note.trim_end_matches('.'));
+                sheet.row(&format!("      ~ {}", words(note.trim_end_matches('.'))));
             }
             for loss in &candidate.server.dropped {
-                let _ = writeln!(text, "      ! {}", loss.trim_end_matches('.'));
+                sheet.row(&format!("      ! {}", words(loss.trim_end_matches('.'))));
             }
         }
     }
-    text
+    sheet.finish()
 }
 
 /// A definition as it would be written, for a file that the person did not write: what stands in
 /// `env` may be code, so it is shown as `approve` would show it.
-fn whole(server: &Imported) -> String {
+fn whole(sheet: &mut Sheet, server: &Imported) {
     let shown = serde_json::to_string_pretty(&server.definition).unwrap_or_default();
-    shown.lines().fold(String::new(), |mut text, line| {
-        let _ = writeln!(text, "      {}", spelled_out(line));
-        text
-    })
+    for line in shown.lines() {
+        sheet.row(&format!("      {}", legible(line, Nature::Source)));
+    }
 }
 
-fn summary(server: &Imported) -> String {
+/// A server that would be added: what it reaches or runs, exactly, and what else decides that.
+fn add_row(sheet: &mut Sheet, lead: &str, server: &Imported) {
     let word = |key: &str| server.definition.get(key).and_then(Value::as_str);
     match (word("url"), word("command")) {
-        (Some(url), _) => redacted_url(url),
-        (None, Some(command)) => {
-            let mut words = vec![command.to_owned()];
-            if let Some(Value::Array(args)) = server.definition.get("args") {
-                words.extend(args.iter().filter_map(Value::as_str).map(str::to_owned));
-            }
-            words.join(" ")
+        (Some(url), _) => {
+            let url = legible(&redacted_url(url), Nature::Code);
+            sheet.row(&format!("{lead}{url}"));
         }
-        (None, None) => String::new(),
+        (None, Some(command)) => {
+            let args = server.definition.get("args").and_then(Value::as_array);
+            let args = args.into_iter().flatten().filter_map(Value::as_str);
+            let words: Vec<&str> = std::iter::once(command).chain(args).collect();
+            sheet.command(lead, &words);
+        }
+        (None, None) => sheet.row(lead),
+    }
+    for key in ["cwd", "headersHelper"] {
+        if let Some(text) = word(key) {
+            sheet.row(&format!("      {key}: {}", legible(text, Nature::Code)));
+        }
+    }
+    // Their values may be secrets; their names tell which of them are code.
+    if let Some(Value::Object(variables)) = server.definition.get("env") {
+        let names: Vec<_> = variables.keys().map(|key| name(key)).collect();
+        if !names.is_empty() {
+            sheet.row(&format!("      env: {}", names.join(", ")));
+        }
+    }
+}
+
+/// Shows the preview, page by page where a person is asked about it next. False when they turned
+/// away before its end.
+fn show(context: &Context, args: &ImportArgs, preview: &str) -> std::io::Result<bool> {
+    let asks = !args.yes && !args.dry_run && context.output.can_ask();
+    if asks && context.output.stdout_is_terminal() {
+        context.output.lay_before(preview)
+    } else {
+        context.output.result(preview).map(|()| true)
     }
 }
 

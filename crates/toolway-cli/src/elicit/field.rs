@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Number, Value};
 use toolway::respondent::problems_of_field;
-use toolway_types::text::{clean_line, cut};
+use toolway_types::text::{Nature, clean_line, counted, cut, legible};
 use url::Url;
 
 use super::secret;
+use crate::screen::{Sheet, words};
 
 /// The most characters of a title or a choice.
 const SHORT: usize = 200;
@@ -19,8 +20,12 @@ const SHORT: usize = 200;
 const LONG: usize = 500;
 /// The most choices that are listed; others can still be typed.
 const LISTED: usize = 100;
+/// The most rows of a description.
+const DESCRIPTION_ROWS: usize = 12;
+/// The longest default that stands in the prompt itself.
+const OFFERED: usize = 40;
 
-/// A field, cleaned.
+/// A field; what is shown of it is legible.
 #[derive(Debug)]
 pub(super) struct Field {
     /// The name under which the answer is sent, as received.
@@ -51,7 +56,10 @@ enum Kind {
 #[derive(Debug, PartialEq)]
 struct Choice {
     value: Value,
+    /// As it can be typed.
     title: String,
+    /// As it is listed: no two that differ look the same.
+    shown: String,
 }
 
 /// The fields of a form, in the server's order.
@@ -73,7 +81,11 @@ pub(super) fn fields(schema: &Value) -> Vec<Field> {
 
 impl Field {
     fn read(name: &str, property: &Value, required: bool) -> Self {
-        let words = |key: &str, most| property[key].as_str().map(|text| short(text, most));
+        let text = |key: &str| {
+            property[key]
+                .as_str()
+                .filter(|text| !text.trim().is_empty())
+        };
         let kind = match property["type"].as_str() {
             Some("boolean") => Kind::Boolean,
             Some("integer") => Kind::Integer,
@@ -94,10 +106,8 @@ impl Field {
             .filter(|default| problems_of_field(property, default).is_empty());
         Self {
             name: name.to_owned(),
-            title: words("title", SHORT)
-                .filter(|title| !title.is_empty())
-                .unwrap_or_else(|| short(name, SHORT)),
-            description: words("description", LONG).filter(|text| !text.is_empty()),
+            title: words(text("title").unwrap_or(name), SHORT),
+            description: text("description").map(|text| cut(text, LONG).into_owned()),
             required,
             default: default.cloned(),
             secret: secret::is_field(name, property),
@@ -106,43 +116,48 @@ impl Field {
         }
     }
 
-    /// The lines above the prompt.
-    pub(super) fn question(&self) -> String {
+    /// The rows above the prompt.
+    pub(super) fn question(&self, sheet: &mut Sheet) {
         let needed = if self.required {
             "required"
         } else {
             "optional"
         };
-        let mut text = format!("{} ({needed}): {}\n", self.title, self.expected());
+        sheet.row(&format!(
+            "field `{}` ({needed}): {}",
+            self.title,
+            self.expected()
+        ));
         if let Some(description) = &self.description {
-            let _ = writeln!(text, "  {description}");
+            sheet.quote(description, Nature::Prose, DESCRIPTION_ROWS);
         }
         if let Kind::One(choices) | Kind::Several(choices) = &self.kind {
             let numbered = numbered(choices);
             for (place, choice) in choices.iter().take(LISTED).enumerate() {
-                let value = shown(&choice.value);
                 let mark = if numbered {
                     format!("{:>3}  ", place + 1)
                 } else {
                     "  - ".to_owned()
                 };
-                let _ = if choice.title == value {
-                    writeln!(text, "{mark}{value}")
-                } else {
-                    writeln!(text, "{mark}{} ({value})", choice.title)
-                };
+                sheet.row(&format!("{mark}{}", choice.shown));
             }
             if choices.len() > LISTED {
-                let _ = writeln!(text, "  and {} more", choices.len() - LISTED);
+                let more = counted(choices.len() - LISTED, "more choice");
+                sheet.row(&format!("  and {more}"));
             }
         }
-        text
     }
 
-    /// What Enter alone does, for the prompt.
-    pub(super) fn offer(&self) -> String {
-        match &self.default {
-            Some(default) => format!("[{}] ", self.show(default)),
+    /// What Enter alone does, for the prompt; what is too long for it gets a row.
+    pub(super) fn offer(&self, sheet: &mut Sheet) -> String {
+        match self.default.as_ref().map(|default| self.show(default)) {
+            Some(default) if default.is_ascii() && default.len() <= OFFERED => {
+                format!("[{default}] ")
+            }
+            Some(default) => {
+                sheet.row(&format!("  Enter alone answers: {default}"));
+                "[as above] ".to_owned()
+            }
             None if self.required => String::new(),
             None => "[left out] ".to_owned(),
         }
@@ -169,7 +184,7 @@ impl Field {
                 };
                 text += &between(number("minLength"), number("maxLength"), " characters");
                 if let Some(pattern) = self.schema["pattern"].as_str() {
-                    let _ = write!(text, ", matching {}", short(pattern, SHORT));
+                    let _ = write!(text, ", matching {}", words(pattern, SHORT));
                 }
                 text
             }
@@ -195,7 +210,8 @@ impl Field {
     pub(super) fn show(&self, value: &Value) -> String {
         let title = |choices: &[Choice], value: &Value| {
             let found = choices.iter().find(|choice| choice.value == *value);
-            found.map_or_else(|| shown(value), |choice| choice.title.clone())
+            let title = found.map_or_else(|| shown(value), |choice| choice.title.clone());
+            legible(&title, Nature::Prose)
         };
         match (&self.kind, value) {
             (Kind::Boolean, Value::Bool(yes)) => if *yes { "yes" } else { "no" }.to_owned(),
@@ -206,7 +222,7 @@ impl Field {
                 titles.join(", ")
             }
             (_, Value::String(text)) if text.is_empty() => "\"\"".to_owned(),
-            (_, value) => shown(value),
+            (_, value) => legible(&shown(value), Nature::Prose),
         }
     }
 
@@ -268,6 +284,26 @@ fn shown(value: &Value) -> String {
     }
 }
 
+impl Choice {
+    fn new(value: &Value, title: Option<&str>) -> Self {
+        let sent = match value {
+            Value::String(text) => words(text, SHORT),
+            other => words(&other.to_string(), SHORT),
+        };
+        let listed = match title {
+            Some(title) if short(title, SHORT) != shown(value) => {
+                format!("{} ({sent})", words(title, SHORT))
+            }
+            _ => sent,
+        };
+        Self {
+            title: title.map_or_else(|| shown(value), |title| short(title, SHORT)),
+            value: value.clone(),
+            shown: listed,
+        }
+    }
+}
+
 /// The choices of a property, in each of the shapes that the revisions of the protocol know.
 fn choices(property: &Value) -> Option<Vec<Choice>> {
     let titled = property["oneOf"]
@@ -276,25 +312,17 @@ fn choices(property: &Value) -> Option<Vec<Choice>> {
     if let Some(options) = titled {
         return options
             .iter()
-            .map(|option| {
-                let value = option.get("const")?.clone();
-                let title = option["title"].as_str().map(|title| short(title, SHORT));
-                Some(Choice {
-                    title: title.unwrap_or_else(|| shown(&value)),
-                    value,
-                })
-            })
+            .map(|option| Some(Choice::new(option.get("const")?, option["title"].as_str())))
             .collect();
     }
     let values = property["enum"].as_array()?;
-    let choices = values.iter().enumerate().map(|(place, value)| {
-        let title = property["enumNames"][place].as_str();
-        Choice {
-            value: value.clone(),
-            title: title.map_or_else(|| shown(value), |title| short(title, SHORT)),
-        }
-    });
-    Some(choices.collect())
+    let titles = &property["enumNames"];
+    let choices = values.iter().enumerate();
+    Some(
+        choices
+            .map(|(place, value)| Choice::new(value, titles[place].as_str()))
+            .collect(),
+    )
 }
 
 /// Whether choices can be chosen by their place: not where one of them could be meant by it.

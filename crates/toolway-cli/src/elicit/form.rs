@@ -11,9 +11,13 @@ use toolway_types::Untrusted;
 
 use super::field::{Field, fields};
 use super::{End, Talk, secret};
+use crate::screen::words;
 
 /// A form with more fields than this is not for a terminal.
 const MAX_FIELDS: usize = 50;
+
+/// The longest word on what is wrong with an answer.
+const PROBLEM: usize = 500;
 
 /// Stands for what is not shown again.
 const HIDDEN: &str = "(not shown)";
@@ -40,7 +44,8 @@ pub(super) async fn ask(
         return Err(End::Declined);
     }
     if fields.is_empty() {
-        return if talk.confirm("Agree?").await? {
+        let question = format!("Tell {} that you agree?", talk.server());
+        return if talk.confirm(&question).await? {
             Ok(ElicitationAnswer::Accept(Some(Answers::new())))
         } else {
             Err(End::Declined)
@@ -50,7 +55,7 @@ pub(super) async fn ask(
     loop {
         let answers = fill(talk, &fields).await?;
         show(talk, &fields, &answers);
-        let question = format!("Send this to server `{}`? [Y/n/edit] ", talk.server);
+        let question = format!("Send this to {}? [Y/n/edit] ", talk.server());
         match talk.ask(&question).await?.trim().to_lowercase().as_str() {
             "" | "y" | "yes" => return Ok(ElicitationAnswer::Accept(Some(answers))),
             "e" | "edit" => {}
@@ -71,10 +76,10 @@ async fn may_ask(talk: &mut Talk<'_>, message: &Untrusted, fields: &[Field]) -> 
         [] => return Ok(true),
         names => names.join(", "),
     };
-    talk.say(&format!(
+    talk.say_row(&format!(
         "warning: {what} looks like a secret. Servers must not ask for secrets in this way: what \
-         you type is sent to server `{}` as it is",
-        talk.server
+         you type is sent to {} as it is",
+        talk.server()
     ));
     talk.confirm("Answer all the same?").await
 }
@@ -83,8 +88,10 @@ async fn fill(talk: &mut Talk<'_>, fields: &[Field]) -> Result<Answers, End> {
     let mut answers = Answers::new();
     for field in fields {
         talk.say("");
-        talk.say(&field.question());
-        let prompt = format!("{}> ", field.offer());
+        let mut sheet = talk.sheet();
+        field.question(&mut sheet);
+        let prompt = format!("{}> ", field.offer(&mut sheet));
+        talk.say(&sheet.finish());
         loop {
             let line = if field.secret {
                 talk.ask_hidden(&prompt).await?
@@ -98,7 +105,8 @@ async fn fill(talk: &mut Talk<'_>, fields: &[Field]) -> Result<Answers, End> {
                 }
                 Ok(None) => break,
                 Err(problem) => {
-                    talk.say(&format!("{problem}; expected: {}", field.expected()));
+                    let problem = words(&problem, PROBLEM);
+                    talk.say_row(&format!("{problem}; expected: {}", field.expected()));
                 }
             }
         }
@@ -114,6 +122,6 @@ fn show(talk: &Talk<'_>, fields: &[Field], answers: &Answers) {
             Some(value) => field.show(value),
             None => "left out".to_owned(),
         };
-        talk.say(&format!("  {}: {answer}", field.title));
+        talk.say_row(&format!("  {}: {answer}", field.title));
     }
 }

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use toolway::{ElicitationAnswer, MoreRights};
 use toolway_config::Environment;
 use toolway_transport::browser::Browser;
-use toolway_types::text::{cut, spelled_out};
 use toolway_types::{Secret, Untrusted};
-use url::{Host, Url};
+use url::Url;
 
 use super::{End, MESSAGE, Talk};
+use crate::screen::{disguise, name, words};
 
 /// What a browser needs to find the person's screen, session and profile.
 const VARIABLES: &[&str] = &[
@@ -82,23 +82,17 @@ pub(super) async fn log_in(
     pages: &Pages,
 ) -> Result<ElicitationAnswer, End> {
     talk.say(&format!(
-        "your login to server `{}` does not reach far enough for this:",
-        talk.server
+        "your login to {} does not reach far enough for this:",
+        talk.server()
     ));
     let listed = |scopes: &[String]| match scopes {
         [] => "(nothing that is known)".to_owned(),
-        scopes => {
-            let scopes = Untrusted::new(scopes.join(" "));
-            cut(&scopes.line(), MESSAGE).into_owned()
-        }
+        scopes => words(&scopes.join(" "), MESSAGE),
     };
-    talk.say(&format!("  has: {}", listed(&rights.has)));
-    talk.say(&format!("  wants: {}", listed(&rights.wants)));
+    talk.say_row(&format!("  has: {}", listed(&rights.has)));
+    talk.say_row(&format!("  wants: {}", listed(&rights.wants)));
     if let Some(code) = &rights.code {
-        talk.say(&format!(
-            "  code to type there: {}",
-            spelled_out(code.expose())
-        ));
+        talk.say_row(&format!("  code to type there: {}", name(code.expose())));
     }
     let question = "Open the login page in your browser?";
     let answer = visit(talk, page, pages, question).await?;
@@ -112,9 +106,10 @@ async fn visit(
     pages: &Pages,
     question: &str,
 ) -> Result<ElicitationAnswer, End> {
-    talk.say(&format!("  host: {}", host(page)));
-    // Nothing of it is cut: the end decides as much as the beginning.
-    talk.say(&format!("  page: {}", spelled_out(page.as_str())));
+    // Nothing of it is cut: the end decides as much as the beginning. It is not broken into rows
+    // either, so that it can be copied; an address has no blank with which it could imitate one.
+    talk.say(&format!("  page: {}", page.as_str()));
+    talk.say_row(&format!("  host: {}", host(page)));
     talk.say("(what you enter there goes to that host; `/cancel` or Ctrl-C puts this away)");
     if !talk.confirm(question).await? {
         return Err(End::Declined);
@@ -128,22 +123,11 @@ async fn visit(
 
 /// The host as it is looked up, and what a browser may show in its place.
 fn host(page: &Url) -> String {
-    let name = page.host_str().unwrap_or_default();
+    let host = page.host_str().unwrap_or_default();
     let port = page
         .port()
         .map_or_else(String::new, |port| format!(":{port}"));
-    let pretty = match page.host() {
-        Some(Host::Domain(name)) => url::quirks::domain_to_unicode(name),
-        _ => String::new(),
-    };
-    if pretty.is_empty() || pretty == name {
-        format!("{name}{port}")
-    } else {
-        format!(
-            "{name}{port} (may be shown as `{}`: letters that look alike are not the same)",
-            spelled_out(&pretty)
-        )
-    }
+    format!("{host}{port}{}", disguise(page))
 }
 
 #[cfg(test)]
@@ -156,9 +140,9 @@ mod tests {
         assert_eq!(shown("https://example.com/x"), "example.com");
         assert_eq!(shown("http://127.0.0.1:9/x"), "127.0.0.1:9");
         assert_eq!(
-            shown("https://\u{430}pple.com/"),
-            "xn--pple-43d.com (may be shown as `\u{430}pple.com`: letters that look alike are not \
-             the same)"
+            shown("https://\u{430}pple.com:8443/"),
+            "xn--pple-43d.com:8443 (may be shown as `⟨Cyrillic \u{430}⟩pple.com`: letters that \
+             look alike are not the same)"
         );
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use toolway_types::text::clean;
 
 use crate::output::Output;
+use crate::screen::Screen;
 
 /// The longest line: a terminal itself gives no more at once.
 const MAX_LINE: usize = 64 * 1024;
@@ -32,6 +33,11 @@ pub(super) enum Line {
 impl Terminal {
     pub(super) fn new(output: Output) -> Self {
         Self { output }
+    }
+
+    /// What rows have to fit.
+    pub(super) fn screen(&self) -> Screen {
+        self.output.screen()
     }
 
     pub(super) fn say(&self, text: &str) {

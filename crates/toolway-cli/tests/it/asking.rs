@@ -56,7 +56,7 @@ fn a_form_is_asked_field_by_field_and_sent_after_a_look_at_it() {
       | what do you say?
     (`/decline` says no, `/cancel` or Ctrl-C puts the question away)
 
-    Your name (required): text, at least 2 characters
+    field `Your name` (required): text, at least 2 characters
     >
     ");
     seat.type_line("x");
@@ -70,12 +70,12 @@ fn a_form_is_asked_field_by_field_and_sent_after_a_look_at_it() {
     seat.type_line("200");
     seat.expect("expected: a whole number, 1 to 120\r\n> ");
     seat.type_line("36");
-    seat.expect("news (optional): yes or no\r\n[yes] > ");
+    seat.expect("field `news` (optional): yes or no\r\n[yes] > ");
     seat.type_line("");
-    seat.expect("colour (optional): one of these\r\n  1  Red (r)\r\n  2  Green (g)\r\n");
+    seat.expect("field `colour` (optional): one of these\r\n  1  Red (r)\r\n  2  Green (g)\r\n");
     seat.expect("> ");
     seat.type_line("2");
-    seat.expect("days (optional)");
+    seat.expect("field `days` (optional)");
     seat.expect("> ");
     seat.type_line("1, we");
     seat.expect("[left out] > ");
@@ -210,8 +210,8 @@ fn sec_36_a_page_is_shown_in_full_and_opened_only_after_a_yes() {
     assert!(!record.exists());
     for line in [
         "server `chaos` asks you to visit a page:",
-        "  | pay here",
-        "  host: xn--pple-43d.com (may be shown as `\u{430}pple.com`",
+        "  | pay\\u{001B}[2J here",
+        "  host: xn--pple-43d.com (may be shown as `⟨Cyrillic \u{430}⟩pple.com`",
         &format!("  page: {page}"),
     ] {
         assert!(shown.contains(line), "no {line:?} in {shown}");
@@ -240,7 +240,7 @@ fn a_hook_that_stops_an_answer_is_named_after_it() {
     });
     home.write_settings(settings.to_string());
     let mut seat = seat(&home, &form(&json!({}), &[]));
-    seat.expect("Agree? [y/N] ");
+    seat.expect("Tell server `chaos` that you agree? [y/N] ");
     seat.type_line("y");
     seat.expect("answered\r\n");
     let warned = seat.expect("not from here\r\n");
@@ -281,7 +281,7 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
     });
     let mut seat = seat(&home, &form(&json!({}), &[]));
     seat.type_line("y");
-    seat.expect("Agree? [y/N] ");
+    seat.expect("Tell server `chaos` that you agree? [y/N] ");
     seat.type_line("n");
     assert_eq!(answer(&seat.leave().stdout), json!({ "action": "decline" }));
 }

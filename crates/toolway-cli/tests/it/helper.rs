@@ -112,7 +112,8 @@ fn sec_05_a_repositorys_helper_runs_only_once_its_entry_is_approved_as_it_stands
     toolway(&home, &["tools", "web"]);
     assert_eq!(runs(), "");
     let approved = toolway(&home, &["approve", "web", "--yes"]).expect_code(0);
-    let warning = "This runs its `headersHelper` on this machine, with your rights.";
+    let warning =
+        "This also runs on this machine, with your rights, for its headers:\n  ./helper\n";
     assert!(approved.to_string().contains(warning), "{approved}");
     toolway(&home, &["tools", "web"]).expect_code(0);
     assert_eq!(runs(), "run\n");

@@ -44,6 +44,7 @@ mod reaching;
 mod reliability;
 mod results;
 mod scale;
+mod screens;
 mod security;
 mod shells;
 mod shield;

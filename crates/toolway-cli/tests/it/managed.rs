@@ -65,8 +65,8 @@ fn an_approval_that_settings_overrule_says_so() {
     ----- stdout
     ----- stderr
     server `repo` from [PROJECT]/.mcp.json:3
-      command: true
-    This runs the program above on this machine, with your rights.
+    This runs on this machine, with your rights:
+      true
     approved `repo`: [HOME]/.config/toolway/approvals.json:6
     warning: `repo` still does not start: `repo` is in `disabledMcpjsonServers` ([HOME]/.config/toolway/settings.json:1)
     ");

@@ -367,11 +367,10 @@ fn an_approval_shows_everything_and_waits_for_a_yes() {
     ----- stdout
     ----- stderr
     server `repo` from [PROJECT]/.mcp.json:3
-      command: node
-      args: ["server.js","--root","${HOME}"]
-      env: {"A":"b"}
+      env A: b
       it reads these variables: HOME
-    This runs the program above on this machine, with your rights.
+    This runs on this machine, with your rights:
+      node server.js --root ${HOME}
     error: nobody is there to confirm this
     hint: read the above, then run `toolway approve repo --yes`
     "#);
@@ -380,11 +379,10 @@ fn an_approval_shows_everything_and_waits_for_a_yes() {
     ----- stdout
     ----- stderr
     server `repo` from [PROJECT]/.mcp.json:3
-      command: node
-      args: ["server.js","--root","${HOME}"]
-      env: {"A":"b"}
+      env A: b
       it reads these variables: HOME
-    This runs the program above on this machine, with your rights.
+    This runs on this machine, with your rights:
+      node server.js --root ${HOME}
     approved `repo`: [HOME]/.config/toolway/approvals.json:6
     "#);
     assert_snapshot!(toolway(&home, &["reject", "repo"]), @"

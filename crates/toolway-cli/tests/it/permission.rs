@@ -223,6 +223,7 @@ fn a_hook_that_asks_is_shown_also_for_what_was_typed() {
     });
     home.write_settings(serde_json::to_string_pretty(&settings).unwrap());
     let (shown, out) = typing(&home, &["call", "chaos", "echo", "text=hi"], &["y"]);
+    let shown = shown.replace("\n  | ", "");
     assert!(shown.contains("Asked by the hook `echo "), "{shown}");
     assert!(shown.contains(": it is Friday\n"), "{shown}");
     assert!(
@@ -248,7 +249,7 @@ fn a_hook_that_asks_is_shown_also_for_what_was_typed() {
 }
 
 /// A home whose server is a script that can be changed without a change of its entry.
-fn home_with_script() -> TempHome {
+pub(crate) fn home_with_script() -> TempHome {
     let home = TempHome::new();
     let settings = json!({
         "mcpServers": { "chaos": { "command": home.home().join("server.sh") } },
@@ -258,7 +259,7 @@ fn home_with_script() -> TempHome {
     home
 }
 
-fn describe(home: &TempHome, description: &str) {
+pub(crate) fn describe(home: &TempHome, description: &str) {
     let server = ScriptedServer::new(Script::default());
     let path = home.home().join("server.sh");
     let text = format!(

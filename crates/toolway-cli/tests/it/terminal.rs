@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::num::NonZeroU16;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -12,6 +13,10 @@ use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr
 
 /// The longest that is waited for a word.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A small terminal.
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
 
 /// A program on a terminal.
 pub(crate) struct Seat {
@@ -43,18 +48,23 @@ pub(crate) struct Left {
 }
 
 impl Seat {
-    /// Starts a program with stdin and stderr on a terminal. What is typed is not echoed, so that
-    /// the screen holds only the program's own words.
+    /// Starts a program with stdin and stderr on a wide terminal. What is typed is not echoed, so
+    /// that the screen holds only the program's own words.
     pub(crate) fn take(command: &mut Command) -> Self {
-        Self::take_either(command, Stdout::Piped)
+        Self::of_size(command, Stdout::Piped, 50, 200)
     }
 
     /// The same with stdout on the terminal too, as shells have it.
     pub(crate) fn take_with_stdout(command: &mut Command) -> Self {
-        Self::take_either(command, Stdout::Shown)
+        Self::of_size(command, Stdout::Shown, 50, 200)
     }
 
-    fn take_either(command: &mut Command, stdout: Stdout) -> Self {
+    /// The same on the terminal that people have.
+    pub(crate) fn small(command: &mut Command) -> Self {
+        Self::of_size(command, Stdout::Piped, ROWS, COLUMNS)
+    }
+
+    fn of_size(command: &mut Command, stdout: Stdout, rows: u16, columns: u16) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
@@ -69,8 +79,8 @@ impl Seat {
         modes.local_modes.remove(LocalModes::ECHO);
         tcsetattr(&theirs, OptionalActions::Now, &modes).unwrap();
         let size = Winsize {
-            ws_row: 50,
-            ws_col: 200,
+            ws_row: rows,
+            ws_col: columns,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
@@ -134,6 +144,19 @@ impl Seat {
             );
             screen = news.wait_timeout(screen, left).unwrap().0;
         }
+    }
+
+    /// What stands on a small terminal by now, row by row, without the empty ones at its end.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        let sizes = [ROWS, COLUMNS].map(|size| NonZeroU16::new(size).unwrap());
+        let mut terminal = vt100::Parser::new(sizes[0], sizes[1], 0);
+        terminal.process(self.screen.0.lock().unwrap().text.as_bytes());
+        let rows = terminal.screen().rows(0, COLUMNS);
+        let mut rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
+        while rows.last().is_some_and(String::is_empty) {
+            rows.pop();
+        }
+        rows
     }
 
     /// Types a line.

@@ -75,6 +75,11 @@ pub(crate) const ENTRY: [(&str, Shape); 23] = [
     ("instructions", Shape::Switch),
 ];
 
+/// The names of the keys of a server's entry, in the order in which they are shown.
+pub fn entry_keys() -> impl Iterator<Item = &'static str> {
+    ENTRY.iter().map(|(key, _)| *key)
+}
+
 /// The keys of a tool in `tools`.
 pub(crate) const TOOL: [(&str, Shape); 1] = [("description", Shape::Text)];
 

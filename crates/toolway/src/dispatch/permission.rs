@@ -167,7 +167,7 @@ async fn decide(
                     "`{}` of server `{}` is accepted as it is defined now: {}",
                     call.tool().shown,
                     call.tool().key.server,
-                    difference.lines.join(" | ")
+                    difference.all.join(" | ")
                 ));
             }
         } else {

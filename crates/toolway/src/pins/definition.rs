@@ -10,47 +10,71 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use similar::{ChangeTag, TextDiff};
-use toolway_types::text::spelled_out;
+use toolway_types::text::{Nature, counted, legible, mark, spelled_out};
 use toolway_wire::view;
 
-/// How much of a definition is kept to show differences.
-const MAX_TEXT: usize = 16 * 1024;
+/// How much of each part of a definition is kept to show differences, 16 KiB together: no part
+/// can take the room of another.
+const PARTS: [(&str, usize); 5] = [
+    ("title", 1 << 10),
+    ("description", 6 << 10),
+    ("input schema", 6 << 10),
+    ("output schema", 2 << 10),
+    ("annotations", 1 << 10),
+];
 
 /// Lines are broken here, so that a change at the end of a long one is seen.
 const WIDTH: usize = 100;
 
-/// The most lines of a difference.
-const MAX_LINES: usize = 60;
+/// How much of all parts is known beyond that, while this definition counts.
+const BEYOND: usize = 256 << 10;
+
+/// What stands in the place of what is not kept.
+const NOT_KEPT: &str = "not kept";
+
+/// So many empty lines are counted.
+const EMPTY: usize = 3;
+
+/// The most lines of a part's difference where not all of them are wanted: of its beginning, and
+/// of its end.
+const MAX_LINES: (usize, usize) = (8, 4);
 
 /// A tool's definition, digested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(super) digest: String,
     pub(super) text: String,
+    /// What had no room in it, as lines like those.
+    beyond: String,
 }
 
 impl Definition {
     /// Of a tool as its server sent it: what cleaning takes away can be the very change.
     pub(crate) fn of(tool: &view::Tool) -> Self {
-        let parts = [
-            ("title", tool.title.as_deref().map(Value::from)),
-            ("description", tool.description.as_deref().map(Value::from)),
-            ("input schema", Some(read(&tool.input_schema))),
-            ("output schema", tool.output_schema.as_deref().map(read)),
-            ("annotations", tool.annotations.raw.as_deref().map(read)),
+        let values = [
+            tool.title.as_deref().map(Value::from),
+            tool.description.as_deref().map(Value::from),
+            Some(read(&tool.input_schema)),
+            tool.output_schema.as_deref().map(read),
+            tool.annotations.raw.as_deref().map(read),
         ];
         let mut digest = Sha256::new_with_prefix(Value::from(tool.name.as_str()).to_string());
         let mut text = String::new();
-        for (name, value) in parts {
+        let mut beyond = String::new();
+        for ((name, room), value) in PARTS.into_iter().zip(values) {
             let Some(value) = value else {
                 continue;
             };
             digest.update(format!("\n{name}\n{value}"));
-            show(&mut text, name, &value);
+            let (words, nature) = words(&value);
+            let rest = show(&mut text, name, room, &words, nature);
+            let room = BEYOND.saturating_sub(beyond.len());
+            show(&mut beyond, name, room, rest, nature);
         }
         Self {
             digest: hex::encode(digest.finalize()),
             text,
+            beyond,
         }
     }
 
@@ -85,23 +109,46 @@ fn ordered(value: Value) -> Value {
     }
 }
 
-/// Adds a part to the text: its name, and below it what it says, in lines that fit a terminal.
-fn show(text: &mut String, name: &str, value: &Value) {
-    let shown = match value {
-        Value::String(words) => words.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    };
-    for line in shown.lines() {
-        for piece in broken(&spelled_out(line)) {
-            if text.len() + name.len() + piece.len() + 3 > MAX_TEXT {
-                return;
-            }
-            text.push_str(name);
-            text.push_str(": ");
-            text.push_str(&piece);
-            text.push('\n');
-        }
+/// A part as words, and what they are.
+fn words(value: &Value) -> (String, Nature) {
+    match value {
+        Value::String(words) => (words.clone(), Nature::Prose),
+        other => (
+            serde_json::to_string_pretty(other).unwrap_or_default(),
+            Nature::Source,
+        ),
     }
+}
+
+/// Adds a part to the text: its name, and behind it what it says, in lines that fit a terminal. Of
+/// what has no room stands there how much it is, and its digest, so that a change of it is a
+/// difference too. Gives what had none.
+fn show<'a>(text: &mut String, name: &str, room: usize, words: &'a str, nature: Nature) -> &'a str {
+    let end = text.len() + room;
+    let mut rest = words;
+    while !rest.is_empty() {
+        let empty = rest.len() - rest.trim_start_matches('\n').len();
+        let (line, after) = if empty >= EMPTY {
+            (mark(&counted(empty, "empty line")), &rest[empty..])
+        } else {
+            let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            (legible(line, nature), after)
+        };
+        let mut lines = String::new();
+        for piece in broken(&line) {
+            lines.extend([name, ": ", &piece, "\n"]);
+        }
+        if text.len() + lines.len() > end {
+            let digest = hex::encode(&Sha256::digest(rest)[..8]);
+            let more = counted(rest.chars().count(), "character");
+            let words = format!("{more} {NOT_KEPT}, with the digest {digest}");
+            text.extend([name, ": ", &mark(&words), "\n"]);
+            return rest;
+        }
+        text.push_str(&lines);
+        rest = after;
+    }
+    rest
 }
 
 /// A line in pieces, broken at spaces where there are any.
@@ -131,38 +178,52 @@ fn broken(line: &str) -> Vec<String> {
 /// print. `- ` was there, `+ ` is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// At most sixty, and a line that counts what is left out. Where nothing could be compared:
-    /// why not, and how to mend it.
+    /// A dozen of each part of the definition at most, and lines that count what is left out.
+    /// Where nothing could be compared: why not, and how to mend it.
     pub lines: Vec<String>,
+    /// All of them, for whoever decides: no change may hide among those that are left out.
+    pub all: Vec<String>,
     /// Whether the two could be compared. If not, it may have changed.
     pub compared: bool,
 }
 
 impl Difference {
-    pub(super) fn between(old: &str, new: &str) -> Self {
-        let diff = TextDiff::from_lines(old, new);
+    pub(super) fn between(old: &str, new: &Definition) -> Self {
+        let diff = TextDiff::from_lines(old, &new.text);
+        let mut all = Vec::new();
         let mut lines = Vec::new();
-        let mut more = 0;
-        for change in diff.iter_all_changes() {
-            let sign = match change.tag() {
-                ChangeTag::Equal => continue,
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-            };
-            if lines.len() == MAX_LINES {
-                more += 1;
-            } else {
-                lines.push(format!("{sign} {}", change.value().trim_end()));
+        for (part, _) in PARTS {
+            let mut of_part: Vec<String> = diff
+                .iter_all_changes()
+                .filter(|change| part_of(change.value()) == Some(part))
+                .filter_map(|change| {
+                    let sign = match change.tag() {
+                        ChangeTag::Equal => return None,
+                        ChangeTag::Delete => '-',
+                        ChangeTag::Insert => '+',
+                    };
+                    // The file may hold what we did not write.
+                    let line = spelled_out(change.value().trim_end());
+                    Some(format!("{sign} {line}"))
+                })
+                .collect();
+            let is_cut = |line: &String| line.starts_with('+') && line.contains(NOT_KEPT);
+            if of_part.iter().any(is_cut) {
+                // What it was is not known, so all that it is now may be the change.
+                let now = new.beyond.lines();
+                let now = now.filter(|line| part_of(line) == Some(part));
+                of_part.extend(now.map(|line| format!("+ {line}")));
             }
+            lines.extend(bounded(part, &of_part));
+            all.extend(of_part);
         }
-        if more > 0 {
-            lines.push(format!("… and {more} more lines"));
-        }
-        if lines.is_empty() {
-            lines.push("it differs in a part too long to be kept".to_owned());
+        if all.is_empty() {
+            all.push("it differs in a way that was not kept".to_owned());
+            lines.clone_from(&all);
         }
         Self {
             lines,
+            all,
             compared: true,
         }
     }
@@ -170,10 +231,38 @@ impl Difference {
     /// Of a tool whose permitted definition nobody knows: why, and how to mend it.
     pub(super) fn unknown(lines: Vec<String>) -> Self {
         Self {
+            all: lines.clone(),
             lines,
             compared: false,
         }
     }
+}
+
+/// The part that a line of the text belongs to.
+fn part_of(line: &str) -> Option<&'static str> {
+    PARTS.into_iter().map(|(part, _)| part).find(|part| {
+        line.strip_prefix(part)
+            .is_some_and(|rest| rest.starts_with(':'))
+    })
+}
+
+/// The beginning and the end of a part's difference.
+fn bounded(part: &str, lines: &[String]) -> Vec<String> {
+    let (first, last) = MAX_LINES;
+    let Some(more) = lines
+        .len()
+        .checked_sub(first + last)
+        .filter(|more| *more > 0)
+    else {
+        return lines.to_vec();
+    };
+    let mut kept = lines[..first].to_vec();
+    kept.push(format!(
+        "… and {} of its {part}",
+        counted(more, "more line")
+    ));
+    kept.extend_from_slice(&lines[lines.len() - last..]);
+    kept
 }
 
 impl fmt::Display for Difference {

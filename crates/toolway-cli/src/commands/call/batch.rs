@@ -86,7 +86,7 @@ pub(super) fn run(
         .collect();
     let wanted = planned.iter().flatten().map(|(wanted, _)| wanted);
     let wanted = Wanted::together(wanted);
-    let prompt = || Arc::new(TerminalPrompt::new()) as Arc<dyn Prompter>;
+    let prompt = || Arc::new(TerminalPrompt::new(context.output)) as Arc<dyn Prompter>;
     let person = connect::Person {
         prompter: context.output.can_ask().then(prompt),
         respondent: crate::elicit::person(context),

@@ -10,11 +10,11 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use toolway_auth::login::{Device, Page, Person, Progress};
 use toolway_transport::browser::Browser;
-use toolway_types::text::spelled_out;
 
 use crate::context::Context;
 use crate::elicit;
 use crate::output::Output;
+use crate::screen::{disguise, name};
 
 /// The person at this terminal.
 pub(in crate::commands) struct AtTerminal {
@@ -48,7 +48,7 @@ impl AtTerminal {
 impl Person for AtTerminal {
     fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
-            let host = spelled_out(page.host);
+            let host = whose(&page);
             let said = format!("opening a login page of {host} in your browser");
             self.output.say(&said);
             let opened = self.browser.show(page.url).await;
@@ -60,7 +60,7 @@ impl Person for AtTerminal {
     fn show(&self, page: Page<'_>) {
         self.output.say(&format!(
             "open this page of {} in a browser:\n\n  {}\n",
-            spelled_out(page.host),
+            whose(&page),
             page.url
         ));
     }
@@ -88,9 +88,10 @@ impl Person for AtTerminal {
     fn device(&self, device: Device<'_>) {
         let login = device.login;
         self.output.say(&format!(
-            "on any device, open {} and type the code {} (good for {} minutes)",
+            "on any device, open {}{} and type the code {} (good for {} minutes)",
             login.verification_uri(),
-            spelled_out(login.user_code().expose()),
+            disguise(login.verification_uri()),
+            name(login.user_code().expose()),
             login.life().as_secs().div_ceil(60)
         ));
     }
@@ -105,6 +106,11 @@ impl Person for AtTerminal {
             | Progress::Finishing => {}
         }
     }
+}
+
+/// The host of a page as it is looked up, and what a browser may show in its place.
+fn whose(page: &Page<'_>) -> String {
+    format!("{}{}", name(page.host), disguise(page.url))
 }
 
 /// The lines of stdin, read by a thread of their own that nobody waits for: Ctrl-C must end the

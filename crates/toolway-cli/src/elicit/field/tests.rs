@@ -3,6 +3,20 @@
 use serde_json::json;
 
 use super::*;
+use crate::screen::{Letters, Screen};
+
+fn asked(field: &Field) -> String {
+    let mut sheet = Screen::new(None, Letters::Any).sheet();
+    field.question(&mut sheet);
+    sheet.finish()
+}
+
+/// What the prompt offers, and the row above it.
+fn offered(field: &Field) -> (String, String) {
+    let mut sheet = Screen::new(None, Letters::Any).sheet();
+    let offer = field.offer(&mut sheet);
+    (offer, sheet.finish())
+}
 
 fn field(property: &Value) -> Field {
     Field::read("it", property, true)
@@ -123,8 +137,8 @@ fn choices_are_taken_by_value_title_or_place_in_every_shape() {
             assert_eq!(read(&shape, line), Ok(Some(json!("g"))), "{line}");
         }
         assert_eq!(
-            field(&shape).question(),
-            "it (required): one of these\n  1  Red (r)\n  2  Green (g)\n"
+            asked(&field(&shape)),
+            "field `it` (required): one of these\n  1  Red (r)\n  2  Green (g)\n"
         );
     }
     let several = json!({ "type": "array", "items": { "anyOf": [
@@ -137,7 +151,7 @@ fn choices_are_taken_by_value_title_or_place_in_every_shape() {
 fn choices_that_are_numbers_are_not_chosen_by_their_place() {
     let shape = json!({ "type": "string", "enum": ["3", "1", "2"] });
     assert_eq!(read(&shape, "1"), Ok(Some(json!("1"))));
-    assert!(field(&shape).question().contains("- 3\n"));
+    assert!(asked(&field(&shape)).contains("- 3\n"));
     assert!(read(&json!({ "type": "string", "enum": ["7", "x"] }), "1").is_err());
 }
 
@@ -145,23 +159,35 @@ fn choices_that_are_numbers_are_not_chosen_by_their_place() {
 fn enter_takes_the_default_or_leaves_an_optional_field_out() {
     let property = json!({ "type": "integer", "default": 5, "maximum": 9 });
     assert_eq!(read(&property, ""), Ok(Some(json!(5))));
-    assert_eq!(field(&property).offer(), "[5] ");
+    assert_eq!(offered(&field(&property)).0, "[5] ");
     let unfit = json!({ "type": "integer", "default": 50, "maximum": 9 });
     assert!(read(&unfit, "").is_err(), "a default that does not fit");
     let optional = Field::read("it", &json!({ "type": "string" }), false);
     assert_eq!(optional.read_line(""), Ok(None));
-    assert_eq!(optional.offer(), "[left out] ");
+    assert_eq!(offered(&optional).0, "[left out] ");
     let titled = json!({ "type": "string", "default": "g",
         "oneOf": [{ "const": "g", "title": "Green" }] });
-    assert_eq!(field(&titled).offer(), "[Green] ");
+    assert_eq!(offered(&field(&titled)).0, "[Green] ");
+    let long = json!({ "type": "string", "default": format!("a{}b", " ".repeat(60)) });
+    let (offer, row) = offered(&field(&long));
+    assert_eq!(offer, "[as above] ");
+    assert_eq!(row, "  Enter alone answers: a⟨60 blanks⟩b\n");
 }
 
 #[test]
-fn what_the_server_wrote_is_cleaned_and_kept_to_one_line() {
+fn sec_52_what_the_server_wrote_hides_nothing_and_passes_for_nothing_of_ours() {
     let property = json!({ "type": "string", "title": "na\u{1b}[2Jme\n> fake",
         "description": "a\u{202e}b\nc" });
-    let shown = field(&property).question();
-    assert_eq!(shown, "name > fake (required): text\n  ab c\n");
+    assert_eq!(
+        asked(&field(&property)),
+        "field `na\\u{001B}[2Jme⏎\n  | > fake` (required): text\n  | a\\u{202E}b\n  | c\n"
+    );
+    // What differs does not look the same.
+    let alike = json!({ "type": "string", "enum": ["allow", "al\u{200b}low", "\u{430}llow"] });
+    assert_eq!(
+        asked(&field(&alike)),
+        "field `it` (required): one of these\n  1  allow\n  2  al\\u{200B}low\n  3  ⟨Cyrillic а⟩llow\n"
+    );
 }
 
 #[test]

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use toolway_types::ReferenceKind;
+use toolway_types::wildcard as pattern;
 
 use crate::Environment;
-use crate::policy::pattern;
 
 /// Variables that say nothing secret; a project's file may always read them.
 const HARMLESS: [&str; 11] = [

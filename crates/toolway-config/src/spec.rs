@@ -209,6 +209,7 @@ impl Work<'_> {
             .map(|cwd| self.builder.place.directory.join(PathBuf::from(cwd)));
         Some(StdioSpec {
             command,
+            program: None,
             args,
             inherited: Arc::clone(self.builder.inherited),
             env,

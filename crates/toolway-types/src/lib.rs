@@ -16,6 +16,8 @@ pub mod server;
 pub mod shield;
 pub mod state;
 pub mod text;
+pub mod url_rules;
+pub mod wildcard;
 
 pub use diagnosis::{Diagnosis, Severity};
 pub use era::{Era, ProtocolMode};
@@ -31,3 +33,4 @@ pub use server::{
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};
 pub use text::Untrusted;
+pub use url_rules::{UrlList, UrlPattern, UrlRules};

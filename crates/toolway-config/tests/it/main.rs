@@ -20,6 +20,7 @@ use toolway_types::ServerSpec;
 
 mod account;
 mod approval;
+mod bypasses;
 mod expansion;
 mod flags;
 mod hostile;
@@ -29,6 +30,7 @@ mod limits;
 mod local;
 mod planner;
 mod policy;
+mod programs;
 mod references;
 mod rules;
 mod scopes;

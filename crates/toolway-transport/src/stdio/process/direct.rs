@@ -39,7 +39,8 @@ impl Direct {
         shield: Option<Armed>,
         ends: ChildEnds,
     ) -> io::Result<Self> {
-        let mut command = Command::new(&spec.command);
+        let mut command = Command::new(spec.file());
+        command.arg0(&spec.command);
         if let Some(directory) = &spec.cwd {
             command.current_dir(directory);
         }

@@ -126,9 +126,16 @@ impl Helper {
             env.insert(name.to_owned(), Secret::new(value));
         }
         let program = Program {
-            invocation: Invocation::Words {
-                program: process.command,
-                args: process.args,
+            invocation: match process.program {
+                Some(file) => Invocation::Checked {
+                    file,
+                    program: process.command,
+                    args: process.args,
+                },
+                None => Invocation::Words {
+                    program: process.command,
+                    args: process.args,
+                },
             },
             stdin: Vec::new(),
             inherited: process.inherited,

@@ -20,6 +20,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, header};
 use toolway_transport::client::Client;
+use toolway_types::UrlRules;
 use toolway_types::text::cut;
 use url::{Host, Url, form_urlencoded};
 
@@ -179,6 +180,8 @@ pub struct Web {
     reach: Reach,
     secure: Client,
     plain: Client,
+    /// What policy denies to the server in question.
+    rules: Arc<UrlRules>,
 }
 
 impl fmt::Debug for Web {
@@ -225,16 +228,25 @@ impl Web {
             reach,
             secure: filtered(true),
             plain: filtered(false),
+            rules: Arc::default(),
             client,
             lookup,
         }
+    }
+
+    /// The same, but nothing is asked that policy denies: whoever may not be connected to gets no
+    /// credentials either. What it allows is about servers, and says nothing about logins.
+    #[must_use]
+    pub fn within(mut self, rules: &Arc<UrlRules>) -> Self {
+        self.rules = Arc::clone(rules);
+        self
     }
 
     /// The same for addresses that the person or the administrator wrote.
     #[must_use]
     pub fn trusting(&self) -> Self {
         let lookup = Arc::clone(&self.lookup);
-        Self::resolving(self.client.clone(), Reach::Loopback, lookup)
+        Self::resolving(self.client.clone(), Reach::Loopback, lookup).within(&self.rules)
     }
 
     /// The same, but the server's own name must lead to this network or this machine where its
@@ -247,7 +259,7 @@ impl Web {
             _ => None,
         };
         let lookup = Arc::clone(&self.lookup);
-        Self::build(self.client.clone(), self.reach, lookup, host.as_ref())
+        Self::build(self.client.clone(), self.reach, lookup, host.as_ref()).within(&self.rules)
     }
 
     /// What may be reached.
@@ -266,6 +278,9 @@ impl Web {
             "http" => false,
             other => return Err(forbidden(&format!("`{}:` is not `https:`", cut(other, 20)))),
         };
+        self.rules
+            .denies(url)
+            .map_err(|why| forbidden(&format!("it is {why}")))?;
         if url.as_str().len() > MAX_URL {
             return Err(forbidden("the address is too long"));
         }

@@ -189,6 +189,7 @@ impl Report {
             ConnectionState::Failed(failure) => {
                 let exit = match failure.kind {
                     FailureKind::TimedOut => Exit::TimedOut,
+                    FailureKind::Forbidden => Exit::Refused,
                     _ => Exit::Connection,
                 };
                 Report::new(

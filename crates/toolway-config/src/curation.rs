@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use toolway_types::Origin;
 use toolway_types::text::{self, is_hidden};
+use toolway_types::wildcard as pattern;
 
-use crate::policy::pattern;
 use crate::raw::Source;
 use crate::raw::json::Spot;
 

@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use toolway_types::wildcard as pattern;
 use toolway_types::{ReferenceKind, SecretReference};
 
 use crate::Environment;
-use crate::policy::pattern;
 
 /// Stands for the directory in which Toolway runs, in entries that want to be started there.
 pub(crate) const WORKSPACE: &str = "workspace";

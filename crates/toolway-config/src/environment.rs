@@ -193,6 +193,11 @@ impl Environment {
         WorkingDirectory::Private(self.private_folder().join(label))
     }
 
+    /// Where hooks, and commands that print secrets, are started.
+    pub(crate) fn command_directory(&self) -> WorkingDirectory {
+        self.private_directory("commands")
+    }
+
     /// Where those directories lie.
     pub fn private_folder(&self) -> PathBuf {
         self.state_home().join("private")

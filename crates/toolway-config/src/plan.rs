@@ -429,7 +429,7 @@ pub fn adhoc(
         first_error(faults).unwrap_or_else(|| Diagnosis::error("cannot be connected to"))
     })?;
     policy
-        .check(&spec, Scope::Dynamic)
+        .clear(environment, &mut spec, &server.definition, Scope::Dynamic)
         .map_err(|reason| Diagnosis::error(reason).of(&server.name))?;
     policy.require_cross_app(&mut spec);
     Ok(spec)

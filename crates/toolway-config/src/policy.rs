@@ -5,14 +5,15 @@
 //! Does not own: whether a single call may run (`permission`).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use toolway_types::name::as_word;
 use toolway_types::{
-    Author, Diagnosis, Origin, Scope, Secret, ServerSpec, ShieldMode, StdioSpec, TransportSpec,
+    Author, Diagnosis, Origin, Scope, Secret, ServerSpec, ShieldMode, TransportSpec,
 };
 
+use crate::Environment;
 use crate::account::directory::stands_for;
 use crate::approval::Standing;
 use crate::curation::Curation;
@@ -27,13 +28,16 @@ use crate::raw::{Settings, Source};
 use crate::spec::Builder;
 
 pub(crate) mod cross_app;
+mod line;
 pub(crate) mod lists;
-pub(crate) mod pattern;
+mod program;
 pub(crate) mod rule;
-pub(crate) mod url;
+mod steering;
+mod weak;
 
 use cross_app::Requirement;
-use lists::Lists;
+use lists::{Lists, Refusal};
+use program::{Search, Started};
 use rule::{Subject, Target};
 
 /// The lists of every policy file.
@@ -81,25 +85,88 @@ impl Policy {
         policy
     }
 
-    /// Whether a definition, expanded, may connect; the reason when not.
-    pub(crate) fn check(&self, spec: &ServerSpec, scope: Scope) -> Result<(), String> {
-        let subject = subject(spec, &self.servers);
-        self.servers.denies(&subject)?;
+    /// Whether a definition, expanded, may connect; the reason when not. `entry` is what it was
+    /// made of. What was checked goes with it: which files are executed, and what the lists say
+    /// about addresses that show later.
+    pub(crate) fn clear(
+        &self,
+        environment: &Environment,
+        spec: &mut ServerSpec,
+        entry: &Map<String, Value>,
+        scope: Scope,
+    ) -> Result<(), String> {
+        let search = Search {
+            environment,
+            wanted: self.servers.speak_of_commands(),
+        };
+        let started = started(&search, spec, entry);
+        let beside = search.beside(spec);
+        let asked = |target| Subject {
+            name: spec.name.as_str(),
+            target,
+        };
+        let subject = asked(target(spec, started.as_ref()));
+        let of_programs = |ask: &dyn Fn(&Subject<'_>) -> Result<(), Refusal>| {
+            beside.iter().try_for_each(|program| {
+                ask(&asked(Target::Command(&program.started)))
+                    .map_err(|refusal| refusal.of_program(&program.about))
+            })
+        };
+        let refused = |refusal: Refusal| refusal.to_string();
+        self.servers.denies(&subject).map_err(refused)?;
+        of_programs(&|program| self.servers.denies_program(program)).map_err(refused)?;
         self.excludes(scope)?;
         // What the organisation itself adds for everyone needs no place in its own list.
-        if scope == Scope::Managed {
-            return Ok(());
+        let is_managed = scope == Scope::Managed;
+        if !is_managed {
+            self.servers.leaves_out(&subject).map_err(refused)?;
+            of_programs(&|program| self.servers.leaves_out_program(program)).map_err(refused)?;
         }
-        self.servers.leaves_out(&subject)
+        let helper = beside
+            .into_iter()
+            .find(|program| program.started.line.is_none());
+        let pinned = |started: Option<Started>| Some(started?.found?.real);
+        match &mut spec.transport {
+            TransportSpec::Stdio(stdio) => stdio.program = pinned(started),
+            transport => {
+                let Some(remote) = transport.remote_mut() else {
+                    return Ok(());
+                };
+                remote.rules = Arc::new(if is_managed {
+                    self.servers.denied_urls()
+                } else {
+                    self.servers.urls()
+                });
+                if let Some(found) = &mut remote.headers_helper {
+                    found.process.program = pinned(helper.map(|helper| helper.started));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether models may see what a server that connects says about itself; the reason when
     /// not. Unlike its servers, the words of the organisation's own servers need a place in the
     /// list: an empty one silences everybody.
-    fn check_instructions(&self, spec: &ServerSpec) -> Result<(), String> {
-        let subject = subject(spec, &self.instructions);
-        self.instructions.denies(&subject)?;
-        self.instructions.leaves_out(&subject)
+    fn check_instructions(
+        &self,
+        environment: &Environment,
+        spec: &ServerSpec,
+        entry: &Map<String, Value>,
+    ) -> Result<(), String> {
+        let search = Search {
+            environment,
+            wanted: self.instructions.speak_of_commands(),
+        };
+        let started = started(&search, spec, entry);
+        let subject = Subject {
+            name: spec.name.as_str(),
+            target: target(spec, started.as_ref()),
+        };
+        self.instructions
+            .denies(&subject)
+            .and_then(|()| self.instructions.leaves_out(&subject))
+            .map_err(|refusal| refusal.to_string())
     }
 
     /// What the policy changes about a server that the embedding program brings and no file
@@ -114,7 +181,7 @@ impl Policy {
             .denies(&subject)
             .and_then(|()| self.instructions.leaves_out(&subject));
         let mut curation = Curation::default();
-        curation.instructions_dropped = objection.err();
+        curation.instructions_dropped = objection.err().map(|refusal| refusal.to_string());
         curation
     }
 
@@ -129,58 +196,21 @@ impl Policy {
     }
 }
 
-/// What the rules of some lists are asked about.
-fn subject<'a>(spec: &'a ServerSpec, lists: &Lists) -> Subject<'a> {
-    let target = match &spec.transport {
-        TransportSpec::Stdio(stdio) => {
-            let words = std::iter::once(&stdio.command)
-                .chain(&stdio.args)
-                .map(String::as_str);
-            // Looking for the program costs time that nobody without rules should pay.
-            let program = (!lists.is_empty()).then(|| find_program(stdio)).flatten();
-            Target::Command {
-                words: words.collect(),
-                program,
-            }
-        }
-        TransportSpec::Http(remote)
-        | TransportSpec::Sse(remote)
-        | TransportSpec::Ws(remote)
-        | TransportSpec::SseIde(remote)
-        | TransportSpec::WsIde(remote)
-        | TransportSpec::Connector(remote) => Target::Remote(&remote.url),
-        TransportSpec::Sdk => Target::Nothing,
-    };
-    Subject {
-        name: spec.name.as_str(),
-        target,
+/// The process that a server is, where it is one.
+fn started(search: &Search<'_>, spec: &ServerSpec, entry: &Map<String, Value>) -> Option<Started> {
+    match &spec.transport {
+        TransportSpec::Stdio(stdio) => Some(search.process(stdio, Some(entry))),
+        _ => None,
     }
 }
 
-/// Where the program really lies, links followed: the one that the system would start, which
-/// passes over what it cannot execute and takes relative directories from the child's own.
-fn find_program(stdio: &StdioSpec) -> Option<PathBuf> {
-    let command = Path::new(&stdio.command);
-    let base = stdio.cwd.path();
-    if stdio.command.contains('/') {
-        return base.join(command).canonicalize().ok();
+/// What a server is reached by.
+fn target<'a>(spec: &'a ServerSpec, started: Option<&'a Started>) -> Target<'a> {
+    match (started, spec.transport.remote()) {
+        (Some(started), _) => Target::Command(started),
+        (None, Some(remote)) => Target::Remote(&remote.url),
+        (None, None) => Target::Nothing,
     }
-    let path = stdio
-        .variable("PATH")
-        .map_or("/bin:/usr/bin", Secret::expose);
-    let candidates: Vec<_> = std::env::split_paths(path)
-        .map(|directory| base.join(directory).join(command))
-        .filter(|candidate| candidate.is_file())
-        .collect();
-    // What cannot be executed now may be by the time it is started.
-    let found = candidates.iter().find(|candidate| is_executable(candidate));
-    found
-        .or(candidates.first())
-        .and_then(|candidate| candidate.canonicalize().ok())
-}
-
-fn is_executable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 /// Gives every server its verdict.
@@ -209,7 +239,7 @@ pub fn admit(config: Config) -> Plan {
     let insecure_storage_off =
         (basis.settings.iter()).find_map(|(_, settings)| settings.insecure_storage_off.clone());
     let inherited_env = Arc::new(basis.environment.inherited());
-    let command_directory = basis.environment.private_directory("commands");
+    let command_directory = basis.environment.command_directory();
     let hooks = hooks.placed(HookPlace {
         workspace: basis.environment.cwd().to_owned(),
         directory: command_directory.clone(),
@@ -300,7 +330,9 @@ impl Judge<'_> {
         let raw = &candidate.raw;
         let mut curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
         if let Verdict::Admitted(spec) = &verdict
-            && let Err(reason) = self.policy.check_instructions(spec)
+            && let Err(reason) =
+                self.policy
+                    .check_instructions(&self.basis.environment, spec, &raw.definition)
         {
             curation.instructions_dropped = Some(reason);
         }
@@ -325,10 +357,12 @@ impl Judge<'_> {
         let Some(url) = stands_for(candidate.scope, &candidate.raw.definition) else {
             return Ok(());
         };
-        self.policy.servers.denies(&Subject {
+        let subject = Subject {
             name: candidate.raw.name.as_str(),
             target: Target::Remote(&url),
-        })
+        };
+        let denied = self.policy.servers.denies(&subject);
+        denied.map_err(|refusal| refusal.to_string())
     }
 
     fn verdict(&self, candidate: &Candidate, found: &mut Vec<Diagnosis>) -> Verdict {
@@ -361,6 +395,7 @@ impl Judge<'_> {
             .policy
             .servers
             .denies(&name)
+            .map_err(|refusal| refusal.to_string())
             .and_then(|()| self.policy.excludes(candidate.scope))
             .and_then(|()| self.denies_behind_proxy(candidate))
         {
@@ -410,8 +445,9 @@ impl Judge<'_> {
     /// The definition, expanded and held against the policy.
     fn checked(&self, candidate: &Candidate) -> Result<ServerSpec, Objection> {
         let mut spec = self.build(candidate).map_err(Objection::Faults)?;
+        let (environment, entry) = (&self.basis.environment, &candidate.raw.definition);
         self.policy
-            .check(&spec, candidate.scope)
+            .clear(environment, &mut spec, entry, candidate.scope)
             .map_err(Objection::Policy)?;
         self.policy.require_cross_app(&mut spec);
         Ok(spec)

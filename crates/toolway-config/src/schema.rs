@@ -173,13 +173,15 @@ fn account() -> Value {
 fn policy_rule() -> Value {
     json!({
         "type": "object",
-        "minProperties": 1,
-        "maxProperties": 1,
+        "oneOf": [{"required": ["serverName"]}, {"required": ["serverUrl"]}, {"required": ["serverCommand"]}],
+        "dependentRequired": {"env": ["serverCommand"], "cwd": ["serverCommand"]},
         "additionalProperties": false,
         "properties": {
             "serverName": {"type": "string", "description": "A name; `*` stands for any characters."},
             "serverUrl": {"type": "string", "description": "A URL pattern such as `https://*.example.com/*`."},
             "serverCommand": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The command and its arguments, each with `*`; a last `**` stands for any further arguments."},
+            "env": {"type": "array", "items": {"type": "string"}, "description": "In a list that allows, beside `serverCommand`: variables that an entry may set although they can decide what code runs; `*` stands for any characters."},
+            "cwd": {"type": "array", "items": {"type": "string"}, "description": "In a list that allows, beside `serverCommand`: the working directories that an entry may name, each with `*`."},
         },
     })
 }
@@ -310,7 +312,7 @@ mod tests {
         let word = |key: &str| schema["$defs"]["server"]["properties"][key]["enum"].clone();
         assert_eq!(word("shield"), json!(["off", "best-effort", "required"]));
         assert_eq!(word("protocol"), json!(["auto", "legacy", "2026-07-28"]));
-        for key in ["serverName", "serverUrl", "serverCommand"] {
+        for key in ["serverName", "serverUrl", "serverCommand", "env", "cwd"] {
             assert!(
                 schema["$defs"]["policyRule"]["properties"][key].is_object(),
                 "{key}"

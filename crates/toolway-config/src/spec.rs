@@ -212,6 +212,7 @@ impl Work<'_> {
         self.require_place(&command);
         Some(StdioSpec {
             command,
+            program: None,
             args,
             inherited: Arc::clone(self.builder.inherited),
             env,

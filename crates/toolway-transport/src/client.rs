@@ -3,9 +3,10 @@
 //! Owns how outbound HTTP connections are made. It follows no redirect by itself, reads no
 //! environment, and inflates nothing. It is built on first use: a host without remote servers
 //! never loads a certificate. Whom it trusts is in [`tls`]; connections that are no HTTP for long
-//! are made in [`dial`], by the same rules.
+//! are made in [`dial`], by the same rules; what a name may lead to is asked in [`guard`].
 
 pub(crate) mod dial;
+pub(crate) mod guard;
 pub(crate) mod tls;
 
 use std::fmt;
@@ -15,9 +16,11 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::Resolve;
+use toolway_types::RemoteSpec;
 use url::{Host, Url};
 
 use crate::error::OpenError;
+use guard::Guard;
 
 /// Never through a proxy: it could not reach them, and what runs on this machine stays on it.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
@@ -162,6 +165,17 @@ impl Client {
         built.clone().map_err(OpenError::Client)
     }
 
+    /// The client for a server, whose name leads to no address that policy denies. A proxy looks
+    /// names up itself.
+    pub(crate) fn for_server(&self, spec: &RemoteSpec) -> Result<reqwest::Client, OpenError> {
+        let guard = Guard::of(spec);
+        let is_name = matches!(spec.url.host(), Some(Host::Domain(_)));
+        if !is_name || !guard.is_needed() || self.proxy_for(&spec.url).is_some() {
+            return self.for_url(&spec.url);
+        }
+        self.resolving(Arc::new(guard)).for_url(&spec.url)
+    }
+
     /// The proxy on the way to a URL, as host and port.
     pub fn proxy_for(&self, url: &Url) -> Option<String> {
         let uri = url.as_str().parse().ok()?;
@@ -175,7 +189,8 @@ impl Client {
     }
 
     /// What makes connections that leave HTTP behind, such as a WebSocket.
-    pub(crate) fn dialer(&self, url: &Url) -> Result<dial::Dialer, OpenError> {
+    /// `url` is the one of the request that begins it.
+    pub(crate) fn dialer(&self, spec: &RemoteSpec, url: &Url) -> Result<dial::Dialer, OpenError> {
         let proxy = self.0.options.http_proxy.as_deref().unwrap_or_default();
         let tls = if url.scheme() == "https" || proxy.starts_with("https:") {
             self.0.tls()
@@ -187,6 +202,7 @@ impl Client {
             proxies: self.0.proxies(),
             connect_timeout: self.0.options.connect_timeout,
             user_agent: self.0.options.user_agent.clone(),
+            guard: Guard::of(spec),
         })
     }
 }

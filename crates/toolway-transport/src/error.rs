@@ -102,6 +102,11 @@ pub enum CloseReason {
     },
     /// There are no credentials to open the connection with (`sse`, `ws`).
     Credentials(CredentialsError),
+    /// Policy forbids the place where the server leads; nothing was sent there (`sse`, `ws`).
+    Denied {
+        /// The place, and which rule forbids it.
+        message: String,
+    },
 }
 
 impl CloseReason {
@@ -165,6 +170,11 @@ pub enum SendFailure {
     Redirected {
         /// Where to.
         location: String,
+    },
+    /// Policy forbids the place where the server leads; nothing was sent there.
+    Denied {
+        /// The place, and which rule forbids it.
+        message: String,
     },
     /// The stream ended before the answer.
     Cut(String),

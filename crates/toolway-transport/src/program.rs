@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -38,6 +39,15 @@ pub enum Invocation {
     /// A program and its arguments; no shell is involved.
     Words {
         /// The program, looked up in `PATH` when it has no slash.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+    /// A file that policy was asked about, under the name it goes by; no shell is involved.
+    Checked {
+        /// The file.
+        file: PathBuf,
+        /// What it is told about its own name.
         program: String,
         /// Its arguments.
         args: Vec<String>,
@@ -126,12 +136,18 @@ pub async fn run(program: Program, options: &OpenOptions) -> Result<Finished, Pr
 }
 
 fn spec(program: Program) -> (StdioSpec, Vec<u8>) {
-    let (command, args) = match program.invocation {
-        Invocation::Line(line) => (SHELL.to_owned(), vec!["-c".to_owned(), line]),
-        Invocation::Words { program, args } => (program, args),
+    let (file, command, args) = match program.invocation {
+        Invocation::Line(line) => (None, SHELL.to_owned(), vec!["-c".to_owned(), line]),
+        Invocation::Words { program, args } => (None, program, args),
+        Invocation::Checked {
+            file,
+            program,
+            args,
+        } => (Some(file), program, args),
     };
     let spec = StdioSpec {
         command,
+        program: file,
         args,
         inherited: program.inherited,
         env: program.env,

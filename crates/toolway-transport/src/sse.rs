@@ -104,6 +104,9 @@ impl Stream {
                 limits,
             };
             let target = stream.endpoint(url).await?;
+            endpoint
+                .admits(&target)
+                .map_err(|message| CloseReason::Denied { message })?;
             Ok((stream, target))
         };
         let patience = endpoint.limits.first_byte;
@@ -299,6 +302,7 @@ fn refusal(failure: SendFailure) -> CloseReason {
             "the server redirects to another origin: `{}`",
             shown(&location)
         )),
+        SendFailure::Denied { message } => CloseReason::Denied { message },
         SendFailure::TooLarge { limit } => {
             CloseReason::Broken(format!("the answer is larger than {limit} bytes"))
         }

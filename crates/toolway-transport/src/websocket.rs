@@ -45,7 +45,7 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let url = as_http(&spec.url);
     let opening = Opening {
-        dialer: options.client.dialer(&url)?,
+        dialer: options.client.dialer(spec, &url)?,
         configured: configured(spec)?,
         desk: desk(&url, options),
         limits: options.limits.clone(),

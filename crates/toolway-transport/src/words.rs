@@ -22,6 +22,12 @@ pub(crate) fn of(cause: &(dyn Error + 'static)) -> String {
     }
 }
 
+/// Policy does not let us go where a server leads. The host alone is said: a secret may stand in
+/// the path.
+pub(crate) fn denied(place: &str, why: &str) -> String {
+    format!("policy forbids an address on `{place}` that the server leads to: {why}")
+}
+
 /// The system's words without the number behind them.
 fn plain(text: &str) -> String {
     let words = match text.rsplit_once(" (os error ") {

@@ -17,6 +17,8 @@ pub mod server;
 pub mod shield;
 pub mod state;
 pub mod text;
+pub mod url_rules;
+pub mod wildcard;
 
 pub use author::Author;
 pub use diagnosis::{Diagnosis, Severity};
@@ -33,3 +35,4 @@ pub use server::{
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};
 pub use text::Untrusted;
+pub use url_rules::{UrlList, UrlPattern, UrlRules};

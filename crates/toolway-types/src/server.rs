@@ -4,6 +4,7 @@
 //! one is `toolway-transport`'s.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::{ProtocolMode, Secret, SecretReference, ServerName, ShieldMode};
+use crate::{ProtocolMode, Secret, SecretReference, ServerName, ShieldMode, UrlRules};
 
 /// Everything needed to connect to one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,8 +56,12 @@ pub enum TransportSpec {
 /// A child process to start. No shell is ever involved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StdioSpec {
-    /// The program, looked up in `PATH` when it has no slash.
+    /// The program, looked up in `PATH` when it has no slash. It is what the program is told
+    /// about its own name.
     pub command: String,
+    /// The file to execute, links followed, where a policy was asked about it: what was checked
+    /// is what is started, whatever `command` leads to by then.
+    pub program: Option<PathBuf>,
     /// Its arguments.
     pub args: Vec<String>,
     /// What every child gets: the allow-list of the host's own environment, shared by all.
@@ -102,6 +107,14 @@ impl Default for WorkingDirectory {
 }
 
 impl StdioSpec {
+    /// The file to execute.
+    pub fn file(&self) -> &OsStr {
+        match &self.program {
+            Some(program) => program.as_os_str(),
+            None => OsStr::new(&self.command),
+        }
+    }
+
     /// One variable of the child's environment.
     pub fn variable(&self, name: &str) -> Option<&Secret> {
         self.env.get(name).or_else(|| self.inherited.get(name))
@@ -129,6 +142,8 @@ pub struct RemoteSpec {
     pub headers_helper: Option<HeadersHelper>,
     /// OAuth settings.
     pub oauth: Option<OauthSpec>,
+    /// What policy says about addresses that the server leads to.
+    pub rules: Arc<UrlRules>,
 }
 
 impl fmt::Debug for RemoteSpec {
@@ -140,6 +155,7 @@ impl fmt::Debug for RemoteSpec {
             .field("headers", &self.headers)
             .field("headers_helper", &self.headers_helper)
             .field("oauth", &self.oauth)
+            .field("rules", &self.rules)
             .finish()
     }
 }
@@ -283,13 +299,31 @@ impl TransportKind {
 impl TransportSpec {
     /// The settings of logins, where the entry has some.
     pub fn oauth_mut(&mut self) -> Option<&mut OauthSpec> {
+        self.remote_mut()?.oauth.as_mut()
+    }
+
+    /// What a server across a network is reached by.
+    pub fn remote(&self) -> Option<&RemoteSpec> {
         match self {
             TransportSpec::Http(remote)
             | TransportSpec::Sse(remote)
             | TransportSpec::Ws(remote)
             | TransportSpec::SseIde(remote)
             | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => remote.oauth.as_mut(),
+            | TransportSpec::Connector(remote) => Some(remote),
+            TransportSpec::Stdio(_) | TransportSpec::Sdk => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub fn remote_mut(&mut self) -> Option<&mut RemoteSpec> {
+        match self {
+            TransportSpec::Http(remote)
+            | TransportSpec::Sse(remote)
+            | TransportSpec::Ws(remote)
+            | TransportSpec::SseIde(remote)
+            | TransportSpec::WsIde(remote)
+            | TransportSpec::Connector(remote) => Some(remote),
             TransportSpec::Stdio(_) | TransportSpec::Sdk => None,
         }
     }

@@ -103,6 +103,8 @@ pub enum FailureKind {
     Unreachable,
     /// The peer was reached, and a certificate stands between us.
     Certificate(CertificateFault),
+    /// Policy forbids the place where the server leads.
+    Forbidden,
     /// The handshake took too long.
     TimedOut,
     /// The process ended, or the connection closed, before it was done.

@@ -438,6 +438,7 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
             .oauth
             .as_ref()
             .and_then(|oauth| oauth.workload.clone()),
+        rules: Arc::clone(&remote.rules),
     })
 }
 

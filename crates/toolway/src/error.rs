@@ -193,6 +193,7 @@ impl ConnectError {
                     },
                 ) => FailureKind::Unreachable,
                 RequestError::Send(SendFailure::Credentials(_)) => FailureKind::Credentials,
+                RequestError::Send(SendFailure::Denied { .. }) => FailureKind::Forbidden,
                 RequestError::Send(_)
                 | RequestError::Rpc(_)
                 | RequestError::Malformed(_)
@@ -236,6 +237,7 @@ fn kind_of(reason: &CloseReason) -> FailureKind {
         } => FailureKind::Unreachable,
         CloseReason::Certificate { fault, .. } => FailureKind::Certificate(*fault),
         CloseReason::Credentials(_) => FailureKind::Credentials,
+        CloseReason::Denied { .. } => FailureKind::Forbidden,
         CloseReason::Refused { .. } => FailureKind::Protocol,
         CloseReason::Asked
         | CloseReason::Exited { .. }
@@ -252,6 +254,7 @@ fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
         | CloseReason::Unreachable { .. }
         | CloseReason::Certificate { .. }
         | CloseReason::Credentials(_)
+        | CloseReason::Denied { .. }
         | CloseReason::Refused { .. } => Vec::new(),
     }
 }
@@ -266,6 +269,7 @@ fn describe_close(reason: &CloseReason) -> String {
         CloseReason::Certificate { fault, message } => about_certificate(*fault, message),
         CloseReason::Refused { status, .. } => describe_refusal(*status),
         CloseReason::Credentials(error) => error.to_string(),
+        CloseReason::Denied { message } => message.clone(),
     }
 }
 
@@ -325,6 +329,7 @@ fn describe_failure(failure: &SendFailure) -> String {
             let location = Untrusted::new(location.as_str());
             format!("the server redirects to another origin: `{location}`")
         }
+        SendFailure::Denied { message } => message.clone(),
         SendFailure::Cut(message) => format!("the answer was cut off: {message}"),
         SendFailure::Credentials(error) => error.to_string(),
     }

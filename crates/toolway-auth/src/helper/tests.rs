@@ -41,6 +41,7 @@ impl Scene {
         let definition = HeadersHelper {
             command: "./helper --flag ${SECRET}".to_owned(),
             process: StdioSpec {
+                program: None,
                 command: path.display().to_string(),
                 args: vec!["--flag".to_owned(), "a b; $(id)".to_owned()],
                 inherited: Arc::new(inherited),

@@ -44,6 +44,7 @@ fn process(references: Vec<SecretReference>) -> ServerSpec {
     ServerSpec {
         name: ServerName::new("one").unwrap(),
         transport: TransportSpec::Stdio(StdioSpec {
+            program: None,
             command: "true".to_owned(),
             args: Vec::new(),
             inherited: Arc::default(),
@@ -110,6 +111,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
     };
     let word = wanted.placeholder();
     let remote = RemoteSpec {
+        rules: std::sync::Arc::default(),
         url: format!("https://x.example/{word}/mcp?key={word}&other=1")
             .parse()
             .unwrap(),

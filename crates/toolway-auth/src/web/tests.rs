@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
+use toolway_types::{UrlList, UrlPattern};
 
 use super::*;
 
@@ -43,6 +44,42 @@ impl Lookup for Names {
         };
         Box::pin(async move { Ok(answer) })
     }
+}
+
+#[tokio::test]
+async fn sec_53_nobody_who_is_denied_is_asked_about_a_login() {
+    let routes = Router::new()
+        .route("/start", any(|| async { redirect_to("/admin/token") }))
+        .route("/admin/token", any(|| async { "{}" }));
+    let site = Site::new(routes).await;
+    let rules = UrlRules {
+        denied: vec![UrlList {
+            patterns: vec![UrlPattern::parse("http://localhost:*/admin/*").unwrap()],
+            reason: "denied by a rule".to_owned(),
+        }],
+        // What is allowed is about servers.
+        allowed: vec![UrlList {
+            patterns: vec![UrlPattern::parse("https://mcp.example/*").unwrap()],
+            reason: "not allowed".to_owned(),
+        }],
+    };
+    let web = Web::trusted(Client::default()).within(&Arc::new(rules));
+    let url = |path: &str| Url::parse(&format!("http://127.0.0.1:{}{path}", site.port)).unwrap();
+    let start = url("/start");
+    for web in [web.clone(), web.trusting(), web.pinned(&start)] {
+        for path in ["/start", "/admin/token", "/x/..%2fadmin/token"] {
+            let asked = web.get(&url(path)).await;
+            assert!(
+                matches!(&asked, Err(WebError::Forbidden { why, .. }) if why == "it is denied by a rule"),
+                "{path}: {asked:?}"
+            );
+        }
+    }
+    assert_eq!(site.connects.load(Ordering::SeqCst), 3, "the redirect only");
+}
+
+fn redirect_to(path: &str) -> impl IntoResponse {
+    (http::StatusCode::FOUND, [("location", path.to_owned())])
 }
 
 /// A server that counts who connects.

@@ -44,7 +44,9 @@ impl Typed {
             return Some(hint.to_owned());
         }
         let hint = match (&self.what, failure.kind) {
-            (_, FailureKind::TimedOut | FailureKind::Certificate(_)) => return None,
+            (_, FailureKind::TimedOut | FailureKind::Certificate(_) | FailureKind::Forbidden) => {
+                return None;
+            }
             // A secret may stand in it.
             (What::Url(url), _) if url.contains(['@', '?']) => {
                 "check that an MCP server answers at that address".to_owned()

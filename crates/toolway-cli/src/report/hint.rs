@@ -75,6 +75,10 @@ pub(crate) fn failure_hint(server: &str, failure: &Failure) -> String {
                 "see what it wrote with `toolway logs {server}`, its command with `toolway get {server}`"
             )
         }
+        FailureKind::Forbidden => {
+            "ask the administrator of this machine to allow it, or the server not to lead there"
+                .to_owned()
+        }
         FailureKind::Protocol => format!("check that it is an MCP server: `toolway get {server}`"),
     }
 }

@@ -40,6 +40,7 @@ mod offers;
 mod peers;
 mod permission;
 mod processes;
+mod reached;
 mod reaching;
 mod reliability;
 mod results;

@@ -4,11 +4,11 @@
 //! needs no switch and no entry: a variable must not be a way around it.
 //! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
 
+use toolway_types::url_rules::Reading;
 use toolway_types::{CrossApp, Diagnosis, OauthSpec, Origin, ServerSpec, TransportSpec};
 
 use super::Policy;
 use super::rule::{Rule, RuleList, Subject, Target};
-use super::url::Reading;
 use crate::Environment;
 use crate::raw::RawServer;
 

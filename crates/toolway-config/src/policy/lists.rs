@@ -4,8 +4,12 @@
 //! allow) and the words that name the rule. Does not own: what a rule speaks of (`rule`), nor what
 //! the pair is about.
 
+use std::fmt;
+
+use toolway_types::url_rules::Reading;
+use toolway_types::{UrlList, UrlRules};
+
 use super::rule::{Rule, RuleList, Subject};
-use super::url::Reading;
 
 /// What every policy file says about one matter.
 #[derive(Debug, Clone)]
@@ -15,6 +19,32 @@ pub(crate) struct Lists {
     deny_key: &'static str,
     allowed: Vec<RuleList>,
     denied: Vec<Rule>,
+}
+
+/// Why the lists refuse something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// What it is: "denied by …", "not in …".
+    Is(String),
+    /// A rule would allow its command, but not what the entry sets beside it.
+    But(String),
+}
+
+impl Refusal {
+    /// The same of a program that runs beside the server: "its `headersHelper` runs `x`".
+    pub(crate) fn of_program(self, about: &str) -> Self {
+        Self::Is(match self {
+            Self::Is(what) => format!("{about}, which is {what}"),
+            Self::But(why) => format!("{about}: {why}"),
+        })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Is(text) | Self::But(text)) = self;
+        formatter.write_str(text)
+    }
 }
 
 impl Lists {
@@ -34,39 +64,111 @@ impl Lists {
         self.denied.extend(denied);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.allowed.is_empty() && self.denied.is_empty()
+    /// Whether any rule is about a command.
+    pub(crate) fn speak_of_commands(&self) -> bool {
+        let mut rules = self.allow_rules().chain(&self.denied);
+        rules.any(|rule| rule.command().is_some())
+    }
+
+    /// Every rule that allows something.
+    pub(crate) fn allow_rules(&self) -> impl Iterator<Item = &Rule> {
+        self.allowed.iter().flat_map(|list| &list.rules)
     }
 
     /// The reason when a rule denies it.
-    pub(crate) fn denies(&self, subject: &Subject<'_>) -> Result<(), String> {
-        let found = self
-            .denied
-            .iter()
-            .find(|rule| rule.matches(subject, Reading::Wide));
-        match found {
-            Some(Rule { text, origin, .. }) => Err(format!(
-                "denied by `{text}` in `{}` ({origin})",
-                self.deny_key
-            )),
+    pub(crate) fn denies(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+        self.denied_when(|rule| rule.matches(subject, Reading::Wide))
+    }
+
+    /// The reason when a rule about commands denies one that runs beside a server.
+    pub(crate) fn denies_program(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+        self.denied_when(|rule| {
+            rule.is_about(&subject.target) && rule.matches(subject, Reading::Wide)
+        })
+    }
+
+    fn denied_when(&self, speaks: impl Fn(&Rule) -> bool) -> Result<(), Refusal> {
+        match self.denied.iter().find(|rule| speaks(rule)) {
+            Some(rule) => Err(Refusal::Is(self.denied_by(rule))),
             None => Ok(()),
         }
     }
 
     /// The reason when a list does not have it.
-    pub(crate) fn leaves_out(&self, subject: &Subject<'_>) -> Result<(), String> {
-        match self.allowed.iter().find(|list| !allows(list, subject)) {
-            Some(list) => Err(format!("not in `{}` ({})", self.allow_key, list.origin)),
-            None => Ok(()),
+    pub(crate) fn leaves_out(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+        self.allowed
+            .iter()
+            .try_for_each(|list| self.allows(list, subject))
+    }
+
+    /// The reason when a list that knows commands does not have one that runs beside a server.
+    pub(crate) fn leaves_out_program(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+        self.allowed
+            .iter()
+            .filter(|list| list.rules.iter().any(|rule| rule.is_about(&subject.target)))
+            .try_for_each(|list| self.allows(list, subject))
+    }
+
+    /// What the lists say about addresses that show later. A list without any says nothing.
+    pub(crate) fn denied_urls(&self) -> UrlRules {
+        let denied = self.denied.iter().filter_map(|rule| {
+            Some(UrlList {
+                patterns: vec![rule.url()?.clone()],
+                reason: self.denied_by(rule),
+            })
+        });
+        UrlRules {
+            denied: denied.collect(),
+            allowed: Vec::new(),
         }
     }
-}
 
-fn allows(list: &RuleList, subject: &Subject<'_>) -> bool {
-    // People choose names, so where the list knows URLs (or commands) at all, a remote server (or
-    // a process) has to match one of those; its name is not enough.
-    let precise = list.rules.iter().any(|rule| rule.is_about(&subject.target));
-    list.rules.iter().any(|rule| {
-        (!precise || rule.is_about(&subject.target)) && rule.matches(subject, Reading::Narrow)
-    })
+    /// The same, with what is allowed.
+    pub(crate) fn urls(&self) -> UrlRules {
+        let allowed = self.allowed.iter().filter_map(|list| {
+            let patterns: Vec<_> = list.rules.iter().filter_map(Rule::url).cloned().collect();
+            (!patterns.is_empty()).then(|| UrlList {
+                patterns,
+                reason: self.not_in(list),
+            })
+        });
+        UrlRules {
+            allowed: allowed.collect(),
+            ..self.denied_urls()
+        }
+    }
+
+    fn denied_by(&self, rule: &Rule) -> String {
+        let Rule { text, origin, .. } = rule;
+        format!("denied by `{text}` in `{}` ({origin})", self.deny_key)
+    }
+
+    fn not_in(&self, list: &RuleList) -> String {
+        format!("not in `{}` ({})", self.allow_key, list.origin)
+    }
+
+    fn allows(&self, list: &RuleList, subject: &Subject<'_>) -> Result<(), Refusal> {
+        // People choose names, so where the list knows URLs (or commands) at all, a remote server
+        // (or a process) has to match one of those; its name is not enough.
+        let precise = list.rules.iter().any(|rule| rule.is_about(&subject.target));
+        let mut objection = None;
+        for rule in &list.rules {
+            if (precise && !rule.is_about(&subject.target))
+                || !rule.matches(subject, Reading::Narrow)
+            {
+                continue;
+            }
+            let Some(why) = rule.objects(subject) else {
+                return Ok(());
+            };
+            objection.get_or_insert_with(|| {
+                let Rule { text, origin, .. } = rule;
+                let key = self.allow_key;
+                Refusal::But(format!(
+                    "`{text}` in `{key}` ({origin}) would allow it, but {why}"
+                ))
+            });
+        }
+        Err(objection.unwrap_or_else(|| Refusal::Is(self.not_in(list))))
+    }
 }

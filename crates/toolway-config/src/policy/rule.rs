@@ -2,17 +2,18 @@
 //!
 //! Owns: reading a rule and asking whether it speaks of a server. A denial reads what it leaves
 //! open widely, a permission narrowly, so a slip of the administrator fails on the safe side.
-//! Does not own: how the lists of several files combine (`lists`).
+//! Does not own: how the lists of several files combine (`lists`), or which programs there are
+//! (`program`).
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-use serde_json::Value;
-use toolway_types::Origin;
+use serde_json::{Map, Value};
 use toolway_types::text::fold;
+use toolway_types::url_rules::{Reading, UrlPattern};
+use toolway_types::{Origin, wildcard};
 use url::Url;
 
-use super::pattern;
-use super::url::{Reading, UrlPattern};
+use super::program::{Found, Started};
 
 /// One list of one file.
 #[derive(Debug, Clone)]
@@ -34,8 +35,18 @@ pub(crate) struct Rule {
 enum SpeaksOf {
     Name(String),
     Url(UrlPattern),
+    Command(CommandRule),
+}
+
+/// A rule about a command.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandRule {
     /// Word by word; a last word `**` stands for any further ones.
-    Command(Vec<String>),
+    pub(crate) words: Vec<String>,
+    /// The variables that an entry may set although they can decide what code runs.
+    env: Vec<String>,
+    /// The working directories that an entry may name.
+    cwd: Vec<String>,
 }
 
 /// What a rule is asked about.
@@ -51,30 +62,33 @@ pub(crate) enum Target<'a> {
     /// Not known yet, or nothing outside the program.
     Nothing,
     Remote(&'a Url),
-    Command {
-        words: Vec<&'a str>,
-        /// Where the program really lies, when it can be found.
-        program: Option<PathBuf>,
-    },
+    Command(&'a Started),
 }
 
 impl Rule {
-    /// Reads a rule; the reason completes the sentence "`deniedMcpServers[0]` …".
-    pub(crate) fn parse(value: &Value, origin: Origin) -> Result<Self, String> {
+    /// Reads a rule of a list that is read so; the reason completes the sentence
+    /// "`deniedMcpServers[0]` …".
+    pub(crate) fn parse(value: &Value, origin: Origin, reading: Reading) -> Result<Self, String> {
         let Value::Object(map) = value else {
             return Err("must be an object".to_owned());
         };
-        let mut members = map.iter();
+        let mut members = map
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "env" | "cwd"));
         let (Some((key, value)), None) = (members.next(), members.next()) else {
-            return Err("must have exactly one key".to_owned());
+            return Err(
+                "must have exactly one of `serverName`, `serverUrl` and `serverCommand`".to_owned(),
+            );
         };
         let speaks_of = match (key.as_str(), value) {
             ("serverName", Value::String(name)) if !name.is_empty() => SpeaksOf::Name(name.clone()),
             ("serverUrl", Value::String(url)) => SpeaksOf::Url(UrlPattern::parse(url)?),
             ("serverCommand", Value::Array(words)) if !words.is_empty() => {
-                let words = words.iter().map(|word| word.as_str().map(str::to_owned));
-                let words: Option<_> = words.collect();
-                SpeaksOf::Command(words.ok_or("`serverCommand` must hold strings only")?)
+                SpeaksOf::Command(CommandRule {
+                    words: texts("serverCommand", words)?,
+                    env: permitted(map, "env", reading)?,
+                    cwd: permitted(map, "cwd", reading)?,
+                })
             }
             ("serverName" | "serverUrl", _) => return Err(format!("`{key}` must be a string")),
             ("serverCommand", _) => {
@@ -82,6 +96,9 @@ impl Rule {
             }
             _ => return Err(format!("has the unknown key `{key}`")),
         };
+        if !matches!(speaks_of, SpeaksOf::Command(_)) && map.len() > 1 {
+            return Err("must have `env` and `cwd` beside `serverCommand` only".to_owned());
+        }
         Ok(Self {
             text: value_text(map),
             origin,
@@ -94,10 +111,16 @@ impl Rule {
         match (&self.speaks_of, &subject.target) {
             (SpeaksOf::Name(pattern), _) => name_matches(pattern, subject.name, reading),
             (SpeaksOf::Url(pattern), Target::Remote(url)) => pattern.matches(url, reading),
-            (SpeaksOf::Command(patterns), Target::Command { words, program }) => {
-                command_matches(patterns, words, program.as_deref(), reading)
-            }
+            (SpeaksOf::Command(rule), Target::Command(started)) => rule.matches(started, reading),
             _ => false,
+        }
+    }
+
+    /// What of the entry a rule that matches its command does not permit, and how it could.
+    pub(crate) fn objects(&self, subject: &Subject<'_>) -> Option<String> {
+        match (&self.speaks_of, &subject.target) {
+            (SpeaksOf::Command(rule), Target::Command(started)) => rule.objects(started),
+            _ => None,
         }
     }
 
@@ -105,17 +128,49 @@ impl Rule {
     pub(crate) fn is_about(&self, target: &Target<'_>) -> bool {
         matches!(
             (&self.speaks_of, target),
-            (SpeaksOf::Url(_), Target::Remote(_)) | (SpeaksOf::Command(_), Target::Command { .. })
+            (SpeaksOf::Url(_), Target::Remote(_)) | (SpeaksOf::Command(_), Target::Command(_))
         )
+    }
+
+    pub(crate) fn command(&self) -> Option<&CommandRule> {
+        match &self.speaks_of {
+            SpeaksOf::Command(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn url(&self) -> Option<&UrlPattern> {
+        match &self.speaks_of {
+            SpeaksOf::Url(pattern) => Some(pattern),
+            _ => None,
+        }
     }
 }
 
-fn value_text(map: &serde_json::Map<String, Value>) -> String {
+fn texts(key: &str, items: &[Value]) -> Result<Vec<String>, String> {
+    let texts = items.iter().map(|item| item.as_str().map(str::to_owned));
+    let texts: Option<_> = texts.collect();
+    texts.ok_or_else(|| format!("`{key}` must hold strings only"))
+}
+
+/// What a rule permits beside its command. A denial means the command, whatever is set beside it.
+fn permitted(map: &Map<String, Value>, key: &str, reading: Reading) -> Result<Vec<String>, String> {
+    match map.get(key) {
+        None => Ok(Vec::new()),
+        Some(_) if reading == Reading::Wide => Err(format!(
+            "must not have `{key}`: it denies the command whatever is set"
+        )),
+        Some(Value::Array(items)) => texts(key, items),
+        Some(_) => Err(format!("`{key}` must be an array of strings")),
+    }
+}
+
+fn value_text(map: &Map<String, Value>) -> String {
     serde_json::to_string(map).unwrap_or_default()
 }
 
 fn name_matches(pattern: &str, name: &str, reading: Reading) -> bool {
-    if pattern::matches(pattern, name) {
+    if wildcard::matches(pattern, name) {
         return true;
     }
     if reading == Reading::Narrow {
@@ -134,28 +189,88 @@ fn name_matches(pattern: &str, name: &str, reading: Reading) -> bool {
             })
             .collect::<String>()
     };
-    pattern::matches(&pattern, &name) || pattern::matches(&plain(&pattern), &plain(&name))
+    wildcard::matches(&pattern, &name) || wildcard::matches(&plain(&pattern), &plain(&name))
 }
 
-fn command_matches(
-    patterns: &[String],
-    words: &[&str],
-    program: Option<&Path>,
-    reading: Reading,
-) -> bool {
-    // Alone, `**` has no program before it: it stands for every command.
-    if patterns == ["**"] {
-        return true;
+impl CommandRule {
+    fn matches(&self, started: &Started, reading: Reading) -> bool {
+        // Alone, `**` has no program before it: it stands for every command.
+        if self.words == ["**"] {
+            return true;
+        }
+        match reading {
+            Reading::Narrow => {
+                let plain = started.line.as_ref().and_then(|line| line.words.as_ref());
+                let found = started.found.as_ref();
+                let permits = |words: &[String]| {
+                    self.has(words, |pattern, command| {
+                        permits_program(pattern, command, found)
+                    })
+                };
+                permits(&started.words) || plain.is_some_and(|words| permits(words))
+            }
+            Reading::Wide => {
+                let (commands, hides) = started.may_run();
+                let real = started.found.as_ref().map(|found| found.real.as_path());
+                // Where the program was found is known of the first only, or of a plain line.
+                let first = started
+                    .line
+                    .as_ref()
+                    .map_or_else(|| commands.first(), |line| line.words.as_ref());
+                hides
+                    || commands.iter().any(|words| {
+                        let real = real.filter(|_| Some(words) == first);
+                        self.has(words, |pattern, command| {
+                            could_be_program(pattern, command, real)
+                        })
+                    })
+            }
+        }
     }
-    let Some(((first, patterns), (command, words))) =
-        patterns.split_first().zip(words.split_first())
-    else {
-        return false;
-    };
-    program_matches(first, command, program, reading) && words_match(patterns, words)
+
+    fn has(&self, words: &[String], program: impl Fn(&str, &str) -> bool) -> bool {
+        let Some(((first, patterns), (command, words))) =
+            self.words.split_first().zip(words.split_first())
+        else {
+            return false;
+        };
+        program(first, command) && words_match(patterns, words)
+    }
+
+    fn objects(&self, started: &Started) -> Option<String> {
+        // Where any program may run, nothing is left to undo.
+        if self.words.first().is_some_and(|first| is_everything(first)) {
+            return None;
+        }
+        let is_permitted = |name: &String| {
+            let mut patterns = self.env.iter();
+            patterns.any(|pattern| wildcard::matches(pattern, name))
+        };
+        if let Some(name) = started.steering.iter().find(|name| !is_permitted(name)) {
+            return Some(format!(
+                "its entry sets `{name}`, which can decide what code runs; the organisation can \
+                 permit it with `\"env\": [\"{name}\"]` in that rule"
+            ));
+        }
+        let directory = started.directory.as_ref()?;
+        let is_permitted = self.cwd.iter().any(|pattern| {
+            let written = directory.to_string_lossy();
+            is_everything(pattern)
+                || (is_plain(&written)
+                    && wildcard::matches(pattern, &written)
+                    && directory
+                        .canonicalize()
+                        .is_ok_and(|real| leads(pattern, &real)))
+        });
+        (!is_permitted).then(|| {
+            "its entry sets `cwd` to a directory that the rule does not name; the organisation \
+             can permit it with `\"cwd\": [\"…\"]` in that rule"
+                .to_owned()
+        })
+    }
 }
 
-fn words_match(patterns: &[String], words: &[&str]) -> bool {
+fn words_match(patterns: &[String], words: &[String]) -> bool {
     let (patterns, words) = match patterns.split_last() {
         Some((last, before)) if last == "**" && words.len() >= before.len() => {
             (before, &words[..before.len()])
@@ -166,30 +281,67 @@ fn words_match(patterns: &[String], words: &[&str]) -> bool {
         && patterns
             .iter()
             .zip(words)
-            .all(|(pattern, word)| pattern::matches(pattern, word))
+            .all(|(pattern, word)| wildcard::matches(pattern, word))
 }
 
-fn program_matches(pattern: &str, command: &str, real: Option<&Path>, reading: Reading) -> bool {
-    let climbs = Path::new(command)
-        .components()
-        .any(|part| part == Component::ParentDir);
-    let real_text = real.map(Path::to_string_lossy);
-    match reading {
-        // `/opt/tools/../../tmp/x` must not pass for something below `/opt/tools`.
-        Reading::Narrow if climbs => real_text.is_some_and(|real| pattern::matches(pattern, &real)),
-        Reading::Narrow => pattern::matches(pattern, command),
-        Reading::Wide => {
-            let last = |path: &Path| {
-                path.file_name()
-                    .map(|name| name.to_string_lossy().into_owned())
-            };
-            let names = [last(Path::new(command)), real.and_then(last)];
-            pattern::matches(pattern, command)
-                || real_text.is_some_and(|real| pattern::matches(pattern, &real))
-                || names
-                    .into_iter()
-                    .flatten()
-                    .any(|name| pattern::matches(pattern, &name))
-        }
+fn is_everything(pattern: &str) -> bool {
+    !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'*')
+}
+
+/// Whether a path is absolute and leads nowhere but where it seems to.
+fn is_plain(path: &str) -> bool {
+    path.strip_prefix('/').is_some_and(|rest| {
+        rest.is_empty() || rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    })
+}
+
+/// Whether a path without links is what a pattern means, whose own links are followed: a folder
+/// is not left by a link in it, and a link that is named itself is meant.
+fn leads(pattern: &str, real: &Path) -> bool {
+    let text = real.to_string_lossy();
+    if wildcard::matches(pattern, &text) {
+        return true;
     }
+    let Some(star) = pattern.find('*') else {
+        return Path::new(pattern)
+            .canonicalize()
+            .is_ok_and(|meant| meant == real);
+    };
+    let folder = pattern[..star].rfind('/').unwrap_or_default();
+    let meant = Path::new(&pattern[..folder]).canonicalize();
+    meant.is_ok_and(|meant| {
+        let meant = format!("{}{}", meant.display(), &pattern[folder..]);
+        wildcard::matches(&meant, &text)
+    })
+}
+
+/// Whether a permission for a program covers this one: as written, and where it leads. A name
+/// without a slash is whatever the person's own `PATH` says, but never what lies in a directory
+/// that somebody chose.
+fn permits_program(pattern: &str, command: &str, found: Option<&Found>) -> bool {
+    if is_everything(pattern) {
+        return true;
+    }
+    wildcard::matches(pattern, command)
+        && found.is_none_or(|found| !found.is_relative)
+        && (!command.contains('/')
+            || (is_plain(command) && found.is_none_or(|found| leads(pattern, &found.real))))
+}
+
+/// Whether a denial of a program could mean this one, by any of its names.
+fn could_be_program(pattern: &str, command: &str, real: Option<&Path>) -> bool {
+    let last = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let names = [
+        Some(command.to_owned()),
+        last(Path::new(command)),
+        real.map(|real| real.to_string_lossy().into_owned()),
+        real.and_then(last),
+    ];
+    let folded = fold(pattern);
+    let mut names = names.into_iter().flatten();
+    names.any(|name| wildcard::matches(&folded, &fold(&name)))
+        || real.is_some_and(|real| leads(pattern, real))
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use toolway_types::url_rules::Reading;
 use toolway_types::{Diagnosis, Origin};
 
 use super::json::{Spot, kind_of};
@@ -388,10 +389,16 @@ impl Reader<'_> {
             );
             return Err(Diagnosis::error(message).at(origin));
         };
+        // Only a permission is read narrowly.
+        let reading = if self.key.starts_with("allowed") {
+            Reading::Narrow
+        } else {
+            Reading::Wide
+        };
         let mut rules = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let origin = self.source.origin(self.spot.line_at(index));
-            let rule = Rule::parse(item, origin.clone()).map_err(|why| {
+            let rule = Rule::parse(item, origin.clone(), reading).map_err(|why| {
                 Diagnosis::error(format!("`{}[{index}]` {why}", self.key)).at(origin).hint(
                     "a rule is one of `{\"serverName\": \"…\"}`, `{\"serverUrl\": \"https://…\"}` \
                      and `{\"serverCommand\": [\"…\"]}`",

@@ -42,6 +42,7 @@ impl Work<'_> {
             headers,
             headers_helper,
             oauth,
+            rules: Arc::default(),
         })
     }
 
@@ -86,6 +87,7 @@ impl Work<'_> {
             command: command.to_owned(),
             process: StdioSpec {
                 command: program,
+                program: None,
                 args: expanded.collect(),
                 inherited: Arc::clone(self.builder.inherited),
                 env: self.declared(),

@@ -26,6 +26,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use url::Url;
 
+use super::guard::Guard;
 use super::{MAX_HEADER_LIST, MAX_HEADERS, place, tls};
 use crate::error::CloseReason;
 use crate::words;
@@ -51,6 +52,8 @@ pub(crate) struct Dialer {
     pub(super) proxies: Arc<Matcher>,
     pub(super) connect_timeout: Duration,
     pub(crate) user_agent: String,
+    /// What the server's name may lead to.
+    pub(super) guard: Guard,
 }
 
 /// How the one exchange went.
@@ -90,11 +93,16 @@ impl Dialer {
             .ok()
             .and_then(|uri| self.proxies.intercept(&uri));
         let socket: Socket = match proxy {
-            None => Box::new(
-                connect(host, port)
-                    .await
-                    .map_err(|error| lost(url, &error))?,
-            ),
+            None => {
+                let found = addresses(host, port).await;
+                let found = found.map_err(|error| lost(url, &error))?;
+                let admitted = self.guard.admitted(found.into_iter());
+                let admitted = admitted.map_err(|withheld| CloseReason::Denied {
+                    message: words::denied(&place(url), &withheld.to_string()),
+                })?;
+                let stream = connect(admitted).await;
+                Box::new(stream.map_err(|error| lost(url, &error))?)
+            }
             Some(proxy) => self.tunnel(&proxy, host, port).await?,
         };
         if url.scheme() == "https" {
@@ -120,7 +128,8 @@ impl Dialer {
             Some(_) => return Err(failed("must be an `http:` or `https:` one".to_owned())),
         };
         let own_port = uri.port_u16().unwrap_or(default);
-        let stream = connect(own_host, own_port).await.map_err(|error| {
+        let reaching = async { connect(addresses(own_host, own_port).await?).await };
+        let stream = reaching.await.map_err(|error| {
             let why = words::of(&error);
             failed(format!("{own_host}:{own_port} cannot be reached: {why}"))
         })?;
@@ -222,10 +231,14 @@ async fn refusal(mut body: Incoming) -> Bytes {
     kept.freeze()
 }
 
-/// The first address of a host that takes a connection; each is given a head start over the next.
-async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+/// All addresses of a host.
+async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let addresses: Vec<SocketAddr> = lookup_host((bare, port)).await?.collect();
+    Ok(lookup_host((bare, port)).await?.collect())
+}
+
+/// The first address that takes a connection; each is given a head start over the next.
+async fn connect(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     let mut attempts: FuturesUnordered<_> = (0u32..)
         .zip(addresses)
         .map(|(place, address)| async move {

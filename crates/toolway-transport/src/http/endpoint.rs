@@ -4,19 +4,22 @@
 //! refused for its credentials, and what kind of answer came. Knows nothing of streams or
 //! sessions.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Response;
 use tokio::time::timeout;
-use toolway_types::RemoteSpec;
+use toolway_types::{RemoteSpec, UrlRules};
 use url::Url;
 
 use super::body::bounded;
 use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
+use crate::client::place;
 use crate::credentials::{self, Desk, Tries, is_protected};
 use crate::error::{OpenError, SendFailure};
-use crate::{Limits, OpenOptions};
+use crate::{Limits, OpenOptions, words};
 
 /// How often a redirect within the origin is followed.
 const MAX_REDIRECTS: usize = 3;
@@ -30,6 +33,8 @@ pub(crate) struct Endpoint {
     url: Url,
     configured: HeaderMap,
     desk: Desk,
+    /// What policy says about where the server leads.
+    rules: Arc<UrlRules>,
     pub(crate) limits: Limits,
 }
 
@@ -46,11 +51,12 @@ pub(crate) enum Answer {
 impl Endpoint {
     pub(crate) fn new(spec: &RemoteSpec, options: &OpenOptions) -> Result<Self, OpenError> {
         Ok(Self {
-            client: options.client.for_url(&spec.url)?,
+            client: options.client.for_server(spec)?,
             proxy: options.client.proxy_for(&spec.url),
             url: spec.url.clone(),
             configured: configured(spec)?,
             desk: desk(&spec.url, options),
+            rules: Arc::clone(&spec.rules),
             limits: options.limits.clone(),
         })
     }
@@ -61,6 +67,12 @@ impl Endpoint {
             url,
             ..self.clone()
         }
+    }
+
+    /// Whether policy lets us go where the server leads; the words when not.
+    pub(crate) fn admits(&self, target: &Url) -> Result<(), String> {
+        let denied = |why| words::denied(&place(target), &format!("it is {why}"));
+        self.rules.admits(target).map_err(denied)
     }
 
     /// Sends one request and looks at how the answer begins.
@@ -122,8 +134,8 @@ impl Endpoint {
     }
 
     /// Sends, following redirects that stay within the origin and keep method and body. Nothing
-    /// is ever sent to another origin: configured headers may be credentials (SEC-20). Gives the
-    /// answer, and whether it asks for other credentials that are there.
+    /// is ever sent to another origin: configured headers may be credentials (SEC-20). Nor to a
+    /// place that policy forbids (SEC-53). Gives the answer, and whether it asks for other credentials that are there.
     async fn follow(
         &self,
         method: &Method,
@@ -163,6 +175,8 @@ impl Endpoint {
             let Some(target) = target else {
                 return Err(SendFailure::Redirected { location });
             };
+            self.admits(&target)
+                .map_err(|message| SendFailure::Denied { message })?;
             (url, last) = (target, location);
         }
         Err(SendFailure::Redirected { location: last })

@@ -244,7 +244,11 @@ impl Context {
                 }
                 // 405 says that there is no such stream; other refusals are as final.
                 Err(failure) if is_final(&failure) => return,
-                Err(SendFailure::NotMcp { .. } | SendFailure::Redirected { .. }) => return,
+                Err(
+                    SendFailure::NotMcp { .. }
+                    | SendFailure::Redirected { .. }
+                    | SendFailure::Denied { .. },
+                ) => return,
                 Err(failure) => asked_for(&failure),
             };
             // A server that closes its stream at once must not be asked again at once for ever,

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::body::{Unread, bounded};
 use crate::client::dial::is_refusal;
+use crate::client::guard::Withheld;
 use crate::client::{place, tls};
 use crate::error::SendFailure;
 use crate::words;
@@ -75,6 +76,11 @@ pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure
     if error.is_timeout() && !error.is_connect() {
         return SendFailure::TimedOut;
     }
+    if let Some(withheld) = withheld(error) {
+        let place = error.url().map(place).unwrap_or_default();
+        let message = words::denied(&place, &withheld.to_string());
+        return SendFailure::Denied { message };
+    }
     if let Some((fault, message)) = tls::fault(error) {
         return SendFailure::Certificate { fault, message };
     }
@@ -94,6 +100,18 @@ pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure
         (None, None) => message,
     };
     SendFailure::Unreachable { refused, message }
+}
+
+/// Why the name was not followed, when that is the reason.
+fn withheld(error: &reqwest::Error) -> Option<&Withheld> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(withheld) = error.downcast_ref::<Withheld>() {
+            return Some(withheld);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// The innermost message: the outer ones repeat the URL, which may hold a secret.

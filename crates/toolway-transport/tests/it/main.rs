@@ -18,6 +18,7 @@ mod peer;
 mod process;
 mod program;
 mod proxy;
+mod reached;
 mod resume;
 mod server;
 mod shield;

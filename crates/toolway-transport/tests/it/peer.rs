@@ -181,6 +181,7 @@ pub(crate) fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
 
 pub(crate) fn at(url: &str, headers: &[(&str, &str)]) -> RemoteSpec {
     RemoteSpec {
+        rules: std::sync::Arc::default(),
         url: url.parse().expect("a URL"),
         headers: headers
             .iter()
@@ -201,6 +202,7 @@ pub(crate) fn path() -> String {
 
 pub(crate) fn program(command: &str, args: &[&str]) -> StdioSpec {
     StdioSpec {
+        program: None,
         command: command.to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         inherited: Arc::default(),

@@ -49,6 +49,24 @@ async fn failed(way: Way, program: Program) -> ProgramError {
 }
 
 #[tokio::test]
+async fn sec_13_a_file_that_was_checked_is_executed_under_the_name_it_goes_by() {
+    for way in WAYS {
+        let canary = Canary::new();
+        let program = Program {
+            invocation: Invocation::Checked {
+                file: "/bin/sh".into(),
+                program: "/nowhere/by-name".to_owned(),
+                args: vec!["-c".to_owned(), "printf %s \"$0\"".to_owned()],
+            },
+            ..line("", &canary)
+        };
+        let ended = finished(way, program).await;
+        assert_eq!(ended.stdout, b"/nowhere/by-name");
+        canary.assert_gone();
+    }
+}
+
+#[tokio::test]
 async fn input_goes_in_and_both_outputs_and_the_status_come_out() {
     for way in WAYS {
         let canary = Canary::new();

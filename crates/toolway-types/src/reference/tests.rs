@@ -17,6 +17,7 @@ fn filled(url: &str, value: &str) -> Url {
     let spec = ServerSpec {
         name: ServerName::new("a").unwrap(),
         transport: TransportSpec::Http(RemoteSpec {
+            rules: std::sync::Arc::default(),
             url: url
                 .replace('@', &reference.placeholder())
                 .replace('§', "@")

@@ -5,13 +5,14 @@
 //! Does not own: how logins are kept and renewed (`toolway-auth`).
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::token::TokenKind;
 use toolway_auth::token::dpop::DpopKey;
-use toolway_types::{CrossApp, Secret, ServerName, WorkloadSpec};
+use toolway_types::{CrossApp, Secret, ServerName, UrlRules, WorkloadSpec};
 use url::Url;
 
 /// The server that a login is for.
@@ -31,6 +32,8 @@ pub struct Target {
     pub cross_app: CrossApp,
     /// The platform's token that its entry says is the login.
     pub workload: Option<WorkloadSpec>,
+    /// What policy denies, to whoever its login leads to as well.
+    pub rules: Arc<UrlRules>,
 }
 
 /// What a request shows.

@@ -50,9 +50,9 @@ impl Store {
     /// What asks the authorization server of a server's login.
     pub(crate) async fn web(&self, target: &Target) -> Web {
         if target.names_issuer {
-            return Web::trusted(self.client.clone());
+            return Web::trusted(self.client.clone()).within(&target.rules);
         }
-        Web::new(self.client.clone(), Reach::of(&target.url).await)
+        Web::new(self.client.clone(), Reach::of(&target.url).await).within(&target.rules)
     }
 
     async fn login(

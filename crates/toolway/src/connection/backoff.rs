@@ -145,12 +145,14 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
                 SendFailure::NotMcp { .. }
                 | SendFailure::Encoded { .. }
                 | SendFailure::Redirected { .. }
+                | SendFailure::Denied { .. }
                 | SendFailure::TooLarge { .. }
                 | SendFailure::Certificate { .. }
                 | SendFailure::Credentials(CredentialsError::Broken(_)),
             )
             | RequestError::Closed(
                 CloseReason::Certificate { .. }
+                | CloseReason::Denied { .. }
                 | CloseReason::Credentials(CredentialsError::Broken(_)),
             )
             | RequestError::Malformed(_) => true,

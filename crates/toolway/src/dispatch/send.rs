@@ -415,6 +415,8 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         }
         SendError::Closed(CloseReason::Credentials(error))
         | SendError::Send(SendFailure::Credentials(error)) => lost(error.to_string()),
+        SendError::Closed(CloseReason::Denied { message })
+        | SendError::Send(SendFailure::Denied { message }) => lost(message),
         SendError::Send(SendFailure::Redirected { location }) => {
             lost(format!("redirected to another origin (`{location}`)"))
         }

@@ -110,6 +110,7 @@ mod tests {
     fn process(line: &str) -> TransportSpec {
         let mut words = line.split(' ').map(ToOwned::to_owned);
         TransportSpec::Stdio(StdioSpec {
+            program: None,
             command: words.next().unwrap_or_default(),
             args: words.collect(),
             inherited: Arc::default(),

@@ -320,7 +320,8 @@ fn weigh(answer: Answer) -> Evidence {
                 | SendFailure::Unreachable { .. }
                 | SendFailure::Certificate { .. }
                 | SendFailure::Credentials(_)
-                | SendFailure::Redirected { .. },
+                | SendFailure::Redirected { .. }
+                | SendFailure::Denied { .. },
             )),
         ) => Evidence::Nothing(error),
         Err(RequestError::Send(SendFailure::Cut(_))) => Evidence::Cut,

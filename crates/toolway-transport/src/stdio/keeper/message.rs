@@ -66,6 +66,8 @@ impl Birth {
 /// The server to start.
 pub(super) struct Start {
     pub(super) program: OsString,
+    /// What it is told about its own name.
+    pub(super) name: OsString,
     pub(super) args: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
     pub(super) shield: Option<Armed>,
@@ -88,6 +90,7 @@ impl Start {
                 "nul byte found in provided data",
             ));
         }
+        packer.bytes(spec.file().as_bytes());
         packer.bytes(spec.command.as_bytes());
         packer.list(args);
         packer.list(names);
@@ -119,6 +122,7 @@ impl Start {
         let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
         let mut unpacker = Unpacker::new(bytes);
         let program = OsStr::from_bytes(unpacker.bytes()?).to_owned();
+        let name = OsStr::from_bytes(unpacker.bytes()?).to_owned();
         let args = unpacker.list()?.into_iter().map(text).collect();
         let (names, values) = (unpacker.list()?, unpacker.list()?);
         let environment = names
@@ -128,6 +132,7 @@ impl Start {
             .collect();
         Some(Self {
             program,
+            name,
             args,
             environment,
             shield: if unpacker.is_empty() {
@@ -211,6 +216,7 @@ mod tests {
     fn a_request_cut_short_starts_nothing() {
         let spec = StdioSpec {
             command: "program".to_owned(),
+            program: Some("/opt/program".into()),
             args: vec!["one".to_owned(), String::new()],
             inherited: std::sync::Arc::default(),
             env: [("NAME".to_owned(), toolway_types::Secret::new("välue"))].into(),
@@ -219,7 +225,8 @@ mod tests {
         };
         let bytes = Start::encode(&spec, None).expect("no NUL in it");
         let whole = Start::receive(&mut &*bytes).expect("whole");
-        assert_eq!(whole.program, "program");
+        assert_eq!(whole.program, "/opt/program");
+        assert_eq!(whole.name, "program");
         assert_eq!(whole.args, ["one", ""]);
         assert_eq!(whole.environment, [("NAME".into(), "välue".into())]);
         assert!(whole.shield.is_none());

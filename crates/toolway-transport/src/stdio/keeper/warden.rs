@@ -86,6 +86,7 @@ fn start(
     let start = Start::receive(line)?;
     let mut command = Command::new(start.program);
     command
+        .arg0(start.name)
         .args(start.args)
         .env_clear()
         .envs(start.environment)

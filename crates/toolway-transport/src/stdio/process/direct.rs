@@ -41,7 +41,8 @@ impl Direct {
         shield: Option<Armed>,
         ends: ChildEnds,
     ) -> io::Result<Self> {
-        let mut command = Command::new(&spec.command);
+        let mut command = Command::new(spec.file());
+        command.arg0(&spec.command);
         command
             .current_dir(directory)
             .args(&spec.args)

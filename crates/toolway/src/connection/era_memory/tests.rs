@@ -30,6 +30,7 @@ fn process(command: &str) -> ServerSpec {
     ServerSpec {
         name: ServerName::new("server").expect("a name"),
         transport: TransportSpec::Stdio(StdioSpec {
+            program: None,
             command: command.to_owned(),
             args: vec![marked!("--token=").to_owned()],
             inherited: Arc::default(),
@@ -228,6 +229,7 @@ fn a_definition_is_known_by_what_makes_it_another_server() {
     );
 
     let remote = |url: &str| RemoteSpec {
+        rules: std::sync::Arc::default(),
         url: url.parse().expect("a URL"),
         headers: Vec::new(),
         headers_helper: None,

@@ -29,6 +29,7 @@ fn found(transport: TransportSpec) -> Vec<String> {
 
 fn process(env: &[(&str, &str)], args: &[&str]) -> TransportSpec {
     TransportSpec::Stdio(StdioSpec {
+        program: None,
         command: "true".to_owned(),
         args: args.iter().map(|word| (*word).to_owned()).collect(),
         inherited: Arc::new(BTreeMap::from([
@@ -104,6 +105,7 @@ fn arguments_count_behind_a_flag_that_says_so() {
 #[test]
 fn headers_and_addresses_count() {
     let all = found(TransportSpec::Http(RemoteSpec {
+        rules: std::sync::Arc::default(),
         url: Url::parse(
             "https://someuser1:p%40ss@host/s/abcdefghij0123456789/mcp?key=q%2Bq&v=12345678#f",
         )
@@ -141,6 +143,7 @@ fn sec_47_what_an_address_becomes_on_its_way_counts_too() {
     // `me:s@cret`, as the header has it.
     let sent = "bWU6c0BjcmV0";
     let transport = TransportSpec::Http(RemoteSpec {
+        rules: std::sync::Arc::default(),
         url: address.parse().unwrap(),
         headers: Vec::new(),
         headers_helper: None,
@@ -152,6 +155,7 @@ fn sec_47_what_an_address_becomes_on_its_way_counts_too() {
     // A short token behind its scheme is still a token.
     let short = "ab12";
     let transport = TransportSpec::Http(RemoteSpec {
+        rules: std::sync::Arc::default(),
         url: "https://example.com/".parse().unwrap(),
         headers: vec![(
             "Authorization".to_owned(),

@@ -280,3 +280,204 @@ fn sec_13_an_allowed_path_cannot_be_left_by_escaped_dots() {
         Reading::Narrow
     ));
 }
+
+#[test]
+fn sec_53_no_spelling_of_a_denied_path_escapes() {
+    let pattern = "https://a.example/admin/*";
+    for path in [
+        "/x/..%2fadmin/mcp",
+        "/x/..%2Fadmin/mcp",
+        "/x/%2e%2e%2fadmin/mcp",
+        "/x/%2e%2e%2f%2e%2fadmin/mcp",
+        "/x/..%5cadmin/mcp",
+        "/x/..%5Cadmin%5cmcp",
+        "/x%5c..%5cadmin/mcp",
+        "/.%2fadmin/mcp",
+        "/%2e%2fadmin/mcp",
+        "/%2fadmin/mcp",
+        "/x/..%252fadmin/mcp",
+        "/x/%252e%252e%252fadmin/mcp",
+        "/x/..%25252fadmin/mcp",
+        "/admin;a=b/mcp",
+        "/admin;/mcp",
+        "/;a=b/admin/mcp",
+        "/admin%3ba=b/mcp",
+        "/x/..;/admin/mcp",
+        "/x/..;a=b/admin/mcp",
+        "/x/%2e%2e;/admin/mcp",
+        "/x;a/..%2fadmin/mcp",
+        "//admin/mcp",
+        "/%2f%2fadmin%2f/mcp",
+        "/ADMIN/mcp",
+        "/%41dmin/mcp",
+        "/%61%64%6d%69%6e/mcp",
+        "/admin%2fmcp",
+        "/admin%2Fmcp",
+        "/admin%5cmcp",
+        "/admin/",
+        "/admin",
+        "/admin%20/mcp",
+        "/admin./mcp",
+        "/admin%00/mcp",
+        "/x/%c0%ae%c0%ae/admin/mcp",
+        "/x/..%c0%afadmin/mcp",
+        "/x/..%u2215admin/mcp",
+        "/%zzadmin/mcp",
+        "/x/%",
+        "/x/%ff/admin",
+        "/x/..%ef%bc%8fadmin/mcp",
+    ] {
+        let url = format!("https://a.example{path}");
+        assert!(matches(pattern, &url, Reading::Wide), "{url}");
+    }
+    for path in [
+        "/",
+        "/x",
+        "/x/admin/mcp",
+        "/administer/mcp",
+        "/caf%C3%A9/x",
+        "/my%20x",
+    ] {
+        let url = format!("https://a.example{path}");
+        assert!(!matches(pattern, &url, Reading::Wide), "{url}");
+    }
+}
+
+#[test]
+fn sec_53_a_permission_knows_nothing_that_is_odd() {
+    let pattern = "https://a.example/safe/*";
+    for path in [
+        "/safe/..%2fadmin",
+        "/safe/.%2fx",
+        "/safe/..%252fadmin",
+        "/safe/..;/admin",
+        "/safe/..%3b/admin",
+        "/safe;a=b/x",
+        "/safe/x;a=b",
+        "/safe/a%2fb",
+        "/safe/a%5cb",
+        "/safe//x",
+        "/safe/%00",
+        "/safe/%0a",
+        "/safe/%zz",
+        "/safe/%",
+        "/safe/%c0%ae%c0%ae/x",
+        "/safe/%ff",
+        "/safe/%2541",
+    ] {
+        let url = format!("https://a.example{path}");
+        assert!(!matches(pattern, &url, Reading::Narrow), "{url}");
+    }
+    for path in [
+        "/safe/x",
+        "/safe/",
+        "/safe/a%20b",
+        "/safe/caf%C3%A9",
+        "/safe/%7Eme",
+    ] {
+        let url = format!("https://a.example{path}");
+        assert!(matches(pattern, &url, Reading::Narrow), "{url}");
+    }
+    // Whoever allows all of a host has nothing to be left.
+    let all = "https://a.example/*";
+    assert!(matches(all, "https://a.example/x;a=b//y", Reading::Narrow));
+}
+
+#[test]
+fn sec_53_a_denial_of_this_machine_covers_every_name_of_it() {
+    let spellings = [
+        "localhost",
+        "LOCALHOST",
+        "localhost.",
+        "mcp.localhost",
+        "a.b.localhost.",
+        "localhost.localdomain",
+        "ip6-localhost",
+        "127.0.0.1",
+        "127.0.0.1.",
+        "127.1",
+        "127.8.9.10",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "0.0.0.0",
+        "0",
+        "[::1]",
+        "[0:0:0:0:0:0:0:1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::ffff:0.0.0.0]",
+        "[::127.0.0.1]",
+        "[64:ff9b::127.0.0.1]",
+    ];
+    for denied in [
+        "localhost",
+        "*.localhost",
+        "127.0.0.1",
+        "127.*.*.*",
+        "0.0.0.0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "localhost.",
+    ] {
+        let pattern = format!("*://{denied}:*/*");
+        for host in spellings {
+            let url = format!("http://{host}:8080/mcp");
+            assert!(matches(&pattern, &url, Reading::Wide), "{denied}: {url}");
+        }
+        for host in [
+            "a.example",
+            "localhost.example",
+            "128.0.0.1",
+            "[2001:db8::1]",
+            "10.0.0.1",
+        ] {
+            let url = format!("http://{host}:8080/mcp");
+            assert!(!matches(&pattern, &url, Reading::Wide), "{denied}: {url}");
+        }
+    }
+    // A permission means what it says.
+    for host in ["[::1]", "127.0.0.2", "x.localhost", "0.0.0.0"] {
+        let url = format!("http://{host}:8080/mcp");
+        assert!(
+            !matches("http://localhost:*/*", &url, Reading::Narrow),
+            "{url}"
+        );
+    }
+    // A path or a port that is denied on this machine is denied under all its names.
+    assert!(matches(
+        "http://localhost:80/admin/*",
+        "http://[::1]/admin/x",
+        Reading::Wide
+    ));
+    assert!(!matches(
+        "http://localhost:80/admin/*",
+        "http://[::1]:81/admin/x",
+        Reading::Wide
+    ));
+}
+
+#[test]
+fn sec_53_a_denial_of_a_web_address_covers_the_sockets_that_begin_there() {
+    assert!(matches(
+        "https://a.example/*",
+        "wss://a.example/mcp",
+        Reading::Wide
+    ));
+    assert!(matches(
+        "http://a.example/*",
+        "ws://a.example/mcp",
+        Reading::Wide
+    ));
+    assert!(!matches(
+        "https://a.example/*",
+        "ws://a.example/mcp",
+        Reading::Wide
+    ));
+    assert!(!matches(
+        "https://a.example/*",
+        "wss://a.example/mcp",
+        Reading::Narrow
+    ));
+}

@@ -3,7 +3,7 @@
 //! Owns that one rule. `?` is no wildcard, because it stands in URLs.
 
 /// Whether a text matches a pattern, in time linear in their product at worst.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at_pattern, mut at_text) = (0, 0);
     // Where to go on when a guess was wrong: after the last star, one character further.
@@ -29,10 +29,10 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 
 /// A character in a text for something that is not known yet. No pattern has it, so that only a
 /// star matches it.
-pub(crate) const UNKNOWN: char = '\u{1}';
+pub const UNKNOWN: char = '\u{1}';
 
 /// Whether a text could match a pattern, whatever stands for each [`UNKNOWN`] in it.
-pub(crate) fn could_match(pattern: &str, text: &str) -> bool {
+pub fn could_match(pattern: &str, text: &str) -> bool {
     let unknown = u8::try_from(UNKNOWN).unwrap_or_default();
     let pattern = pattern.as_bytes();
     // After as much of the text as was read: whether as much of the pattern can be used up.

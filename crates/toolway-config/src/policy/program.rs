@@ -1,0 +1,186 @@
+//! The programs that an entry causes to run, as the lists are asked about them.
+//!
+//! Owns which those are (the server itself, its headers helper, the commands that print its
+//! secrets), where the system would find each of them, and what of the entry changes what they
+//! do. Does not own: what a rule says about them (`rule`).
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use toolway_types::{
+    ReferenceKind, Secret, SecretReference, ServerSpec, StdioSpec, TransportSpec, WorkloadSource,
+};
+
+use super::line::{self, Line};
+use super::steering::steers;
+use crate::Environment;
+use crate::load::split_command;
+
+/// A program and how it is started.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Started {
+    /// Its name and its arguments.
+    pub(crate) words: Vec<String>,
+    /// Where it lies, when it can be found.
+    pub(crate) found: Option<Found>,
+    /// The line that a shell gets, where one is involved.
+    pub(crate) line: Option<Line>,
+    /// What the entry sets of the variables that decide what code runs.
+    pub(crate) steering: Vec<String>,
+    /// The working directory that the entry names.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// Where a program lies.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// Links followed.
+    pub(crate) real: PathBuf,
+    /// Whether the working directory had a say in it.
+    pub(crate) is_relative: bool,
+}
+
+/// A program that runs beside the server.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    /// What to call it: "its `headersHelper` runs `x`".
+    pub(crate) about: String,
+    pub(crate) started: Started,
+}
+
+/// Where programs are looked for.
+pub(crate) struct Search<'a> {
+    pub(crate) environment: &'a Environment,
+    /// Whether any rule needs to know; looking costs time.
+    pub(crate) wanted: bool,
+}
+
+impl Search<'_> {
+    /// A process. `entry` is what it was made of, where that is the entry's own command.
+    pub(crate) fn process(&self, stdio: &StdioSpec, entry: Option<&Map<String, Value>>) -> Started {
+        let words = std::iter::once(&stdio.command).chain(&stdio.args).cloned();
+        let path = stdio.variable("PATH").map(Secret::expose);
+        let is_news =
+            |name: &&String| steers(name) && stdio.env.get(*name) != stdio.inherited.get(*name);
+        Started {
+            found: self.find(&stdio.command, stdio.cwd.path(), path),
+            words: words.collect(),
+            line: None,
+            steering: stdio.env.keys().filter(is_news).cloned().collect(),
+            directory: entry
+                .filter(|entry| entry.contains_key("cwd"))
+                .map(|_| stdio.cwd.path().to_owned()),
+        }
+    }
+
+    /// Every program that runs beside a server.
+    pub(crate) fn beside(&self, spec: &ServerSpec) -> Vec<Beside> {
+        let remote = spec.transport.remote();
+        let mut all = Vec::new();
+        if let Some(helper) = remote.and_then(|remote| remote.headers_helper.as_ref()) {
+            // As written: a variable in it may hold a secret.
+            let words = split_command(&helper.command).unwrap_or_default();
+            let name = words.first().map(String::as_str).unwrap_or_default();
+            all.push(Beside {
+                about: format!("its `headersHelper` runs `{name}`"),
+                started: self.process(&helper.process, None),
+            });
+        }
+        let oauth = remote.and_then(|remote| remote.oauth.as_ref());
+        let token = oauth.and_then(|oauth| match &oauth.workload.as_ref()?.source {
+            WorkloadSource::Token { references, .. } => Some(references),
+            _ => None,
+        });
+        let references = spec
+            .references
+            .iter()
+            .chain(oauth.into_iter().flat_map(|oauth| &oauth.references))
+            .chain(token.into_iter().flatten());
+        let inherited = match &spec.transport {
+            TransportSpec::Stdio(stdio) => Some(stdio),
+            _ => remote
+                .and_then(|remote| remote.headers_helper.as_ref())
+                .map(|helper| &helper.process),
+        };
+        let path = inherited.and_then(|stdio| stdio.inherited.get("PATH"));
+        let path = path.map(Secret::expose).or(self.environment.var("PATH"));
+        let commands = references.filter(|reference| reference.kind == ReferenceKind::Command);
+        all.extend(commands.map(|reference| self.printer(reference, path)));
+        all
+    }
+
+    /// The command that prints a secret. A shell reads it.
+    fn printer(&self, reference: &SecretReference, path: Option<&str>) -> Beside {
+        let read = Line::read(&reference.target);
+        let first = read.words.as_ref().and_then(|words| words.first());
+        let directory = self.environment.command_directory();
+        let name = first.map_or(line::SHELL, String::as_str);
+        Beside {
+            about: format!("its `{}` runs `{name}` (`{reference}`)", reference.place),
+            started: Started {
+                found: first.and_then(|first| self.find(first, directory.path(), path)),
+                words: [line::SHELL, "-c", &reference.target]
+                    .map(str::to_owned)
+                    .to_vec(),
+                line: Some(read),
+                ..Started::default()
+            },
+        }
+    }
+
+    /// Where the system would find a program: it passes over what it cannot execute and takes
+    /// relative directories from the child's own.
+    fn find(&self, command: &str, base: &Path, path: Option<&str>) -> Option<Found> {
+        if !self.wanted {
+            return None;
+        }
+        let found = |candidate: PathBuf, written: &Path| {
+            Some(Found {
+                real: candidate.canonicalize().ok()?,
+                is_relative: written.is_relative(),
+            })
+        };
+        if command.contains('/') {
+            return found(base.join(command), Path::new(command));
+        }
+        let candidates: Vec<_> = std::env::split_paths(path.unwrap_or("/bin:/usr/bin"))
+            .map(|directory| (base.join(&directory).join(command), directory))
+            .filter(|(candidate, _)| candidate.is_file())
+            .collect();
+        // What cannot be executed now may be by the time it is started.
+        let runs = candidates
+            .iter()
+            .find(|(candidate, _)| is_executable(candidate));
+        let (candidate, directory) = runs.or(candidates.first())?;
+        found(candidate.clone(), directory)
+    }
+}
+
+impl Started {
+    /// Every command that may run because of it, itself first; and whether one is hidden.
+    pub(crate) fn may_run(&self) -> (Vec<Vec<String>>, bool) {
+        let mut all = line::with_wrapped(&self.words);
+        let mut hides = false;
+        // A word may be a line for a shell as well, where there are several to it.
+        let lines: Vec<Line> = match &self.line {
+            Some(line) => vec![line.clone()],
+            None if all.len() > 1 => {
+                let lines = self
+                    .words
+                    .iter()
+                    .filter(|word| word.contains(char::is_whitespace));
+                lines.map(|word| Line::read(word)).collect()
+            }
+            None => Vec::new(),
+        };
+        for line in lines {
+            hides |= line.hides;
+            all.extend(line.commands);
+        }
+        (all, hides)
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,46 @@
+//! Rules that look like a boundary and are none.
+//!
+//! Owns which permissions for commands let anything run, and the words about them for the
+//! organisation. Does not own: refusing. Such a rule counts as it is written.
+
+use toolway_types::Diagnosis;
+
+use super::rule::Rule;
+use crate::Plan;
+
+/// Programs that run what their arguments say. Versions at the end (`python3.12`) do not matter.
+const LAUNCHERS: [&str; 40] = [
+    "ash", "bash", "bun", "bunx", "busybox", "cargo", "corepack", "dash", "deno", "docker",
+    "dotnet", "env", "fish", "go", "java", "ksh", "lua", "make", "node", "nodejs", "npm", "npx",
+    "nix", "perl", "php", "pipx", "pnpm", "podman", "pypy", "python", "ruby", "sh", "ssh", "sudo",
+    "tsx", "uv", "uvx", "xargs", "yarn", "zsh",
+];
+
+impl Plan {
+    /// What the organisation should know about its own rules; nobody else can change them.
+    pub fn weak_rules(&self) -> Vec<Diagnosis> {
+        let rules = self.policy.servers.allow_rules();
+        rules.filter_map(weakness).collect()
+    }
+}
+
+fn weakness(rule: &Rule) -> Option<Diagnosis> {
+    let words = &rule.command()?.words;
+    let (first, rest) = words.split_first()?;
+    let why = if first.starts_with('*') {
+        "allows any program".to_owned()
+    } else {
+        let name = first.rsplit('/').next().unwrap_or_default();
+        let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '*');
+        let is_launcher = LAUNCHERS.contains(&name) || LAUNCHERS.contains(&bare);
+        if !is_launcher || !rest.iter().any(|word| word.contains('*')) {
+            return None;
+        }
+        format!("is no boundary: `{name}` runs whatever the words under its `*` say")
+    };
+    let Rule { text, origin, .. } = rule;
+    let told = Diagnosis::warning(format!("`{text}` in `allowedMcpServers` {why}"));
+    Some(told.at(origin.clone()).hint(
+        "write every word of the servers you mean, with their versions, or a program of your own",
+    ))
+}

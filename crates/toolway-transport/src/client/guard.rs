@@ -1,0 +1,77 @@
+//! What a server's name may lead to, where policy denies addresses.
+//!
+//! Owns the question at the moment a name is looked up, which is the last one before a connection
+//! is made. Does not own: addresses that stand in a URL (they were asked about before), or names
+//! that a proxy looks up, which nobody here sees.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::net::lookup_host;
+use toolway_types::{RemoteSpec, UrlRules};
+use url::Url;
+
+/// Everything that a name leads to is denied; the words complete the sentence "it is …".
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("it leads to {address}, which is {why}")]
+pub(crate) struct Withheld {
+    /// The first of the addresses.
+    pub(crate) address: IpAddr,
+    pub(crate) why: String,
+}
+
+/// Asks about the addresses of one server's name.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    url: Url,
+    rules: Arc<UrlRules>,
+}
+
+impl Guard {
+    pub(crate) fn of(spec: &RemoteSpec) -> Self {
+        Self {
+            url: spec.url.clone(),
+            rules: Arc::clone(&spec.rules),
+        }
+    }
+
+    /// Whether there is anything to ask.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.rules.speak_of_addresses()
+    }
+
+    /// The addresses that may be connected to.
+    pub(crate) fn admitted(
+        &self,
+        found: impl Iterator<Item = SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Withheld> {
+        let (mut admitted, mut withheld) = (Vec::new(), None);
+        for address in found {
+            match self.rules.denies_at(&self.url, address.ip()) {
+                Ok(()) => admitted.push(address),
+                Err(why) => {
+                    withheld.get_or_insert_with(|| Withheld {
+                        address: address.ip(),
+                        why: why.to_owned(),
+                    });
+                }
+            }
+        }
+        match withheld {
+            Some(withheld) if admitted.is_empty() => Err(withheld),
+            _ => Ok(admitted),
+        }
+    }
+}
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let guard = self.clone();
+        Box::pin(async move {
+            let found = lookup_host((name.as_str(), 0)).await?;
+            let admitted = guard.admitted(found)?;
+            Ok(Box::new(admitted.into_iter()) as Addrs)
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! The path of a URL pattern: all that a server may take a path for, and what is odd about one.
+//!
+//! Owns undoing escapes, dots, parameters and slashes. Servers and what stands before them
+//! disagree about each, so a denial counts with every reading and a permission with none.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::pattern::Reading;
+use crate::{replace_placeholders, wildcard};
+
+/// How often escapes are undone. Whatever is escaped more often than that could be anything.
+const DEPTH: usize = 4;
+
+/// Whether a path, with what is asked of it, matches a pattern. `pattern` begins with `/`.
+pub(super) fn matches(pattern: &str, path: &str, query: Option<&str>, reading: Reading) -> bool {
+    // Whoever means all paths means the odd ones too.
+    if pattern == "/*" {
+        return true;
+    }
+    let query = query.filter(|_| pattern.contains('?'));
+    if reading == Reading::Narrow && is_odd(path) {
+        return false;
+    }
+    let asked = |path: &str, query: Option<&str>| match query {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let whole = known(&asked(&clean(path), query));
+    let trimmed = |text: &str| text.trim_end_matches('/').to_owned();
+    if wildcard::matches(pattern, &whole) || trimmed(pattern) == trimmed(&whole) {
+        return true;
+    }
+    if reading == Reading::Narrow {
+        return false;
+    }
+    let Some(readings) = readings(path) else {
+        return true;
+    };
+    let pattern = pattern.to_lowercase();
+    let queries = match query {
+        None => vec![None],
+        Some(query) => vec![
+            Some(query.to_lowercase()),
+            decode(query).map(|query| query.to_lowercase()),
+        ],
+    };
+    readings.iter().any(|path| {
+        queries.iter().any(|query| {
+            let query = query.as_deref();
+            [path.clone(), format!("{path}/")]
+                .iter()
+                .any(|path| wildcard::could_match(&pattern, &known(&asked(path, query))))
+        })
+    })
+}
+
+/// Undoes escapes of characters that need none, so that `%6dcp` is `mcp`.
+pub(super) fn clean(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut clean = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let plain =
+            escape(bytes, at).filter(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(byte));
+        clean.push(plain.unwrap_or(bytes[at]));
+        at += if plain.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&clean).into_owned()
+}
+
+/// Of a secret that is looked up later it is known that it is a part of this path, no more.
+fn known(path: &str) -> String {
+    replace_placeholders(path, |_| Some(wildcard::UNKNOWN.to_string()))
+}
+
+/// The byte that an escape stands for.
+fn escape(bytes: &[u8], at: usize) -> Option<u8> {
+    if bytes[at] != b'%' {
+        return None;
+    }
+    let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
+    u8::try_from(digit(at + 1)? * 16 + digit(at + 2)?).ok()
+}
+
+/// A path with its escapes undone, once; nothing where one is none, or where they are no text:
+/// that is how longer forms of a dot or a slash are smuggled.
+fn decode(path: &str) -> Option<String> {
+    let bytes = path.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'%' {
+            decoded.push(escape(bytes, at)?);
+            at += 3;
+        } else {
+            decoded.push(bytes[at]);
+            at += 1;
+        }
+    }
+    let text = String::from_utf8(decoded).ok()?;
+    (!text.contains(char::is_control)).then_some(text)
+}
+
+/// Whether a path is one that servers may read differently.
+fn is_odd(path: &str) -> bool {
+    let Some(decoded) = decode(path) else {
+        return true;
+    };
+    decoded.contains(['\\', ';'])
+        || decoded.contains("//")
+        || decoded.matches('/').count() != path.matches('/').count()
+        || decoded.split('/').any(|part| part == "." || part == "..")
+        || decode(&decoded).is_none_or(|again| again != decoded)
+}
+
+/// Every way to read a path, in lower case; nothing when it can be read in any way.
+fn readings(path: &str) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    let mut text = path.to_owned();
+    for _ in 0..=DEPTH {
+        add_readings(&mut all, &text);
+        if !text.is_ascii() {
+            // Letters in other widths are the same to some.
+            add_readings(&mut all, &text.nfkc().collect::<String>());
+        }
+        let next = decode(&text)?;
+        if next == text {
+            return Some(all);
+        }
+        text = next;
+    }
+    None
+}
+
+fn add_readings(all: &mut Vec<String>, text: &str) {
+    let text = text.to_lowercase().replace('\\', "/");
+    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
+    let bare: Vec<&str> = parts.iter().map(|part| without_parameters(part)).collect();
+    for parts in [parts, bare] {
+        for parts in [resolved(&parts), parts] {
+            let path = format!("/{}", parts.join("/"));
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+    }
+}
+
+/// A part of a path without what some servers take off its end: `;name=value`, blanks, dots.
+fn without_parameters(part: &str) -> &str {
+    let part = part.split(';').next().unwrap_or_default().trim_end();
+    match part {
+        "." | ".." => part,
+        _ => part.trim_end_matches(['.', ' ']),
+    }
+}
+
+/// A path without its dots.
+fn resolved<'a>(parts: &[&'a str]) -> Vec<&'a str> {
+    let mut kept = Vec::new();
+    for part in parts {
+        match *part {
+            "" | "." => {}
+            ".." => drop(kept.pop()),
+            part => kept.push(part),
+        }
+    }
+    kept
+}

@@ -105,7 +105,8 @@ fn everything_has_prompts_that_take_arguments() {
 fn everything_completes_by_what_was_given_before() {
     let home = everything();
     let offered = |line: &str| {
-        let output = toolway(&home, &["__complete", "bash", line]).expect_code(0);
+        let (_, replaced) = line.rsplit_once('=').unwrap();
+        let output = toolway(&home, &["__complete", "bash", line, replaced]).expect_code(0);
         output.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let prompt = "toolway prompt everything completable-prompt";

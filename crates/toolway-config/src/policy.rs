@@ -13,7 +13,7 @@ use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerSpec, StdioSpec, Tra
 
 use crate::Environment;
 use crate::account::directory::stands_for;
-use crate::approval::{Standing, decide};
+use crate::approval::{Standing, decide, note_brought};
 use crate::curation::Curation;
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
@@ -233,6 +233,13 @@ pub fn admit(config: Config) -> Plan {
         .into_iter()
         .map(|candidate| judge.plan(candidate))
         .collect();
+    let approvals_file = basis.environment.approvals_file();
+    note_brought(
+        &mut permissions,
+        &servers,
+        &basis.approvals,
+        &approvals_file,
+    );
     let names: Vec<_> = servers.iter().map(|server| &server.name).collect();
     diagnoses.extend(permissions.slips(&hooks, &names));
     Plan {

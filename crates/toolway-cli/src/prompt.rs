@@ -53,6 +53,12 @@ impl TerminalPrompt {
                 Some(Key::Session) => return Answer::Session,
                 Some(Key::No(None)) => return Answer::No,
                 Some(Key::No(Some(reason))) => return Answer::NoBecause(reason),
+                Some(Key::Always(reach, _))
+                    if matches!(question.lasting, Lasting::AlwaysHere { .. }) =>
+                {
+                    let keep_in = KeepIn::Local;
+                    return Answer::Always { reach, keep_in };
+                }
                 Some(Key::Always(reach, rule)) => {
                     write(&format!(
                         "Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] "
@@ -110,7 +116,8 @@ enum Key {
 fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
     let line = line.trim();
     let rule = |reach| {
-        let Lasting::Always { tool, server } = lasting else {
+        let (Lasting::Always { tool, server } | Lasting::AlwaysHere { tool, server }) = lasting
+        else {
             return None;
         };
         let rule = match reach {
@@ -138,7 +145,7 @@ fn keys(lasting: &Lasting) -> String {
     if *lasting != Lasting::Once {
         text.push_str(", s for this session");
     }
-    if let Lasting::Always { tool, server } = lasting {
+    if let Lasting::Always { tool, server } | Lasting::AlwaysHere { tool, server } = lasting {
         if tool.is_some() {
             text.push_str(", t always this tool");
         }
@@ -196,7 +203,16 @@ pub(crate) fn render(question: &Question<'_>) -> String {
             let _ = writeln!(text, "  {}", spelled_out(line));
         }
     }
-    if question.rule.is_none() && question.hook.is_none() && question.change.is_none() {
+    if let Some(unheeded) = question.unheeded {
+        let _ = writeln!(
+            text,
+            "`{}` here comes from {}; your rule `{}` in {} was given for another server of that name.",
+            spelled_out(unheeded.server.server.as_str()),
+            unheeded.server.origin,
+            spelled_out(&unheeded.rule.rule),
+            unheeded.rule.origin,
+        );
+    } else if question.rule.is_none() && question.hook.is_none() && question.change.is_none() {
         text.push_str("No rule speaks of it.\n");
     }
     text
@@ -287,6 +303,7 @@ mod tests {
             arguments: &arguments,
             destructive: Some(false),
             rule: Some(("mcp__s", &origin)),
+            unheeded: None,
             hook: Some("the hook `h`: look"),
             change: None,
             lasting: Lasting::Once,

@@ -41,6 +41,7 @@ mod processes;
 mod reaching;
 mod reliability;
 mod results;
+mod rules;
 mod scale;
 mod security;
 mod shells;

@@ -1,8 +1,9 @@
-//! What of a tool is pinned, and how two of its definitions differ.
+//! What is pinned of a tool, a prompt, templates and instructions, and how two definitions differ.
 //!
-//! Owns the digest over name, title, description, schemas and annotations, as the server sent
-//! them, and the text in which a person sees a difference. Members of objects are put in order
-//! first: a server that lists them in another order every time has changed nothing.
+//! Owns the digest over what a server says of each, as it sent it (of a tool: name, title,
+//! description, schemas and annotations), and the text in which a person sees a difference.
+//! Members of objects are put in order first: a server that lists them in another order every time
+//! has changed nothing.
 
 use std::fmt;
 
@@ -22,7 +23,7 @@ const WIDTH: usize = 100;
 /// The most lines of a difference.
 const MAX_LINES: usize = 60;
 
-/// A tool's definition, digested.
+/// A definition, digested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(super) digest: String,
@@ -39,14 +40,65 @@ impl Definition {
             ("output schema", tool.output_schema.as_deref().map(read)),
             ("annotations", tool.annotations.raw.as_deref().map(read)),
         ];
-        let mut digest = Sha256::new_with_prefix(Value::from(tool.name.as_str()).to_string());
+        let parts = parts
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        Self::made(&tool.name, parts)
+    }
+
+    /// Of a prompt as its server sent it.
+    pub(crate) fn of_prompt(prompt: &view::Prompt) -> Self {
+        let arguments = prompt.arguments.iter().map(|argument| {
+            serde_json::json!({
+                "name": argument.name,
+                "title": argument.title,
+                "description": argument.description,
+                "required": argument.required,
+            })
+        });
+        let part = |what: &str| format!("prompt `{}`, {what}", prompt.name);
+        let texts = [
+            ("title", &prompt.title),
+            ("description", &prompt.description),
+        ];
+        let texts = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((part(name), Value::from(text.as_deref()?))));
+        let parts = texts.chain([(part("arguments"), Value::Array(arguments.collect()))]);
+        Self::made(&prompt.name, parts)
+    }
+
+    /// Of all templates of a server, in their order.
+    pub(crate) fn of_templates<'a>(
+        templates: impl Iterator<Item = &'a view::ResourceTemplate>,
+    ) -> Self {
+        let parts = templates.flat_map(|template| {
+            let part = |what: &str| format!("template `{}`, {what}", template.uri_template);
+            let texts = [
+                ("name", Some(template.name.as_str())),
+                ("title", template.title.as_deref()),
+                ("description", template.description.as_deref()),
+                ("media type", template.mime_type.as_deref()),
+            ];
+            texts.map(|(name, text)| text.map(|text| (part(name), Value::from(text))))
+        });
+        Self::made("", parts.flatten())
+    }
+
+    /// Of what a server says to models about itself.
+    pub(crate) fn of_instructions(said: &str) -> Self {
+        Self::made("", [("instructions", Value::from(said))].into_iter())
+    }
+
+    /// Of named parts, in their order.
+    fn made<N: AsRef<str>>(whose: &str, parts: impl Iterator<Item = (N, Value)>) -> Self {
+        let mut digest = Sha256::new_with_prefix(Value::from(whose).to_string());
         let mut text = String::new();
         for (name, value) in parts {
-            let Some(value) = value else {
-                continue;
-            };
+            // A name may hold a server's words, and must not pass for another part.
+            let name = spelled_out(name.as_ref());
             digest.update(format!("\n{name}\n{value}"));
-            show(&mut text, name, &value);
+            show(&mut text, &name, &value);
         }
         Self {
             digest: hex::encode(digest.finalize()),
@@ -163,6 +215,16 @@ impl Difference {
         }
         Self {
             lines,
+            compared: true,
+        }
+    }
+
+    /// Of a tool of which only the digest was kept.
+    pub(super) fn untold() -> Self {
+        Self {
+            lines: vec![
+                "how it was defined then was not kept: there was no room for it".to_owned(),
+            ],
             compared: true,
         }
     }

@@ -24,6 +24,7 @@ pub(crate) use self::vault::{require_insecure_storage, vault};
 use crate::commands::account;
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::prompt::TerminalPrompt;
 use crate::report::{Report, render_diagnosis};
 use crate::signals::Signals;
 
@@ -79,10 +80,12 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// The person at the terminal, for requests that nobody has to permit.
+    /// The person at the terminal, for requests that they typed: asked where a hook wants that, or
+    /// where something changed.
     pub(crate) fn answering(context: &Context) -> Self {
+        let prompt = || Arc::new(TerminalPrompt::new(context.output)) as Arc<dyn Prompter>;
         Self {
-            prompter: None,
+            prompter: context.output.can_ask().then(prompt),
             respondent: crate::elicit::person(context),
         }
     }

@@ -86,6 +86,12 @@ impl TerminalPrompt {
                 Some(Key::Session) => return Answer::Session,
                 Some(Key::No(None)) => return Answer::No,
                 Some(Key::No(Some(reason))) => return Answer::NoBecause(reason),
+                Some(Key::Always(reach, _))
+                    if matches!(question.lasting, Lasting::AlwaysHere { .. }) =>
+                {
+                    let keep_in = KeepIn::Local;
+                    return Answer::Always { reach, keep_in };
+                }
                 Some(Key::Always(reach, rule)) => {
                     write(&format!(
                         "Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] "
@@ -145,7 +151,8 @@ enum Key {
 fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
     let line = line.trim();
     let rule = |reach| {
-        let Lasting::Always { tool, server } = lasting else {
+        let (Lasting::Always { tool, server } | Lasting::AlwaysHere { tool, server }) = lasting
+        else {
             return None;
         };
         let rule = match reach {
@@ -174,7 +181,7 @@ fn keys(lasting: &Lasting, shown: &Shown) -> String {
     if *lasting != Lasting::Once {
         text.push_str(", s for this session");
     }
-    if let Lasting::Always { tool, server } = lasting {
+    if let Lasting::Always { tool, server } | Lasting::AlwaysHere { tool, server } = lasting {
         if tool.is_some() {
             text.push_str(", t always this tool");
         }
@@ -254,7 +261,15 @@ fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
             sheet.row(&format!("  {line}"));
         }
     }
-    if question.rule.is_none() && question.hook.is_none() && question.change.is_none() {
+    if let Some(unheeded) = question.unheeded {
+        sheet.row(&format!(
+            "`{}` here comes from {}; your rule `{}` in {} was given for another server of that name.",
+            name(unheeded.server.server.as_str()),
+            words(&unheeded.server.origin.to_string()),
+            words(&unheeded.rule.rule),
+            words(&unheeded.rule.origin.to_string()),
+        ));
+    } else if question.rule.is_none() && question.hook.is_none() && question.change.is_none() {
         sheet.row("No rule speaks of it.");
     }
     if sheet.is_long() {
@@ -356,6 +371,7 @@ mod tests {
             arguments: &arguments,
             destructive: Some(false),
             rule: Some(("mcp__s", &origin)),
+            unheeded: None,
             hook: Some("the hook `h`: look"),
             change: None,
             lasting: Lasting::Once,
@@ -403,6 +419,7 @@ mod tests {
             rule: None,
             hook: None,
             change: Some(&change),
+            unheeded: None,
             lasting: Lasting::Once,
         };
         let screen = Screen::new(Some((80, 24)), Letters::Any);

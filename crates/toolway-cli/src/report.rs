@@ -422,6 +422,17 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
         RefusedBy::NobodyToAsk {
             rule: Some((_, origin)),
         } => format!("run it on a terminal, or take the rule out of `permissions.ask` at {origin}"),
+        RefusedBy::NobodyForBrought { rule: None, .. } => {
+            "run it on a terminal, where you can allow it for this server".to_owned()
+        }
+        RefusedBy::NobodyForBrought {
+            server,
+            rule: Some(_),
+        } => format!(
+            "run it on a terminal, or let your rules count for it as it is now with `toolway \
+             approve {} --with-rules`",
+            as_word(server.server.as_str())
+        ),
         RefusedBy::NobodyToAsk { rule: None } => match rule_for_tool(key) {
             Some(rule) => format!(
                 "run it on a terminal, or add `\"{rule}\"` to `permissions.allow` in your settings"

@@ -23,10 +23,13 @@ use crate::raw::{self, FileKind, Settings, Source};
 mod began;
 mod decide;
 mod files;
+mod given;
 
 pub(crate) use began::Began;
 pub(crate) use decide::{Standing, Vouched, decide};
 use files::Files;
+pub(crate) use given::note as note_brought;
+pub use given::{allow_brought, brought};
 
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
@@ -40,6 +43,7 @@ pub(crate) enum Approvals {
 pub(crate) struct ProjectRecord {
     pub(crate) servers: BTreeMap<String, Record>,
     pub(crate) local_settings: Option<String>,
+    pub(crate) allowed: BTreeMap<String, given::Given>,
 }
 
 /// One decision.
@@ -153,6 +157,7 @@ fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String>
                 .get("localSettings")
                 .and_then(Value::as_str)
                 .map(str::to_owned),
+            allowed: given::read(&project),
             ..ProjectRecord::default()
         };
         if let Some(servers) = project.get("servers") {

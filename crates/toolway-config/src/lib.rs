@@ -32,7 +32,10 @@ mod spec;
 pub mod tool_search;
 
 pub use account::{Connector, Directory, DirectoryError, Provider};
-pub use approval::{approve, local_settings_text, reject, repository_files, reset, trust_local};
+pub use approval::{
+    allow_brought, approve, brought, local_settings_text, reject, repository_files, reset,
+    trust_local,
+};
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
@@ -45,8 +48,8 @@ pub use identity::IdentitySettings;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};
 pub use permission::{
-    Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions, PinPolicy,
-    Subject,
+    Brought, Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions,
+    PinPolicy, Subject, Unheeded,
 };
 pub use pinning::unpinned;
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};

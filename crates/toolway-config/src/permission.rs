@@ -2,7 +2,8 @@
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
 //! `disableBypass`, `pins`), the union of these over all scopes, and the decision. The syntax of one rule
-//! is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, the reading
+//! is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
+//! rules count for a repository's server in `permission/brought.rs`, the reading
 //! of the object in `permission/read.rs`, what rules miss in `permission/aim.rs`, hooks are in
 //! `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
@@ -12,6 +13,7 @@
 //! another, so adding rules never removes a deny. What cannot be decided is never allowed.
 
 mod aim;
+mod brought;
 mod concern;
 mod hooks;
 mod predicate;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
+pub use brought::{Brought, Unheeded};
 pub use hooks::{
     BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
     names_of_tool,
@@ -272,6 +275,7 @@ impl Permissions {
             rules.deny.extend(of_layer.deny);
             rules.ask.extend(of_layer.ask);
             rules.allow.extend(of_layer.allow);
+            rules.brought.extend(of_layer.brought);
             if layer.mode.map(|(scope, _)| scope) >= all.mode.map(|(scope, _)| scope) {
                 all.mode = layer.mode;
             }

@@ -15,7 +15,7 @@ use toolway_types::{
 
 use crate::Environment;
 use crate::account::directory::stands_for;
-use crate::approval::Standing;
+use crate::approval::{Standing, note_brought};
 use crate::curation::Curation;
 use crate::env;
 use crate::merge::{Basis, Candidate, Config, switched_off};
@@ -255,6 +255,13 @@ pub fn admit(config: Config) -> Plan {
         .into_iter()
         .map(|candidate| judge.plan(candidate))
         .collect();
+    let approvals_file = basis.environment.approvals_file();
+    note_brought(
+        &mut permissions,
+        &servers,
+        &basis.approvals,
+        &approvals_file,
+    );
     let names: Vec<_> = servers.iter().map(|server| &server.name).collect();
     diagnoses.extend(permissions.slips(&hooks, &names));
     Plan {

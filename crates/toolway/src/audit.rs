@@ -245,15 +245,33 @@ impl Entry {
     }
 
     /// The call ended.
-    pub(crate) async fn finish(mut self, outcome: &Result<ToolOutcome, CallError>) {
+    pub(crate) async fn finish(self, outcome: &Result<ToolOutcome, CallError>) {
+        let outcome = outcome.as_ref();
+        self.ended(outcome.map(|outcome| (&*outcome.raw, outcome.is_error)))
+            .await;
+    }
+
+    /// What was asked of a server beside calls came to its end.
+    pub(crate) async fn finish_read(self, read: &Result<Box<RawValue>, CallError>) {
+        self.ended(read.as_ref().map(|raw| (&**raw, false))).await;
+    }
+
+    /// It was judged whether something may be asked of a server.
+    pub(crate) async fn finish_judged<T>(self, judged: &Result<T, CallError>) {
+        let judged = judged.as_ref();
+        self.ended(judged.map(|_| (RawValue::NULL, false))).await;
+    }
+
+    async fn ended(mut self, outcome: Result<(&RawValue, bool), &CallError>) {
         let Some(mut open) = self.0.take() else {
             return;
         };
-        open.facts.ended(outcome, open.begun.elapsed());
-        if let (true, Ok(outcome)) = (open.audit.results, outcome)
-            && outcome.raw.get().len() <= MAX_KEPT
+        let size = outcome.map(|(raw, is_error)| (raw.get().len(), is_error));
+        open.facts.ended(size, open.begun.elapsed());
+        if let (true, Ok((raw, _))) = (open.audit.results, outcome)
+            && raw.get().len() <= MAX_KEPT
         {
-            open.facts.result = Some(outcome.raw.clone());
+            open.facts.result = Some(raw.to_owned());
         }
         if let Some(queue) = open.audit.shared.queue() {
             queue.put(Order::Write(open.facts)).await;

@@ -14,6 +14,7 @@ use toolway_types::name::MAX_EXPOSED_LEN;
 
 use crate::call::ProgressSink;
 use crate::catalog::Hints;
+use crate::offering::Offering;
 use crate::pool::ToolPool;
 
 mod authenticate;
@@ -27,7 +28,7 @@ mod tests;
 
 pub(crate) use self::authenticate::address;
 pub use self::handle::HostHandle;
-pub(crate) use self::line::{Answers, Desk, OwnTool, Presence};
+pub(crate) use self::line::{Aimed, Answers, Desk, OwnTool, Presence};
 
 /// The name of the tool that lists resources.
 pub const LIST_RESOURCES: &str = "ListMcpResources";
@@ -52,6 +53,8 @@ pub struct Builtin {
     pub(crate) hints: Hints,
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
+    /// What it asks of the server that its argument `server` names: then it is judged as that.
+    pub(crate) aims: Option<Offering>,
     pub(crate) handler: Arc<BuiltinHandler>,
 }
 
@@ -109,6 +112,7 @@ impl Builtin {
             input_schema,
             hints: Hints::default(),
             free: false,
+            aims: None,
             handler: Arc::new(move |call| Box::pin(handler(call))),
         }
     }
@@ -124,6 +128,12 @@ impl Builtin {
     #[must_use]
     pub fn without_asking(mut self) -> Self {
         self.free = true;
+        self
+    }
+
+    /// It asks this of a server, and is judged so.
+    fn aiming(mut self, offering: Offering) -> Self {
+        self.aims = Some(offering);
         self
     }
 
@@ -205,6 +215,8 @@ pub struct BuiltinCall {
     pub pool: Option<ToolPool>,
     /// Where news of a long call goes.
     pub progress: Progressing,
+    /// The server that it was judged for.
+    pub(crate) aimed: Option<Aimed>,
 }
 
 /// Where progress goes, if anywhere.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolway_config::Unheeded;
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
@@ -23,13 +24,15 @@ use crate::projection::Projection;
 
 mod bounded;
 mod error;
+mod refused;
 
 pub use bounded::{Block, BoundedResult, Delivery, Treatment};
 pub(crate) use bounded::{
     MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
 };
 pub(crate) use error::brief;
-pub use error::{CallError, Oversize, Problem, RefusedBy, TimeLimit};
+pub use error::{CallError, Oversize, Problem, TimeLimit};
+pub use refused::RefusedBy;
 
 /// A wish to run a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,6 +183,8 @@ pub struct Question<'a> {
     pub destructive: Option<bool>,
     /// The rule that wants a person asked, and where it stands; none when the mode does.
     pub rule: Option<(&'a str, &'a Origin)>,
+    /// A rule that allows this of another server of that name, where a repository brought this one.
+    pub unheeded: Option<&'a Unheeded>,
     /// The hook that wants a person asked, and why; clean, on one line.
     pub hook: Option<&'a str>,
     /// How the tool's definition differs from the one that was permitted before, where it does.
@@ -202,6 +207,14 @@ pub enum Lasting {
         /// The rule for every tool of its server.
         server: Option<String>,
     },
+    /// For good, as a rule that counts for this server as it is defined now, and nowhere else: a
+    /// repository brought it.
+    AlwaysHere {
+        /// The rule for this tool; none where its name cannot be written as one.
+        tool: Option<String>,
+        /// The rule for every tool of its server.
+        server: Option<String>,
+    },
 }
 
 /// A person's answer.
@@ -215,7 +228,7 @@ pub enum Answer {
     Always {
         /// What the rule names.
         reach: Reach,
-        /// Where it is kept.
+        /// Where it is kept; of no matter for [`Lasting::AlwaysHere`].
         keep_in: KeepIn,
     },
     /// Do not.

@@ -63,6 +63,8 @@ pub struct ServerOffer {
     pub instructions: Option<String>,
     /// Whether its tools are shown by their own names, without `mcp__<server>__`.
     pub bare_names: bool,
+    /// What is to be said about what was left out of it already.
+    pub(crate) remarks: Vec<String>,
 }
 
 /// What an editor's server offers to models; the rest (open a file, show a difference) is for
@@ -85,6 +87,7 @@ impl ServerOffer {
             curation: Arc::default(),
             instructions: None,
             bare_names: false,
+            remarks: Vec::new(),
         }
     }
 }
@@ -169,6 +172,9 @@ impl Catalog {
         catalog.instructions = before.next(revision, &offers);
         for offer in offers {
             let warnings = &mut catalog.warnings;
+            for remark in offer.remarks {
+                warnings.push(CatalogWarning::new(&offer.server, remark));
+            }
             let naming = tools::Naming {
                 server: &offer.server,
                 curation: &offer.curation,
@@ -358,6 +364,27 @@ impl Catalog {
                 tool.key.exposed() == *name || tool.key.spelled() == spelled
             }
         })
+    }
+
+    /// The resource of a server with this URI, if it is listed.
+    pub fn resource(&self, server: &ServerName, uri: &str) -> Option<&CatalogResource> {
+        let found = self
+            .resources
+            .binary_search_by(|one| (&one.server, one.uri.as_str()).cmp(&(server, uri)));
+        found.ok().map(|index| &self.resources[index])
+    }
+
+    /// The templates of one server.
+    pub fn templates_of(&self, server: &ServerName) -> &[CatalogTemplate] {
+        let start = self.templates.partition_point(|one| one.server < *server);
+        let count = self.templates[start..].partition_point(|one| one.server == *server);
+        &self.templates[start..start + count]
+    }
+
+    /// The prompt of a server by its own name.
+    pub fn prompt(&self, server: &ServerName, name: &str) -> Option<&CatalogPrompt> {
+        let mut prompts = self.prompts.iter();
+        prompts.find(|prompt| prompt.key.server == *server && prompt.key.tool == name)
     }
 
     /// The tools of one server.

@@ -50,6 +50,7 @@ use crate::dispatch::hooks::Runner;
 use crate::error::ConnectError;
 use crate::host::attention::Attention;
 use crate::journal::{Journal, JournalWriter};
+use crate::pins::Difference;
 use crate::respondent::{Counterpart, Respondent, Root};
 use crate::session::ClientIdentity;
 
@@ -192,6 +193,8 @@ pub(crate) struct Connected {
     pub standing: Arc<Standing>,
     /// What it offers.
     pub lists: Lists,
+    /// How what it says to models differs from what it said when it first connected.
+    pub instructions: Option<Difference>,
 }
 
 /// What the supervisor wants of a connection. Orders are values that replace each other, so a

@@ -24,6 +24,7 @@ use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, To
 use crate::catalog::Catalog;
 
 pub mod hooks;
+pub(crate) mod offered;
 pub mod permission;
 pub mod resolve;
 pub mod result;
@@ -116,8 +117,15 @@ impl Dispatch<'_> {
         options: &CallOptions,
         entry: &mut Entry,
     ) -> Result<ToolOutcome, CallError> {
-        let call = resolve::resolve(self.catalog, target, arguments)
+        let aimed;
+        let mut call = resolve::resolve(self.catalog, target, arguments)
             .map_err(|error| self.or_unavailable(error))?;
+        if call.tool().is_built_in()
+            && let Some(tool) = self.aimed(&call)?
+        {
+            aimed = tool;
+            call = call.judged_as(&aimed);
+        }
         entry.resolved(call.tool());
         let call = validate::validate(call)?;
         let call = hooks::run(call, self, entry).await;

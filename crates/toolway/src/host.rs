@@ -91,7 +91,6 @@ struct Reach {
     pictures: watch::Receiver<Arc<HostSnapshot>>,
     requests: mpsc::Sender<Request>,
     audit: Option<Audit>,
-    approvals: Arc<Approvals>,
     prompter: Option<Arc<dyn Prompter>>,
     runner: Arc<Runner>,
     output_dir: PathBuf,
@@ -176,7 +175,6 @@ impl Host {
             pictures: handle.pictures,
             requests: handle.requests,
             audit: options.audit,
-            approvals,
             prompter: options
                 .prompter
                 .map(|prompter| attention.of_prompter(prompter)),
@@ -396,22 +394,24 @@ impl Reach {
                 entry.asked(&request.arguments);
             })
             .await?;
-        let settings = &picture.settings;
-        let dispatch = Dispatch {
-            catalog: &picture.catalog,
-            permissions: &settings.permissions,
-            hooks: &settings.hooks,
-            runner: &self.runner,
-            lines: &*picture,
-            approvals: &self.approvals,
-            prompter: self.prompter.as_deref(),
-            limits: picture.general_limits(),
-            output_dir: &self.output_dir,
-            audit: self.audit.as_ref(),
-            max_output_tokens: settings.limits.max_output_tokens,
-            result_text: settings.limits.result_text,
+        // A tool of the host's own may be about a server, which is waited for like any that is
+        // called.
+        let picture = match picture.awaited.then(|| picture.aim(request)).flatten() {
+            Some(key) => {
+                self.await_server(&ToolTarget::Key(key), options, || ())
+                    .await?
+            }
+            None => picture,
         };
-        dispatch.noted(request, options, entry).await
+        self.dispatch(&picture).noted(request, options, entry).await
+    }
+
+    /// What judges and carries by this picture.
+    fn dispatch<'a>(&'a self, picture: &'a HostSnapshot) -> Dispatch<'a> {
+        Dispatch {
+            prompter: self.prompter.as_deref(),
+            ..self.runner.dispatch(picture)
+        }
     }
 
     /// Waits for the server that a call names, if it is on its way, having said so with `waits`;

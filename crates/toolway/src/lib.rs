@@ -42,6 +42,7 @@ pub mod event;
 pub mod export;
 pub mod host;
 pub mod journal;
+pub mod offering;
 mod pins;
 pub mod pool;
 pub mod projection;
@@ -77,6 +78,7 @@ pub use host::{
     TooManyCalls,
 };
 pub use journal::{Journal, JournalWriter};
+pub use offering::Offering;
 pub use pins::Difference;
 pub use pool::{Loading, ToolPool};
 pub use respondent::{Elicitation, ElicitationAnswer, MoreRights, Offers, Respondent, Root};

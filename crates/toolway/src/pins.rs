@@ -1,10 +1,11 @@
-//! Pins: what a tool looked like when a call of it was first permitted (SEC-33).
+//! Pins: what a tool, a prompt and the like looked like when it was first permitted (SEC-33).
 //!
 //! Owns the memory, in this process and in a file that all of a person's hosts share, and the
 //! comparison with it. What of a tool counts is `pins/definition.rs`; what a change leads to is
 //! decided in `dispatch/permission.rs`.
 //!
-//! Invariants: bounded, the oldest are forgotten first. A file that is missing is as none, but what
+//! Invariants: bounded, for each server and for all together, and nothing is forgotten for lack of
+//! room: what cannot be remembered counts as changed. A file that is missing is as none, but what
 //! was pinned once and is not any more (`pins/roster.rs`) is not as it was. A file that
 //! is there and cannot be read may hold a pin of any tool: then nothing is known to be as it was,
 //! and the file is left alone. What was pinned in this process stays pinned whatever becomes of
@@ -19,25 +20,33 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use toolway_transport::state_file::{self, now};
-use toolway_types::{ToolKey, Untrusted, text};
+use toolway_types::{ServerName, ToolKey, Untrusted, text};
 use tracing::warn;
 
 use crate::tasks;
 
 mod definition;
+mod instructions;
 mod roster;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::definition::Definition;
 pub use self::definition::Difference;
+pub(crate) use self::instructions::Instructions;
 use self::roster::Roster;
 
-/// How many tools are remembered.
-const MOST: usize = 4000;
+/// How much is remembered of one server: twice what its tools and as many prompts can be at once.
+const MOST_OF_ONE: usize = 2048;
 
-/// How much of their texts, all together; the file is a little larger.
-const MOST_TEXT: usize = 6 << 20;
+/// How much of all servers together.
+const MOST: usize = 12_000;
+
+/// How much text of one server; what comes later is known by its digest alone.
+const MOST_TEXT_OF_ONE: usize = 512 << 10;
+
+/// The same of all together; the file is a little larger.
+const MOST_TEXT: usize = 4 << 20;
 
 /// No file of ours is larger.
 const MAX_FILE: u64 = 16 << 20;
@@ -65,17 +74,24 @@ struct Store {
     known: Mutex<Option<Records>>,
 }
 
-/// A tool's place in the memory.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Place(String);
+/// A place in the memory, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    key: String,
+    /// The server, by its definition.
+    owner: String,
+}
 
-type Records = BTreeMap<Place, Record>;
+type Records = BTreeMap<String, Record>;
 
 /// What is remembered of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     digest: String,
-    /// What a later difference is shown against.
+    /// Whose it is; unknown of what older versions wrote.
+    #[serde(default)]
+    owner: String,
+    /// What a later difference is shown against; empty where there was no room for it.
     text: String,
     /// When it was pinned, in seconds since 1970.
     when: u64,
@@ -115,8 +131,26 @@ impl Place {
     /// that nobody can tell apart by its definition is known by its name.
     pub(crate) fn of(key: &ToolKey, server: Option<&str>) -> Self {
         let server = server.unwrap_or(key.server.as_str());
-        let both = serde_json::json!([server, key.tool]).to_string();
-        Self(hex::encode(Sha256::digest(both)))
+        Self::made(server, &serde_json::json!([server, key.tool]))
+    }
+
+    /// The place of something else that a server offers: of a kind, by its name.
+    pub(crate) fn beside(
+        server: &ServerName,
+        definition: Option<&str>,
+        kind: &str,
+        name: &str,
+    ) -> Self {
+        let server = definition.unwrap_or(server.as_str());
+        Self::made(server, &serde_json::json!([server, kind, name]))
+    }
+
+    fn made(server: &str, whole: &serde_json::Value) -> Self {
+        let owner = Sha256::digest(server);
+        Self {
+            key: hex::encode(Sha256::digest(whole.to_string())),
+            owner: hex::encode(&owner[..8]),
+        }
     }
 }
 
@@ -144,38 +178,46 @@ impl Pins {
         let mut known = self.0.known();
         // What is wrong with the file is found again below: no tool is the same by an empty map.
         let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
-        match known.get(place) {
+        match known.get(&place.key) {
             Some(record) if record.digest == tool.digest => return Standing::Same,
-            None if self.0.path.is_none() => return Standing::New,
+            None if self.0.path.is_none() => return self.0.unless_full(known, place),
             _ => {}
         }
         // Another process may have pinned it since: it was accepted there, or is new here only.
-        let fault = match self.0.read() {
+        let absent = match self.0.read() {
             Ok(mut records) => {
-                if let Some(record) = records.remove(place) {
-                    known.insert(place.clone(), record);
+                if let Some(record) = records.remove(&place.key) {
+                    known.insert(place.key.clone(), record);
+                    None
+                } else {
+                    Some(self.0.unless_full(&records, place))
                 }
-                None
             }
-            Err(error) => Some(error),
+            Err(error) => Some(Standing::Changed(self.0.unknown(&error))),
         };
-        match (known.get(place), fault) {
+        match (known.get(&place.key), absent) {
             (Some(record), _) if record.digest == tool.digest => Standing::Same,
+            (Some(record), _) if record.text.is_empty() => {
+                Standing::Changed(Difference::untold(tool))
+            }
             (Some(record), _) => Standing::Changed(Difference::between(&record.text, tool)),
-            (None, None) => match self.0.roster.holds(place) {
+            // What was pinned once and is not any more is not new.
+            (None, Some(Standing::New)) => match self.0.roster.holds(&place.key) {
                 Ok(false) => Standing::New,
                 Ok(true) => Standing::Changed(self.0.lost()),
                 Err(error) => Standing::Changed(self.0.unknown(&error.into())),
             },
-            (None, Some(error)) => Standing::Changed(self.0.unknown(&error)),
+            (None, Some(standing)) => standing,
+            (None, None) => Standing::New,
         }
     }
 
     /// Pins a tool as it is now.
-    pub(crate) async fn pin(&self, place: Place, key: &ToolKey, tool: &Definition) {
-        let name = Untrusted::new(format!("{}.{}", key.server, key.tool));
+    pub(crate) async fn pin(&self, place: Place, label: String, tool: &Definition) {
+        let name = Untrusted::new(label);
         let record = Record {
             digest: tool.digest.clone(),
+            owner: place.owner,
             text: tool.text.clone(),
             when: now(),
             tool: text::cut(&name.line(), MAX_NAME).into_owned(),
@@ -183,8 +225,7 @@ impl Pins {
         {
             let mut known = self.0.known();
             let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
-            known.insert(place.clone(), record.clone());
-            prune(known);
+            add(known, place.key.clone(), record.clone());
         }
         let Some(path) = self.0.path.clone() else {
             return;
@@ -195,9 +236,10 @@ impl Pins {
             state_file::replace_within(&path, LOCK_PATIENCE, || {
                 // A file that cannot be read is left alone: the pins in it may be saved yet.
                 let mut records = read(&path).map_err(io::Error::other)?;
-                records.insert(place, record);
+                if !add(&mut records, place.key, record) {
+                    return Ok(None);
+                }
                 pinned.extend(records.keys().cloned());
-                prune(&mut records);
                 Ok(Some(serde_json::to_string(&Content { pins: records })?))
             })?;
             // Last: what could not be pinned must not look like a pin that is gone.
@@ -240,6 +282,25 @@ impl Store {
         ])
     }
 
+    /// How something stands that is not among these records: new, unless there is no room for it.
+    fn unless_full(&self, records: &Records, place: &Place) -> Standing {
+        if has_room(records, &place.owner) {
+            return Standing::New;
+        }
+        let mut lines = vec![
+            "so much is remembered of its server already that there is room for no more: it is \
+             asked about every time"
+                .to_owned(),
+        ];
+        if let Some(path) = &self.path {
+            lines.push(format!(
+                "`{}` can be moved away if that server is no longer wanted: then all is pinned anew",
+                text::clean_line(&path.display().to_string())
+            ));
+        }
+        Standing::Changed(Difference::unknown(lines))
+    }
+
     /// What takes the place of a difference while the file cannot be read.
     fn unknown(&self, error: &ReadError) -> Difference {
         let file = self.path.as_deref().unwrap_or(Path::new("")).display();
@@ -275,23 +336,28 @@ fn read(path: &Path) -> Result<Records, ReadError> {
     Ok(content.pins)
 }
 
-/// Keeps the newest that have room.
-fn prune(records: &mut Records) {
-    let mut size: usize = records.values().map(|record| record.text.len()).sum();
-    if records.len() <= MOST && size <= MOST_TEXT {
-        return;
+/// Whether something new of this server can be remembered. A server that fills its own room takes
+/// nothing from another, and nothing of its own is forgotten for it.
+fn has_room(records: &Records, owner: &str) -> bool {
+    let of_owner = records.values().filter(|record| record.owner == owner);
+    records.len() < MOST && of_owner.count() < MOST_OF_ONE
+}
+
+/// Remembers something, if there is room: its digest in any case, its text where that fits too.
+fn add(records: &mut Records, key: String, mut record: Record) -> bool {
+    if !records.contains_key(&key) && !has_room(records, &record.owner) {
+        return false;
     }
-    let mut ages: Vec<(u64, Place)> = records
-        .iter()
-        .map(|(place, record)| (record.when, place.clone()))
-        .collect();
-    ages.sort_unstable();
-    for (_, place) in ages {
-        if records.len() <= MOST && size <= MOST_TEXT {
-            break;
-        }
-        if let Some(record) = records.remove(&place) {
-            size -= record.text.len();
-        }
+    let others = || records.iter().filter(|(other, _)| **other != key);
+    let size = |owner: Option<&str>| -> usize {
+        let counted = others().filter(|(_, one)| owner.is_none_or(|owner| one.owner == owner));
+        counted.map(|(_, one)| one.text.len()).sum()
+    };
+    if size(Some(&record.owner)) + record.text.len() > MOST_TEXT_OF_ONE
+        || size(None) + record.text.len() > MOST_TEXT
+    {
+        record.text.clear();
     }
+    records.insert(key, record);
+    true
 }

@@ -28,8 +28,10 @@ use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
 
 pub use self::error::{FailedCheck, SkillError};
 use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget};
+use crate::dispatch::offered::Warrant;
 use crate::dispatch::send::Lines as _;
 use crate::host::Host;
+use crate::offering::Offering;
 use crate::session::list::{self, MAX_PAGES};
 
 /// The most skills that are taken from one server.
@@ -190,11 +192,21 @@ impl Host {
     /// Lists the skills of a server: all pages, and nothing but the list. A server that is still
     /// connecting is waited for. An entry that cannot be used is a warning.
     pub async fn skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {
-        if let Some(list) = self.await_skills(server).await? {
+        let (warrant, plain) = self.skills_warrant(server, Map::new()).await?;
+        self.skills_by(&warrant, plain).await
+    }
+
+    async fn skills_by(
+        &self,
+        warrant: &Warrant,
+        plain: Option<SkillList>,
+    ) -> Result<SkillList, SkillError> {
+        let server = warrant.server();
+        if let Some(list) = plain {
             return Ok(list);
         }
         let after = self.snapshot().settings.limits.connect_timeout;
-        let listed = tokio::time::timeout(after, self.list_skills(server)).await;
+        let listed = tokio::time::timeout(after, self.list_skills(warrant)).await;
         listed.unwrap_or_else(|_| {
             Err(SkillError::Call(CallError::TimedOut {
                 server: server.clone(),
@@ -208,9 +220,12 @@ impl Host {
     /// What a server says about one skill, by its URI or by its name. A URI is asked for
     /// directly, because a server need not list all it has.
     pub async fn skill(&self, server: &ServerName, which: &str) -> Result<ListedSkill, SkillError> {
-        let plain = self.await_skills(server).await?;
-        if plain.is_none() && which.contains("://") {
-            match self.get_skill(server, which).await {
+        let is_uri = which.contains("://");
+        let params = is_uri.then(|| ("uri".to_owned(), which.into()));
+        let warrant = self.skills_warrant(server, params.into_iter().collect());
+        let (warrant, plain) = warrant.await?;
+        if plain.is_none() && is_uri {
+            match self.get_skill(&warrant, which).await {
                 Ok(skill) => return Ok(skill),
                 // It does not know it, or does not know how to say so: perhaps it lists it.
                 Err(SkillError::Call(CallError::Protocol { .. } | CallError::Malformed { .. })) => {
@@ -218,7 +233,7 @@ impl Host {
                 Err(error) => return Err(error),
             }
         }
-        let mut found = self.skills(server).await?.skills;
+        let mut found = self.skills_by(&warrant, plain).await?.skills;
         found.retain(|skill| skill.uri() == which || skill.name.as_received() == which);
         match (found.pop(), found.is_empty()) {
             (None, _) => Err(SkillError::Unknown {
@@ -310,7 +325,27 @@ impl Host {
         }
     }
 
-    async fn list_skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {
+    /// Has it judged whether a server that has skills may be asked for them. Gives those of one
+    /// that does not declare the extension, too.
+    async fn skills_warrant(
+        &self,
+        server: &ServerName,
+        params: Map<String, Value>,
+    ) -> Result<(Warrant, Option<SkillList>), SkillError> {
+        let offering = Offering::ListSkills;
+        // Of one that a rule denies nothing is known.
+        let plain = match self.snapshot().refusal(server, offering) {
+            Some(_) => None,
+            None => self.await_skills(server).await?,
+        };
+        let options = CallOptions::new(Consent::Typed);
+        let warrant = self.warrant(offering, server, params, &options).await?;
+        Ok((warrant, plain))
+    }
+
+    async fn list_skills(&self, warrant: &Warrant) -> Result<SkillList, SkillError> {
+        let server = warrant.server();
+        let options = CallOptions::new(Consent::Typed);
         let name = method::SKILLS_LIST;
         let mut skills = Vec::new();
         let mut warnings = Vec::new();
@@ -318,7 +353,7 @@ impl Host {
         let (mut known, mut cursors) = (HashSet::new(), HashSet::new());
         let mut params = json!({});
         for _ in 0..MAX_PAGES {
-            let raw = self.fetch(server, name, name, &params).await?;
+            let raw = self.send(warrant, name, &params, &options).await?;
             let page =
                 view::skills(&raw).map_err(|error| error::malformed(server, name, &error))?;
             warnings.extend(page.faults.iter().map(|fault| list::describe(name, fault)));
@@ -357,9 +392,12 @@ impl Host {
         Ok(SkillList { skills, warnings })
     }
 
-    async fn get_skill(&self, server: &ServerName, uri: &str) -> Result<ListedSkill, SkillError> {
+    async fn get_skill(&self, warrant: &Warrant, uri: &str) -> Result<ListedSkill, SkillError> {
+        let server = warrant.server();
+        let options = CallOptions::new(Consent::Typed);
         let params = json!({ "uri": uri });
-        let raw = self.fetch(server, uri, method::SKILLS_GET, &params).await?;
+        let raw = self.send(warrant, method::SKILLS_GET, &params, &options);
+        let raw = raw.await?;
         let entry =
             view::skill_result(&raw).map_err(|error| error::malformed(server, uri, &error))?;
         if entry.uri != uri {

@@ -8,12 +8,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolway_config::{Hooks, Limits, Permissions};
-use toolway_types::{ConnectionState, Origin, Scope, ServerName, TransportKind};
+use toolway_types::{
+    ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind, Untrusted,
+};
 
-use crate::call::{CallError, ToolTarget};
+use crate::call::{CallError, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 use crate::dispatch::send::{GeneralLimits, Line, Lines};
 use crate::error::scopes_in;
+use crate::offering::Offering;
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]
@@ -78,6 +81,29 @@ impl HostSnapshot {
         }
     }
 
+    /// Why all of this is refused of a server, where a rule says so: whoever shows an empty list
+    /// should rather say that.
+    pub fn refusal(&self, server: &ServerName, offering: Offering) -> Option<CallError> {
+        let by = offering.denied(server, &self.settings.permissions)?;
+        Some(CallError::Refused {
+            server: server.clone(),
+            tool: Untrusted::new(offering.name()),
+            by,
+        })
+    }
+
+    /// The server that a call of the host's own is about, where it is about one.
+    pub(crate) fn aim(&self, request: &ToolRequest) -> Option<ToolKey> {
+        let name = match &request.target {
+            ToolTarget::Exposed(name) => name,
+            ToolTarget::Key(key) if key.server.is_built_in() => &key.tool,
+            ToolTarget::Key(_) => return None,
+        };
+        let offering = Offering::named(name)?;
+        let wanted = request.arguments.get("server")?.as_str()?;
+        Some(offering.of(&self.named(wanted)?))
+    }
+
     /// The limits where neither a call nor a server's entry says.
     pub(crate) fn general_limits(&self) -> GeneralLimits {
         GeneralLimits {
@@ -109,6 +135,16 @@ impl fmt::Debug for HostSnapshot {
 /// A call that resolved against this picture is sent to the servers of this picture. If a server
 /// has lost its connection since, the call waits at its door for the next one.
 impl Lines for HostSnapshot {
+    fn named(&self, spelled: &str) -> Option<ServerName> {
+        let names = || self.servers.iter().map(|server| &server.name);
+        let mut alike = names().filter(|name| name.normalized() == spelled);
+        let exact = names().find(|name| name.as_str() == spelled);
+        match (exact, alike.next(), alike.next()) {
+            (Some(name), ..) | (None, Some(name), None) => Some(name.clone()),
+            _ => None,
+        }
+    }
+
     fn definition(&self, server: &ServerName) -> Option<&Arc<str>> {
         self.definitions.get(server)
     }

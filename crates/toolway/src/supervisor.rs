@@ -94,6 +94,7 @@ impl Supervisor {
             requests_to.downgrade(),
             context.auth.clone(),
             context.connectors.clone(),
+            Arc::clone(&context.hooks),
         ));
         let mut supervisor = Self {
             desk,
@@ -281,6 +282,7 @@ impl Supervisor {
                 member.door.open(&connected.standing);
                 member.standing = Some(connected.standing);
                 member.lists = connected.lists;
+                member.instructions = connected.instructions;
                 changed.push(report.server);
             }
             News::Offers(lists) => {
@@ -332,7 +334,8 @@ impl Supervisor {
         let shown = self.members.values();
         let shown = shown.map(|member| (&member.shown, member.address.clone()));
         let own = self.desk.offer(deferral, shown);
-        let offers = standing().map(|(name, member)| member.offer(name));
+        let permissions = &self.settings.permissions;
+        let offers = standing().map(|(name, member)| member.offer(name, permissions));
         let catalog = Catalog::after(&previous, offers.chain([own]));
         let revision = catalog.revision;
         let lines = standing()

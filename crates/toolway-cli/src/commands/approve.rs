@@ -4,7 +4,7 @@
 mod entry;
 
 use clap::Args;
-use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_config::{Cited, Plan, PlannedServer, Unheeded, Verdict};
 use toolway_types::Scope;
 use toolway_types::name::as_word;
 use toolway_types::text::{Nature, legible};
@@ -32,6 +32,10 @@ pub(crate) struct ApproveArgs {
     /// Let the definition read this variable of your environment. Repeatable
     #[arg(long, value_name = "VAR")]
     allow_env: Vec<String>,
+
+    /// Let the allow rules that name it count for it, as it is now
+    #[arg(long, conflicts_with = "local_settings")]
+    with_rules: bool,
 
     /// Trust `.toolway/settings.local.json` as it is now
     #[arg(long, conflicts_with_all = ["name", "all"])]
@@ -93,9 +97,54 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
         let edited =
             toolway_config::approve(&context.environment, server, &args.allow_env, &files)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
+        allow_rules(context, server, args)?;
         say_what_is_missing(context, server);
     }
     Ok(exit)
+}
+
+/// Rules follow names, and a repository chooses its own: those that a person wrote for a server of
+/// that name count for this one only when they say so.
+fn allow_rules(
+    context: &Context,
+    server: &PlannedServer,
+    args: &ApproveArgs,
+) -> Result<(), Report> {
+    let Some(brought) = toolway_config::brought(server) else {
+        return Ok(());
+    };
+    // Now that it is approved, it is the one that counts.
+    let plan = context.plan_with(&context.flags);
+    let all = plan.permissions.all_unheeded();
+    let unheeded: Vec<&Unheeded> = all
+        .iter()
+        .filter(|unheeded| unheeded.server.server == server.name)
+        .collect();
+    if unheeded.is_empty() {
+        return Ok(());
+    }
+    let shown = unheeded.iter().map(|unheeded| {
+        let Cited { rule, origin } = &*unheeded.rule;
+        format!("`{}` in {origin}", legible(rule, Nature::Code))
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    if args.with_rules {
+        let rules = unheeded.iter().map(|unheeded| unheeded.rule.rule.clone());
+        let rules: Vec<String> = rules.collect();
+        let edited = toolway_config::allow_brought(&context.environment, &brought, &rules)?;
+        say_written(
+            context,
+            &format!("from now on {shown} counts for it"),
+            &edited,
+        );
+    } else {
+        context.output.say(&format!(
+            "note: {shown} was given for another server of that name, and does not count for it\n\
+             hint: to let it count: `toolway approve {} --with-rules`",
+            as_word(server.name.as_str())
+        ));
+    }
+    Ok(())
 }
 
 /// A variable that no definition reads is a slip, and would be allowed to nobody.

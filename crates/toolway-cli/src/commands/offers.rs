@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolway::{Host, HostSnapshot};
+use toolway::{Host, HostSnapshot, Offering};
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
@@ -67,15 +67,21 @@ impl Servers {
         }
     }
 
-    /// Waits for them, and says what is wrong with them. The failure of the only one is an error.
+    /// Waits for them, and says what is wrong with them. The failure of the only one is an error,
+    /// and so is a rule that denies what is wanted of it.
     pub(super) async fn settle(
         &self,
         context: &Context,
         host: &Host,
+        wanted: Offering,
     ) -> Result<Arc<HostSnapshot>, Report> {
         // A server may ask something as soon as it is there.
         context.desk.beside(|| connect::settle(context, host)).await;
         let snapshot = host.snapshot();
+        let only = self.only.as_ref();
+        if let Some(refused) = only.and_then(|only| snapshot.refusal(only, wanted)) {
+            return Err(Report::from(refused));
+        }
         say_warnings(context, &snapshot);
         match &self.only {
             Some(name) => require_connected(&snapshot, name.as_str(), self.typed.as_ref())?,
@@ -90,11 +96,12 @@ pub(super) fn listed(
     context: &Context,
     server: Option<&str>,
     command: &[String],
+    wanted: Offering,
 ) -> Result<Arc<HostSnapshot>, Report> {
     let servers = Servers::find(context, server, command)?;
-    let (plan, wanted) = (servers.plan.clone(), servers.wanted());
-    connect::with_host(context, plan, wanted, async |host| {
-        servers.settle(context, host).await
+    let (plan, who) = (servers.plan.clone(), servers.wanted());
+    connect::with_host(context, plan, who, async |host| {
+        servers.settle(context, host, wanted).await
     })
 }
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway::Builtin;
 use toolway::builtin::{self, AUTHENTICATE};
+use toolway::{Builtin, Offering};
 use toolway_config::permission::{Cited, Decision, Permissions, Subject};
-use toolway_config::{Mode, Plan};
+use toolway_config::{Mode, Plan, Unheeded};
+use toolway_types::name::as_word;
 use toolway_types::{Origin, ServerName, ToolKey, TransportKind};
 
 use super::call::near_built_in;
@@ -68,6 +69,7 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
     };
     // Nobody is asked about the host's own tools unless a rule wants it.
     let is_open = rule.is_none() && word == "asked";
+    let unheeded = is_open.then(|| permissions.unheeded(subject)).flatten();
     let (word, otherwise) = match own {
         Own::Always(own) if own.is_free() && is_open => ("allowed", None),
         Own::WhileLocked if is_open => ("allowed", Some(word)),
@@ -82,6 +84,13 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
             "source": rule.as_ref().map(|cited| source(&cited.origin)),
             "mode": permissions.mode().as_str(),
         });
+        if let Some(Unheeded { rule, server }) = &unheeded {
+            decided["unheeded"] = json!({
+                "rule": rule.rule,
+                "source": source(&rule.origin),
+                "entry": source(&server.origin),
+            });
+        }
         if let Some(otherwise) = otherwise {
             decided["while"] = "needs-auth".into();
             decided["otherwise"] = otherwise.into();
@@ -100,7 +109,16 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         (None, None) if is_open && word == "allowed" => {
             format!("{word}: it is Toolway's own, and no rule names it")
         }
-        (None, None) => format!("{word} {by_mode}"),
+        (None, None) => match (&unheeded, Offering::named(&key.tool)) {
+            (Some(unheeded), _) => format!("{word}: {}", told(unheeded)),
+            (None, Some(Offering::ReadResource)) if is_open => {
+                format!(
+                    "allowed for what `{}` lists, otherwise {word} {by_mode}",
+                    key.server
+                )
+            }
+            (None, _) => format!("{word} {by_mode}"),
+        },
     };
     context.output.result(&format!("{shown}: {text}\n"))?;
     Ok(Exit::Success)
@@ -123,6 +141,14 @@ enum Own {
     WhileLocked,
 }
 
+/// Why a rule does not count.
+fn told(Unheeded { rule, server }: &Unheeded) -> String {
+    format!(
+        "`{}` here comes from {}, and `{}` in {} was given for another server of that name",
+        server.server, server.origin, rule.rule, rule.origin
+    )
+}
+
 fn mode(permissions: &Permissions) -> &'static str {
     permissions.mode().as_str()
 }
@@ -133,6 +159,7 @@ fn source(origin: &Origin) -> Value {
 
 fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome {
     let banned = permissions.bypass_forbidden_by();
+    let unheeded = permissions.all_unheeded();
     if as_json {
         let rules: Vec<Value> = permissions
             .rules()
@@ -145,6 +172,15 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
             "bypassForbidden": banned.is_some(),
             "pins": permissions.pins().as_str(),
             "rules": rules,
+            "unheeded": unheeded
+                .iter()
+                .map(|Unheeded { rule, server }| json!({
+                    "rule": rule.rule,
+                    "source": source(&rule.origin),
+                    "server": server.server.as_str(),
+                    "entry": source(&server.origin),
+                }))
+                .collect::<Vec<_>>(),
         }))?;
         return Ok(Exit::Success);
     }
@@ -163,6 +199,17 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
         context
             .output
             .table(&["LIST", "RULE", "SCOPE", "PLACE"], &rows)?;
+    }
+    for unheeded in &unheeded {
+        context.output.say(&format!("note: {}", told(unheeded)));
+    }
+    for server in unheeded.chunk_by(|one, other| one.server == other.server) {
+        let server = &server[0].server.server;
+        context.output.say(&format!(
+            "hint: to let your rules count for `{server}` as it is now: `toolway approve {} \
+             --with-rules`",
+            as_word(server.as_str())
+        ));
     }
     let otherwise = match permissions.mode() {
         Mode::Default => "you are asked",
@@ -224,6 +271,8 @@ fn of_server(plan: &Plan, server: ServerName, tool: String) -> Named {
         .is_some_and(|kind| !matches!(kind, TransportKind::Stdio | TransportKind::Sdk));
     Named {
         shown: match alias {
+            // A rule may name what every server offers.
+            _ if Offering::named(&key.tool).is_some() => key.tool.clone(),
             Some(alias) => ToolKey::new(key.server.clone(), &alias.text).exposed(),
             None => key.exposed(),
         },

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 use toolway::catalog::CatalogPrompt;
 use toolway::view::{Content, PromptMessage, ResourceBody};
-use toolway::{CallError, Catalog, PromptOutcome};
+use toolway::{CallError, CallOptions, Catalog, Consent, Offering, PromptOutcome};
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted};
 
@@ -36,6 +36,10 @@ pub(crate) struct PromptArgs {
     /// Print the whole MCP result as JSON
     #[arg(long)]
     json: bool,
+
+    /// Accept that the prompt's definition changed since it was last rendered
+    #[arg(long)]
+    accept_change: bool,
 
     /// A command to run as the server
     #[arg(last = true)]
@@ -102,15 +106,22 @@ pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
         servers.wanted(),
         Person::answering(context),
         async |host| {
-            let snapshot = servers.settle(context, host).await?;
+            let wanted = Offering::GetPrompt;
+            let snapshot = servers.settle(context, host, wanted).await?;
             let prompt = find(&snapshot.catalog, servers.only.as_ref(), target.prompt)?;
             let arguments = arguments(context, prompt, &place, given)?;
+            let options = CallOptions::new(if args.accept_change {
+                Consent::Reviewed
+            } else {
+                Consent::Typed
+            });
+            let (server, name) = (&prompt.key.server, &prompt.key.tool);
             let rendered = host
-                .get_prompt(&prompt.key.server, &prompt.key.tool, arguments)
+                .get_prompt_as(server, name, arguments, &options)
                 .await
                 .map_err(|error| match error {
                     // How it is called is not what is wrong then.
-                    CallError::NeedsAuth { .. } => Report::from(error),
+                    CallError::NeedsAuth { .. } | CallError::Refused { .. } => Report::from(error),
                     error => Report::from(error)
                         .hint(format!("it is called as `{}`", usage(prompt, &place))),
                 })?;
@@ -259,6 +270,9 @@ fn print(context: &Context, rendered: &PromptOutcome, json: bool) -> Result<(), 
         context.output.result(&text)?;
     } else {
         context.output.verbatim(&text)?;
+    }
+    for warning in &rendered.warnings {
+        context.output.say(&format!("warning: {warning}"));
     }
     for fault in &rendered.result.faults {
         let reason = Untrusted::new(&fault.reason);

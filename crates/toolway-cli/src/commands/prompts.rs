@@ -4,6 +4,7 @@
 
 use clap::Args;
 use serde::Serialize;
+use toolway::Offering;
 use toolway::catalog::CatalogPrompt;
 use toolway_types::ServerName;
 
@@ -57,7 +58,8 @@ struct Listing<'a> {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &PromptsArgs) -> Outcome {
-    let snapshot = offers::listed(context, args.server.as_deref(), &args.command)?;
+    let wanted = Offering::ListPrompts;
+    let snapshot = offers::listed(context, args.server.as_deref(), &args.command, wanted)?;
     let prompts = &snapshot.catalog.prompts;
     if args.json {
         let prompts = prompts.iter().map(row).collect();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use toolway::view::ResourceBody;
-use toolway::{CallError, Host, ResourceOutcome, SubscribeError};
+use toolway::{CallError, CallOptions, Consent, Host, Offering, ResourceOutcome, SubscribeError};
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, Untrusted};
 
@@ -55,6 +55,10 @@ pub(crate) struct ReadArgs {
     #[arg(long, conflicts_with = "output")]
     json: bool,
 
+    /// Accept that the server's templates changed since an address of it was last read
+    #[arg(long)]
+    accept_change: bool,
+
     /// Stay, and print it again whenever it changes, until Ctrl-C
     #[arg(short, long, conflicts_with = "output")]
     follow: bool,
@@ -75,12 +79,13 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
         }
     }
     let work = async |host: &Host| {
-        let snapshot = servers.settle(context, host).await?;
+        let wanted = Offering::ReadResource;
+        let snapshot = servers.settle(context, host, wanted).await?;
         let server = target.choose(&snapshot, servers.only.as_ref())?;
         if args.follow {
             follow(context, host, &target, &server, args).await?;
         } else {
-            let read = read(host, &target, &server).await?;
+            let read = read(host, &target, &server, args).await?;
             show(context, host, &target, &server, &read, args).await?;
         }
         Ok(Exit::Success)
@@ -98,8 +103,14 @@ async fn read(
     host: &Host,
     target: &Target<'_>,
     server: &ServerName,
+    args: &ReadArgs,
 ) -> Result<ResourceOutcome, Report> {
-    host.read_resource(server, &target.uri)
+    let options = CallOptions::new(if args.accept_change {
+        Consent::Reviewed
+    } else {
+        Consent::Typed
+    });
+    host.read_resource_as(server, &target.uri, &options)
         .await
         .map_err(|error| failed(host, target, server, error))
 }
@@ -134,7 +145,7 @@ async fn follow(
         .map_err(unfollowed)?;
     let mut closed = std::pin::pin!(stdout_closed());
     loop {
-        let read = read(host, target, server).await?;
+        let read = read(host, target, server, args).await?;
         show(context, host, target, server, &read, args).await?;
         tokio::select! {
             updated = subscription.updated() => updated.map_err(unfollowed)?,
@@ -165,6 +176,9 @@ async fn show(
     read: &ResourceOutcome,
     args: &ReadArgs,
 ) -> Result<(), Report> {
+    for warning in &read.warnings {
+        context.output.say(&format!("warning: {warning}"));
+    }
     if args.json {
         context.output.json(&read.raw)?;
         return Ok(());

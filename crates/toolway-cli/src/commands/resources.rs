@@ -4,9 +4,9 @@
 
 use clap::Args;
 use serde::Serialize;
-use toolway::Catalog;
 use toolway::catalog::{CatalogResource, CatalogTemplate};
 use toolway::template::UriTemplate;
+use toolway::{Catalog, Offering};
 use toolway_types::ServerName;
 
 use super::offers::{self, first_line};
@@ -71,7 +71,8 @@ struct Listing<'a> {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ResourcesArgs) -> Outcome {
-    let snapshot = offers::listed(context, args.server.as_deref(), &args.command)?;
+    let wanted = Offering::ListResources;
+    let snapshot = offers::listed(context, args.server.as_deref(), &args.command, wanted)?;
     let catalog = &*snapshot.catalog;
     if args.json {
         context.output.json(&Listing {

@@ -6,7 +6,7 @@
 use clap::Args;
 use serde::Serialize;
 use toolway::view::SkillFiles;
-use toolway::{Host, HostSnapshot, ListedSkill, SkillError};
+use toolway::{Host, HostSnapshot, ListedSkill, Offering, SkillError};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, ServerName};
 
@@ -131,7 +131,7 @@ pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
         servers.plan.clone(),
         servers.wanted(),
         async |host| {
-            let snapshot = servers.settle(context, host).await?;
+            let snapshot = servers.settle(context, host, Offering::ListSkills).await?;
             list(context, host, &snapshot, servers.only.as_ref(), args.verify).await
         },
     )?;
@@ -237,7 +237,7 @@ pub(crate) fn show(context: &Context, args: &SkillArgs) -> Outcome {
         servers.plan.clone(),
         servers.wanted(),
         async |host| {
-            servers.settle(context, host).await?;
+            servers.settle(context, host, Offering::ListSkills).await?;
             let Some(server) = &servers.only else {
                 return Ok(Exit::Success);
             };

@@ -58,6 +58,10 @@ pub(crate) struct ToolsArgs {
     #[arg(long, conflicts_with_all = ["all", "no_connect"])]
     instructions: bool,
 
+    /// Let a server say to models what it says now, though it said something else before
+    #[arg(long, requires_all = ["server", "instructions"])]
+    accept_change: bool,
+
     /// Print what a model's session is listed, as its provider takes it under `tools` in a request:
     /// the tools that are not deferred, and Toolway's own; with `--search`, what was found
     #[arg(long, value_enum, conflicts_with_all = ["json", "instructions", "no_connect"])]
@@ -162,6 +166,11 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     }
     let snapshot = connect::with_host(context, plan, wanted, async |host| {
         connect::settle(context, host).await;
+        if let (true, Some(name)) = (args.accept_change, &only)
+            && let Ok(name) = ServerName::new(name)
+        {
+            host.accept_instructions(&name).await?;
+        }
         Ok(host.snapshot())
     })?;
     say_warnings(context, &snapshot);

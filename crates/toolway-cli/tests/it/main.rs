@@ -44,6 +44,7 @@ mod reached;
 mod reaching;
 mod reliability;
 mod results;
+mod rules;
 mod scale;
 mod screens;
 mod security;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Subject;
+use super::brought::BroughtServers;
 use super::rule::Rule;
 use super::spelling::Spellings;
 
@@ -17,6 +18,8 @@ pub(super) struct Rules {
     pub(super) deny: Vec<Rule>,
     pub(super) ask: Vec<Rule>,
     pub(super) allow: Vec<Rule>,
+    /// The servers for which not every allow rule of their name counts.
+    pub(super) brought: BroughtServers,
 }
 
 /// The rules that speak of one tool, by their places in the lists.
@@ -67,7 +70,9 @@ impl Concerned {
         Self {
             deny,
             ask,
-            allow: places(&rules.allow, &|rule| rule.permits(subject)),
+            allow: places(&rules.allow, &|rule| {
+                rule.permits(subject) && rules.counts(rule, subject)
+            }),
             rules: Arc::clone(rules),
         }
     }

@@ -17,6 +17,7 @@ use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
 use wildmatch::WildMatchPattern;
 
+use super::brought::beginning;
 use super::predicate::{Predicate, Truth};
 use super::spelling::Spellings;
 use super::{Cited, Subject, Target};
@@ -100,6 +101,8 @@ pub(super) struct Rule {
     /// The same name read as one identity.
     identity: Identity,
     predicates: Vec<Predicate>,
+    /// The server it was given for as that is defined now, and for no other.
+    given: Option<ServerName>,
 }
 
 /// What a permitting rule names.
@@ -219,7 +222,41 @@ impl Rule {
             name,
             identity,
             predicates,
+            given: None,
         })
+    }
+
+    /// An allow rule that was given for one server, as it is defined.
+    pub(super) fn given(written: &str, kept: &Origin, server: &ServerName) -> Result<Rule, Broken> {
+        let rule = Self::parse(written, Stance::Permit, kept, Scope::Project)?;
+        Ok(Rule {
+            given: Some(server.clone()),
+            ..rule
+        })
+    }
+
+    /// The server it was given for.
+    pub(super) fn given_for(&self) -> Option<&ServerName> {
+        self.given.as_ref()
+    }
+
+    /// Whether it follows nobody's name: it speaks of all servers, or of the host's own tools.
+    pub(super) fn names_no_server(&self) -> bool {
+        match &self.identity {
+            Identity::Everything | Identity::Bare(_) => true,
+            Identity::Given { server, .. } => server.is_everything(),
+            Identity::Exposed(_) => false,
+        }
+    }
+
+    /// Whether it can speak of a tool of this server.
+    pub(super) fn names_server(&self, server: &ServerName) -> bool {
+        match &self.identity {
+            Identity::Everything => true,
+            Identity::Bare(_) => false,
+            Identity::Given { server: glob, .. } => glob.matches(server.as_str()),
+            Identity::Exposed(name) => name.starts_with(&beginning(server)),
+        }
     }
 
     /// SEC-34: annotations are claims. A rule may believe those of a server it names in full, for

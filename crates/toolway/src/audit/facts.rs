@@ -13,7 +13,7 @@ use toolway_types::{Untrusted, text};
 
 use super::MAX_KEPT;
 use super::record::{ActingHook, By, Decision, End, Record};
-use crate::call::{CallError, RefusedBy, ToolOutcome, ToolRequest, ToolTarget};
+use crate::call::{CallError, RefusedBy, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
 use crate::dispatch::permission::Grant;
 use crate::journal::timestamp;
@@ -96,13 +96,13 @@ impl Facts {
         self.target = ToolTarget::Key(tool.key.clone());
     }
 
-    /// What became of it.
-    pub(super) fn ended(&mut self, outcome: &Result<ToolOutcome, CallError>, took: Duration) {
+    /// What became of it: the size of an answer, and whether it says that the tool failed.
+    pub(super) fn ended(&mut self, outcome: Result<(usize, bool), &CallError>, took: Duration) {
         self.took = took;
         let error = match outcome {
-            Ok(outcome) => {
-                self.received = Some(outcome.raw.get().len());
-                self.outcome = if outcome.is_error {
+            Ok((size, is_error)) => {
+                self.received = Some(size);
+                self.outcome = if is_error {
                     End::ToolError
                 } else {
                     End::Answered
@@ -209,7 +209,7 @@ fn refuser(by: &RefusedBy) -> By {
         }
         RefusedBy::Person { .. } => By::Person,
         RefusedBy::Changed { .. } => By::Changed,
-        RefusedBy::NobodyToAsk { .. } => By::Nobody,
+        RefusedBy::NobodyToAsk { .. } | RefusedBy::NobodyForBrought { .. } => By::Nobody,
     }
 }
 

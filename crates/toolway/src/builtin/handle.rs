@@ -1,13 +1,13 @@
 //! What a built-in tool may do with the host it runs in.
 //!
-//! Owns the handle: it looks, and it reads resources. It cannot call tools, for that would go
-//! around the rules; nor change servers, except that one which failed is tried again for a reader.
+//! Owns the handle: it looks, and it reads resources, which rules and hooks judge. It cannot call
+//! tools, for that would go around the rules; nor change servers, except that one which failed is tried again for a reader.
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
@@ -15,7 +15,9 @@ use toolway_wire::era::method;
 use crate::account::Connectors;
 use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, Consent};
-use crate::dispatch::send::{self, Lines};
+use crate::dispatch::hooks::Runner;
+use crate::dispatch::send::{self, Line, Lines};
+use crate::offering::{Leave, Offering};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
 use crate::supervisor::Request;
 
@@ -27,6 +29,8 @@ pub struct HostHandle {
     requests: mpsc::WeakSender<Request>,
     auth: Option<Arc<Auth>>,
     connectors: Option<Connectors>,
+    /// Who judges what is read.
+    runner: Arc<Runner>,
 }
 
 impl HostHandle {
@@ -35,12 +39,14 @@ impl HostHandle {
         requests: mpsc::WeakSender<Request>,
         auth: Option<Arc<Auth>>,
         connectors: Option<Connectors>,
+        runner: Arc<Runner>,
     ) -> Self {
         Self {
             pictures,
             requests,
             auth,
             connectors,
+            runner,
         }
     }
 
@@ -66,6 +72,9 @@ impl HostHandle {
     /// Reads a resource, as its server answers. A server that is connecting is waited for, and one
     /// that has failed is tried again first, as for a call. Where an error names a tool, it is
     /// the URI.
+    ///
+    /// Rules and hooks speak of it as of `ReadMcpResource` of that server. Nobody can be asked, so
+    /// where one wants that, the answer is no.
     pub async fn read_resource(
         &self,
         server: &ServerName,
@@ -84,6 +93,30 @@ impl HostHandle {
             .await;
         let picture = self.snapshot();
         let line = picture.line(server)?;
+        let params = Map::from_iter([("uri".to_owned(), uri.into())]);
+        let options = CallOptions::new(Consent::Prompt);
+        let offering = Offering::ReadResource;
+        let dispatch = self.runner.dispatch(&picture);
+        let asked = dispatch.warrant(offering, server, params, Leave::Given, &options);
+        let (entry, warrant) = asked.await;
+        let read = match warrant {
+            Ok(warrant) => {
+                let uri = warrant.text("uri").unwrap_or_default();
+                self.read_by(&*line, server, uri).await
+            }
+            Err(error) => Err(error),
+        };
+        entry.finish_read(&read).await;
+        read
+    }
+
+    /// The same over this line, for a call that was judged already.
+    pub(super) async fn read_by(
+        &self,
+        line: &dyn Line,
+        server: &ServerName,
+        uri: &str,
+    ) -> Result<Box<RawValue>, CallError> {
         let key = ToolKey::new(server.clone(), uri);
         let params =
             to_raw_value(&json!({ "uri": uri })).map_err(|error| CallError::Malformed {
@@ -91,9 +124,8 @@ impl HostHandle {
                 tool: Untrusted::new(uri),
                 what: Untrusted::new(error.to_string()),
             })?;
-        // Nobody has to consent, so the consent is never looked at.
         let options = CallOptions::new(Consent::Typed);
-        let options = send::options(&options, &*line, picture.general_limits());
+        let options = send::options(&options, line, self.snapshot().general_limits());
         let limit = options.timeout;
         line.request(method::RESOURCES_READ, params, options)
             .await

@@ -19,6 +19,7 @@ use super::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
 use crate::account::Connectors;
 use crate::catalog::ServerOffer;
 use crate::dispatch::send::{Line, SendError, SendOptions};
+use crate::offering::Offering;
 use crate::pool::settle::{Deferral, HostPart};
 use crate::snapshot::ServerSnapshot;
 
@@ -51,6 +52,45 @@ pub(crate) struct Answers {
     pub(crate) line: Arc<dyn Line>,
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
+    /// What it asks of a server that it names.
+    pub(crate) aim: Option<Aim>,
+}
+
+/// What a built-in tool asks of a server.
+#[derive(Clone)]
+pub(crate) struct Aim {
+    pub(crate) offering: Offering,
+    /// The way to it for one server alone.
+    line: Arc<dyn Fn(Aimed) -> Arc<dyn Line> + Send + Sync>,
+}
+
+/// The server that a call was judged for, and the way there.
+#[derive(Clone)]
+pub(crate) struct Aimed {
+    pub(crate) server: ServerName,
+    pub(crate) line: Option<Arc<dyn Line>>,
+}
+
+impl fmt::Debug for Aimed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Aimed({})", self.server)
+    }
+}
+
+impl Answers {
+    /// The same, for this server alone.
+    pub(crate) fn aimed_at(
+        &self,
+        aim: &Aim,
+        server: ServerName,
+        line: Option<Arc<dyn Line>>,
+    ) -> Self {
+        Self {
+            line: (aim.line)(Aimed { server, line }),
+            free: self.free,
+            aim: None,
+        }
+    }
 }
 
 impl fmt::Debug for Answers {
@@ -123,25 +163,44 @@ impl Desk {
     }
 
     fn own(&self, tool: Builtin, key: ToolKey, name: String, presence: Presence) -> OwnTool {
+        let offered_as = tool.name.clone();
+        let (free, aims) = (tool.free, tool.aims);
+        let own = OwnLine {
+            tool,
+            host: self.host.clone(),
+            aimed: None,
+        };
+        let aim = aims.map(|offering| {
+            let own = own.clone();
+            Aim {
+                offering,
+                line: Arc::new(move |aimed| {
+                    Arc::new(OwnLine {
+                        aimed: Some(aimed),
+                        ..own.clone()
+                    })
+                }),
+            }
+        });
         OwnTool {
-            offered_as: tool.name.clone(),
+            offered_as,
             key,
             name,
             presence,
             answers: Answers {
-                free: tool.free,
-                line: Arc::new(OwnLine {
-                    tool,
-                    host: self.host.clone(),
-                }),
+                free,
+                aim,
+                line: Arc::new(own),
             },
         }
     }
 }
 
+#[derive(Clone)]
 struct OwnLine {
     tool: Builtin,
     host: HostHandle,
+    aimed: Option<Aimed>,
 }
 
 impl Line for OwnLine {
@@ -163,6 +222,7 @@ impl Line for OwnLine {
                 host: self.host.clone(),
                 pool: options.pool,
                 progress: Progressing(options.progress),
+                aimed: self.aimed.clone(),
             };
             let answer = AssertUnwindSafe(async { (self.tool.handler)(call).await });
             match tokio::time::timeout(options.timeout, answer.catch_unwind()).await {

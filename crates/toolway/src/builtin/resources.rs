@@ -1,15 +1,18 @@
 //! `ListMcpResources` and `ReadMcpResource`: resources for models, which call tools only.
 //!
-//! Owns the two tools. Both read and change nothing, so nobody is asked. What is read comes back
-//! as an embedded resource, so binary content is saved to a file like that of any result.
+//! Owns the two tools. A call that names a server is judged as one of that server
+//! (`offering.rs`): nobody is asked about lists and what stands in them, while any other address
+//! takes somebody's yes, as a tool does. What is read comes back as an embedded resource, so
+//! binary content is saved to a file like that of any result.
 
 use serde_json::{Map, Value, json};
 use toolway_types::{ServerName, Untrusted};
 use toolway_wire::view::{self, ResourceBody};
 
-use super::{Builtin, BuiltinAnswer, BuiltinCall, LIST_RESOURCES, READ_RESOURCE};
+use super::{Aimed, Builtin, BuiltinAnswer, BuiltinCall, LIST_RESOURCES, READ_RESOURCE};
 use crate::call::brief;
 use crate::catalog::Hints;
+use crate::offering::Offering;
 use crate::snapshot::HostSnapshot;
 
 const READS: Hints = Hints {
@@ -40,6 +43,7 @@ pub(super) fn list() -> Builtin {
     )
     .hints(READS)
     .without_asking()
+    .aiming(Offering::ListResources)
 }
 
 pub(super) fn read() -> Builtin {
@@ -60,48 +64,41 @@ pub(super) fn read() -> Builtin {
     )
     .hints(READS)
     .without_asking()
+    .aiming(Offering::ReadResource)
 }
 
-/// Who is meant: the server by its name, as configured or normalised.
-fn server(picture: &HostSnapshot, wanted: &str) -> Result<ServerName, BuiltinAnswer> {
-    let names = || picture.servers.iter().map(|server| &server.name);
-    let mut alike = names().filter(|name| name.normalized() == wanted);
-    let exact = names().find(|name| name.as_str() == wanted);
-    match (exact, alike.next(), alike.next()) {
-        (Some(name), ..) | (None, Some(name), None) => Ok(name.clone()),
-        _ => {
-            let mut having: Vec<&ServerName> = picture
-                .catalog
-                .resources
-                .iter()
-                .map(|resource| &resource.server)
-                .chain(picture.catalog.templates.iter().map(|it| &it.server))
-                .collect();
-            having.dedup();
-            having.sort();
-            having.dedup();
-            let having: Vec<String> = having.iter().map(|name| format!("`{name}`")).collect();
-            Err(BuiltinAnswer::error(format!(
-                "there is no server `{}`; servers with resources: {}",
-                brief(&Untrusted::new(wanted)),
-                if having.is_empty() {
-                    "none".to_owned()
-                } else {
-                    having.join(", ")
-                },
-            )))
-        }
-    }
+/// What to say when no server is meant.
+fn nobody(picture: &HostSnapshot, wanted: &str) -> BuiltinAnswer {
+    let mut having: Vec<&ServerName> = picture
+        .catalog
+        .resources
+        .iter()
+        .map(|resource| &resource.server)
+        .chain(picture.catalog.templates.iter().map(|it| &it.server))
+        .collect();
+    having.dedup();
+    having.sort();
+    having.dedup();
+    let having: Vec<String> = having.iter().map(|name| format!("`{name}`")).collect();
+    BuiltinAnswer::error(format!(
+        "there is no server `{}`; servers with resources: {}",
+        brief(&Untrusted::new(wanted)),
+        if having.is_empty() {
+            "none".to_owned()
+        } else {
+            having.join(", ")
+        },
+    ))
 }
 
 fn listing(call: &BuiltinCall) -> BuiltinAnswer {
     let picture = call.host.snapshot();
-    let only = match call.text("server").map(|wanted| server(&picture, wanted)) {
-        Some(Err(answer)) => return answer,
-        Some(Ok(name)) => Some(name),
-        None => None,
+    // Only what it was judged for counts, whoever goes by that name by now.
+    let only = match (call.text("server"), &call.aimed) {
+        (Some(wanted), None) => return nobody(&picture, wanted),
+        (_, aimed) => aimed.as_ref().map(|aimed| &aimed.server),
     };
-    let wanted = |server: &ServerName| only.as_ref().is_none_or(|only| only == server);
+    let wanted = |server: &ServerName| only.is_none_or(|only| only == server);
     let catalog = &picture.catalog;
     let resources: Vec<Value> = catalog
         .resources
@@ -157,15 +154,18 @@ fn put(shown: &mut Map<String, Value>, key: &str, text: Option<&str>) {
 }
 
 async fn contents(call: &BuiltinCall) -> BuiltinAnswer {
-    let (wanted, uri) = (
-        call.text("server").unwrap_or_default(),
-        call.text("uri").unwrap_or_default(),
-    );
-    let server = match server(&call.host.snapshot(), wanted) {
-        Ok(server) => server,
-        Err(answer) => return answer,
+    let uri = call.text("uri").unwrap_or_default();
+    let Some(Aimed {
+        server,
+        line: Some(line),
+    }) = &call.aimed
+    else {
+        return nobody(
+            &call.host.snapshot(),
+            call.text("server").unwrap_or_default(),
+        );
     };
-    let raw = match call.host.read_resource(&server, uri).await {
+    let raw = match call.host.read_by(&**line, server, uri).await {
         Ok(raw) => raw,
         Err(error) => return BuiltinAnswer::error(error.to_string()),
     };

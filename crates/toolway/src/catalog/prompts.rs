@@ -3,6 +3,7 @@
 //! Owns their cleaned shape. Names follow the same rules as those of tools.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use toolway_types::text::is_hidden;
 use toolway_types::{ServerName, ToolKey};
@@ -31,6 +32,8 @@ pub struct CatalogPrompt {
     pub description: String,
     /// What it takes, in the server's order.
     pub arguments: Vec<CatalogPromptArgument>,
+    /// As the server sent it: what cleaning takes away can be the very change.
+    pub(crate) received: Arc<view::Prompt>,
 }
 
 /// One argument of a prompt.
@@ -120,14 +123,14 @@ fn unfit(prompt: &view::Prompt) -> Option<String> {
 fn cleaned(server: &ServerName, shown: String, prompt: view::Prompt) -> CatalogPrompt {
     let arguments = prompt
         .arguments
-        .into_iter()
+        .iter()
         .map(|argument| CatalogPromptArgument {
-            name: argument.name,
+            name: argument.name.clone(),
             title: argument.title.as_deref().map(sanitize::line),
             description: sanitize::description(argument.description.as_deref().unwrap_or("")),
             required: argument.required,
         });
-    let key = ToolKey::new(server.clone(), prompt.name);
+    let key = ToolKey::new(server.clone(), &prompt.name);
     CatalogPrompt {
         name: key.exposed(),
         key,
@@ -135,5 +138,6 @@ fn cleaned(server: &ServerName, shown: String, prompt: view::Prompt) -> CatalogP
         title: prompt.title.as_deref().map(sanitize::line),
         description: sanitize::description(prompt.description.as_deref().unwrap_or("")),
         arguments: arguments.collect(),
+        received: Arc::new(prompt),
     }
 }

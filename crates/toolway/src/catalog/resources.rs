@@ -3,6 +3,8 @@
 //! Owns their cleaned shape. A URI is an address and is sent back as it came, so one that hides
 //! characters is left out instead of changed.
 
+use std::sync::Arc;
+
 use toolway_types::ServerName;
 use toolway_types::text::is_hidden;
 use toolway_wire::view;
@@ -46,6 +48,8 @@ pub struct CatalogTemplate {
     pub description: String,
     /// The media type of its resources, cleaned.
     pub mime_type: Option<String>,
+    /// As the server sent it: what cleaning takes away can be the very change.
+    pub(crate) received: Arc<view::ResourceTemplate>,
 }
 
 /// Takes in one server's resources, ordered by URI.
@@ -81,8 +85,8 @@ pub(super) fn admit_templates(
     let mut admitted: Vec<CatalogTemplate> =
         bounded(server, "resource template", templates, warnings)
             .filter_map(|template| {
-                let uri_template =
-                    usable(server, "resource template", template.uri_template, warnings)?;
+                let uri_template = template.uri_template.clone();
+                let uri_template = usable(server, "resource template", uri_template, warnings)?;
                 Some(CatalogTemplate {
                     server: server.clone(),
                     uri_template,
@@ -92,6 +96,7 @@ pub(super) fn admit_templates(
                         template.description.as_deref().unwrap_or(""),
                     ),
                     mime_type: template.mime_type.as_deref().map(sanitize::line),
+                    received: Arc::new(template),
                 })
             })
             .collect();

@@ -21,7 +21,10 @@ use super::{CatalogWarning, sanitize};
 use crate::builtin::Answers;
 use crate::call::CallError;
 use crate::dispatch::validate::Checker;
+use crate::offering::{Offered, Offering};
 use crate::pins::{Definition, Place};
+
+mod offered;
 
 /// The most tools of one server.
 pub const MAX_TOOLS: usize = 512;
@@ -72,6 +75,8 @@ pub struct CatalogTool {
     spellings: OnceLock<Spellings>,
     /// Who answers it, when that is the host itself.
     pub(crate) own: Option<Answers>,
+    /// What it stands for, when it is no tool of the server's but something else that it offers.
+    offered: Option<Box<Offered>>,
 }
 
 impl CatalogTool {
@@ -88,7 +93,13 @@ impl CatalogTool {
 
     /// Where its pin is kept, while its server is defined like this.
     pub(crate) fn place(&self, server: Option<&Arc<str>>) -> Cow<'_, Place> {
-        let made = || Place::of(&self.key, server.map(AsRef::as_ref));
+        let made = || {
+            let server = server.map(AsRef::as_ref);
+            match self.pinned_as() {
+                Some(pin) => pin.place(&self.key.server, server),
+                None => Place::of(&self.key, server),
+            }
+        };
         let (of, place) = self.place.get_or_init(|| (server.cloned(), made()));
         // The catalogue can outlive a definition of its server; the next one brings its own.
         if of.as_ref() == server {
@@ -363,6 +374,11 @@ impl Naming<'_> {
                 sanitize::MAX_NAME
             )));
         }
+        if Offering::named(&tool.name).is_some() && !self.server.is_built_in() {
+            return Err(flawed(
+                "its name stands for what servers offer beside tools".to_owned(),
+            ));
+        }
         let input_schema = sanitize::schema(&tool.input_schema, Side::Input)
             .map_err(|unfit| flawed(format!("its input schema {unfit}")))?;
         // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
@@ -436,6 +452,7 @@ impl Naming<'_> {
             own_name: OnceLock::new(),
             spellings: OnceLock::new(),
             own: None,
+            offered: None,
         })
     }
 }

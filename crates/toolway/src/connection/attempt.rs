@@ -175,7 +175,11 @@ impl Connection {
         // Boxed: it is large, and over long before the connection is.
         let lists = Box::pin(Lists::fetch(&session, self.context.connect_timeout)).await?;
         let standing = Standing::new(session, self.source.delivery());
-        Ok(Connected { standing, lists })
+        Ok(Connected {
+            standing,
+            lists,
+            instructions: None,
+        })
     }
 
     /// What this attempt opens its channels with. Credentials last as long as the connection.

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use futures_util::future::{FusedFuture as _, FutureExt as _};
 use serde_json::value::RawValue;
+use toolway_config::PinPolicy;
 use toolway_transport::CloseReason;
 use toolway_transport::stdio::stderr::ServerLog;
-use toolway_types::{Era, Failure, FailureKind, Untrusted};
+use toolway_types::{Era, Failure, FailureKind, ServerFacts, Untrusted};
 use toolway_wire::era::method;
 use tracing::{debug, info};
 
@@ -20,6 +21,7 @@ use super::follow::Follower;
 use super::line::{Doubt, Standing};
 use super::{Connected, Connection, Event, News, Orders};
 use crate::error::{self, RequestError};
+use crate::pins::{Difference, Instructions};
 use crate::session::{RequestOptions, Session};
 
 /// The longest that calls in flight keep a connection that another one took over from.
@@ -40,10 +42,23 @@ pub(super) enum Loss {
 }
 
 impl Connection {
+    /// How the server's instructions differ from those it had when it first connected. They go to
+    /// models unasked, so the first ones are what the person gets by configuring the server.
+    async fn compare_instructions(&self, facts: &ServerFacts) -> Option<Difference> {
+        let judge = &self.context.hooks;
+        if judge.settings().permissions.pins() == PinPolicy::Off {
+            return None;
+        }
+        let definition = super::definition(&self.server, &self.source);
+        let said = facts.instructions.as_ref().map(Untrusted::as_received);
+        let said = Instructions::of(&self.server, &definition, said.unwrap_or_default());
+        said.compare(judge.pins()).await
+    }
+
     /// Reports the connection, and watches over it until it ends.
     pub(super) async fn keep(
         &self,
-        connected: Connected,
+        mut connected: Connected,
         log: Option<ServerLog>,
         handled: &mut Orders,
     ) -> Event {
@@ -55,6 +70,7 @@ impl Connection {
             version = facts.protocol_version,
             "connected"
         );
+        connected.instructions = self.compare_instructions(facts).await;
         let lists = connected.lists.clone();
         let mut updates = session.updates();
         self.report(News::Connected(Box::new(connected))).await;

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_config::permission::{Cited, Decision, PinPolicy};
+use toolway_config::permission::{Cited, Decision, PinPolicy, Subject};
 use toolway_types::{Origin, Untrusted};
 
 use self::answers::Asking;
@@ -132,10 +132,6 @@ pub(crate) async fn permit<'a>(
     }
 }
 
-fn is_free(tool: &CatalogTool) -> bool {
-    tool.own.as_ref().is_some_and(|answers| answers.free)
-}
-
 /// What is rare here is boxed: a call that a rule allows must not carry the room for it along.
 async fn decide(
     call: &mut HookedCall<'_>,
@@ -149,8 +145,7 @@ async fn decide(
     let server = dispatch.lines.definition(&call.tool().key.server);
     let standing = match policy {
         PinPolicy::Off => Standing::Same,
-        // The host's own tools change with the program, which nobody else can change.
-        _ if call.tool().is_built_in() => Standing::Same,
+        _ if !call.tool().is_pinned() => Standing::Same,
         PinPolicy::Ask | PinPolicy::Warn => {
             let tool = call.tool();
             pins.check(&tool.place(server), tool.definition())
@@ -197,7 +192,10 @@ async fn decide(
         }
         (Opinion::Ask(rule), change) => {
             let rule = rule.as_deref().map(owned);
-            let asking = Asking::new(server.map(AsRef::as_ref), rule, change);
+            let asking = Asking {
+                brought: dispatch.permissions.brought(&call.tool().key.server),
+                ..Asking::new(server.map(AsRef::as_ref), rule, change)
+            };
             Box::pin(consult(call, dispatch, consent, asking, entry)).await?
         }
     };
@@ -205,7 +203,7 @@ async fn decide(
         entry.asked(call.arguments());
         let tool = call.tool();
         let place = tool.place(server).into_owned();
-        let pinned = pins.pin(place, &tool.key, tool.definition());
+        let pinned = pins.pin(place, tool.pin_label(), tool.definition());
         Box::pin(pinned).await;
     }
     Ok(grant)
@@ -214,11 +212,7 @@ async fn decide(
 /// What rules and hooks make of the call.
 fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<Opinion, RefusedBy> {
     let tool = call.tool();
-    let subject = tool
-        .spellings()
-        .subject()
-        .with_arguments(call.arguments())
-        .with_hints(tool.hints);
+    let subject = subject(call);
     let verdict = call.verdict();
     let hook = |decision| verdict.filter(|verdict| verdict.decision == decision);
     let decision = match dispatch.permissions.decide(subject) {
@@ -242,13 +236,22 @@ fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<Opinion, Re
             Some(rule) => Grant::Rule(rule),
             None => Grant::Mode,
         }),
-        (Decision::Ask { rule: None }, None) if !asks && is_free(tool) => {
+        (Decision::Ask { rule: None }, None) if !asks && tool.is_free() => {
             Opinion::Granted(Grant::BuiltIn)
         }
         (Decision::Ask { rule }, _) => Opinion::Ask(rule),
         // It is the hook that wants a person asked.
         _ => Opinion::Ask(None),
     })
+}
+
+/// The call, as rules look at it.
+fn subject<'c>(call: &'c HookedCall<'_>) -> Subject<'c> {
+    let tool = call.tool();
+    let spelled = tool.spellings().subject();
+    spelled
+        .with_arguments(call.arguments())
+        .with_hints(tool.hints)
 }
 
 fn owned(cited: &Cited) -> (String, Origin) {
@@ -279,13 +282,23 @@ async fn consult(
         return Ok(Grant::Session);
     }
     entry.asked(call.arguments());
+    let unheeded = match (&asking.rule, asking.allowed) {
+        (None, false) => dispatch.permissions.unheeded(subject(call)),
+        _ => None,
+    };
     let Some(prompter) = dispatch.prompter else {
         return Err(match (unseen, &asking.rule, &hook) {
             (Some(difference), ..) => RefusedBy::Changed {
                 difference: difference.clone(),
             },
             (None, None, Some(asks)) => asks.refusal_without_person(),
-            (None, rule, _) => RefusedBy::NobodyToAsk { rule: rule.clone() },
+            (None, rule, _) => match asking.brought {
+                Some(server) if rule.is_none() => RefusedBy::NobodyForBrought {
+                    server: Arc::clone(server),
+                    rule: unheeded.map(|unheeded| unheeded.rule),
+                },
+                _ => RefusedBy::NobodyToAsk { rule: rule.clone() },
+            },
         });
     };
     let asks = hook.as_ref().map(Verdict::shown);
@@ -300,6 +313,7 @@ async fn consult(
             .rule
             .as_ref()
             .map(|(rule, origin)| (rule.as_str(), origin)),
+        unheeded: unheeded.as_ref(),
         hook: asks.as_deref(),
         change: asking.change,
         lasting: dispatch.approvals.lasting(tool, &asking, hook.is_some()),

@@ -39,6 +39,22 @@ impl Arguments {
 }
 
 impl<'a> ResolvedCall<'a> {
+    /// A call of a tool that is at hand.
+    pub(super) fn of(tool: &'a CatalogTool, arguments: &'a mut Arguments) -> Self {
+        Self { tool, arguments }
+    }
+
+    /// The same call, as one of another tool.
+    pub(super) fn judged_as<'b>(self, tool: &'b CatalogTool) -> ResolvedCall<'b>
+    where
+        'a: 'b,
+    {
+        ResolvedCall {
+            tool,
+            arguments: self.arguments,
+        }
+    }
+
     /// The tool.
     pub fn tool(&self) -> &'a CatalogTool {
         self.tool

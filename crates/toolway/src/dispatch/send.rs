@@ -57,6 +57,12 @@ pub trait Lines: Send + Sync {
     /// The line of one server, or why there is none.
     fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError>;
 
+    /// The server that somebody means by this: its name, or the only one that it is when
+    /// normalised.
+    fn named(&self, _spelled: &str) -> Option<ServerName> {
+        None
+    }
+
     /// The digest of what one server is defined as; none where its name is all there is.
     fn definition(&self, _server: &ServerName) -> Option<&Arc<str>> {
         None

@@ -89,7 +89,7 @@ pub fn validate(call: ResolvedCall<'_>) -> Result<ValidCall<'_>, CallError> {
 }
 
 /// Checks the arguments; gives the reason where they cannot be checked.
-fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
+pub(super) fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
     let size = Size::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
         return Err(CallError::TooLarge {

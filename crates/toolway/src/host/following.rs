@@ -3,16 +3,18 @@
 //! Owns the subscription that an embedding program holds. Telling the server, also after every
 //! new connection, is `connection/interest.rs`.
 
+use serde_json::Map;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::Host;
-use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget, brief};
+use crate::call::{CallError, CallOptions, Consent, TimeLimit, brief};
 use crate::connection::{Answer, Interest};
 use crate::dispatch::send::{self, Lines as _, SendError};
 use crate::error::RequestError;
 use crate::event::HostEvent;
+use crate::offering::Offering;
 
 /// Why nobody says when a resource changes.
 #[derive(Debug, thiserror::Error)]
@@ -132,8 +134,11 @@ impl Host {
         uri: &str,
     ) -> Result<ResourceSubscription, SubscribeError> {
         let options = CallOptions::new(Consent::Typed);
-        let key = ToolKey::new(server.clone(), uri);
-        self.await_server(&ToolTarget::Key(key), &options).await?;
+        // Whoever may not read it has no business to know when it changes.
+        let params = Map::from_iter([("uri".to_owned(), uri.into())]);
+        let warrant = self.warrant(Offering::ReadResource, server, params, &options);
+        let warrant = warrant.await?;
+        let uri = warrant.text("uri").unwrap_or(uri);
         let picture = self.snapshot();
         picture.line(server)?;
         let timeout = picture.general_limits().timeout;

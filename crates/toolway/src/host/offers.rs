@@ -1,12 +1,13 @@
 //! Reading a resource, rendering a prompt, and completing what either takes.
 //!
 //! Owns the requests and their results. What there is to read and to render stands in the
-//! catalogue; hearing that a resource changed is `following.rs`. No permission is asked: the
-//! embedding program does this of its own accord, and nothing here runs a tool.
+//! catalogue; hearing that a resource changed is `following.rs`. Each request is judged first
+//! (`dispatch/offered.rs`): rules and hooks count, and where nobody says how it came about, it is
+//! taken for one that a person typed.
 
 use std::collections::BTreeMap;
+use std::mem;
 
-use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
@@ -15,8 +16,11 @@ use toolway_wire::view;
 
 use super::Host;
 use crate::call::{CallError, CallOptions, Consent, SavedFile, ToolTarget};
+use crate::dispatch::offered::Warrant;
 use crate::dispatch::result::contents;
 use crate::dispatch::send::{self, Lines};
+use crate::offering::{Leave, Offering};
+use crate::pins::Instructions;
 
 /// What a resource holds.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub struct ResourceOutcome {
     pub raw: Box<RawValue>,
     /// The same, read.
     pub result: view::ReadResult,
+    /// What a person should know about it and cannot see there.
+    pub warnings: Vec<String>,
 }
 
 impl ResourceOutcome {
@@ -62,21 +68,60 @@ pub struct PromptOutcome {
     pub raw: Box<RawValue>,
     /// The same, read.
     pub result: view::PromptResult,
+    /// What a person should know about it and cannot see there.
+    pub warnings: Vec<String>,
 }
 
 impl Host {
-    /// Reads a resource, listed or not. A server that is still connecting is waited for. Where an
-    /// error names a tool, it is the URI. Dropping the future tells the server.
+    /// Reads a resource, listed or not, as a person who typed its address does. A server that is
+    /// still connecting is waited for. Where an error of the server names a tool, it is the URI.
+    /// Dropping the future tells the server.
     pub async fn read_resource(
         &self,
         server: &ServerName,
         uri: &str,
     ) -> Result<ResourceOutcome, CallError> {
-        let params = json!({ "uri": uri });
-        let raw = self.fetch(server, uri, method::RESOURCES_READ, &params);
-        let raw = raw.await?;
+        self.read_resource_as(server, uri, &CallOptions::new(Consent::Typed))
+            .await
+    }
+
+    /// As [`Host::read_resource`], for whoever these options say.
+    pub async fn read_resource_as(
+        &self,
+        server: &ServerName,
+        uri: &str,
+        options: &CallOptions,
+    ) -> Result<ResourceOutcome, CallError> {
+        let params = members(json!({ "uri": uri }));
+        let offering = Offering::ReadResource;
+        let (raw, warnings) = self
+            .fetch(offering, server, method::RESOURCES_READ, params, options)
+            .await?;
         let result = view::read_result(&raw).map_err(|error| malformed(server, uri, &error))?;
-        Ok(ResourceOutcome { raw, result })
+        Ok(ResourceOutcome {
+            raw,
+            result,
+            warnings,
+        })
+    }
+
+    /// Takes what a server says to models now as what it may say, and connects to it anew.
+    pub async fn accept_instructions(&self, server: &ServerName) -> Result<(), CallError> {
+        let picture = self.snapshot();
+        picture.line(server)?;
+        let shown = picture.server(server.as_str()).map(|shown| &shown.state);
+        let Some(ConnectionState::Connected(facts)) = shown else {
+            return Ok(());
+        };
+        let Some(definition) = picture.definition(server) else {
+            return Ok(());
+        };
+        let said = facts.instructions.as_ref().map(Untrusted::as_received);
+        let said = Instructions::of(server, definition, said.unwrap_or_default());
+        said.accept(self.reach.runner.pins()).await;
+        // A server that is gone by now has nothing to say.
+        let _ = self.reconnect(server.as_str()).await;
+        Ok(())
     }
 
     /// Saves the binary parts of what was read in the private directory. Gives the files, whose
@@ -120,9 +165,11 @@ impl Host {
         if !context.is_empty() {
             params["context"] = json!({ "arguments": context });
         }
-        let raw = self.fetch(server, name, method::COMPLETION_COMPLETE, &params);
-        let found =
-            view::completion(&raw.await?).map_err(|error| malformed(server, name, &error))?;
+        let (offering, method) = (Offering::Complete, method::COMPLETION_COMPLETE);
+        let (raw, _) = self
+            .fetch(offering, server, method, members(params), &options)
+            .await?;
+        let found = view::completion(&raw).map_err(|error| malformed(server, name, &error))?;
         Ok(Suggestions {
             values: found.values.into_iter().map(Untrusted::new).collect(),
             total: found.total,
@@ -130,41 +177,115 @@ impl Host {
         })
     }
 
-    /// Renders a prompt. A server that is still connecting is waited for. Where an error names a
-    /// tool, it is the prompt. Dropping the future tells the server.
+    /// Renders a prompt, as a person who typed its name does. A server that is still connecting is
+    /// waited for. Where an error of the server names a tool, it is the prompt. Dropping the
+    /// future tells the server.
     pub async fn get_prompt(
         &self,
         server: &ServerName,
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<PromptOutcome, CallError> {
-        let params = json!({ "name": name, "arguments": arguments });
-        let raw = self.fetch(server, name, method::PROMPTS_GET, &params);
-        let raw = raw.await?;
-        let result = view::prompt_result(&raw).map_err(|error| malformed(server, name, &error))?;
-        Ok(PromptOutcome { raw, result })
+        self.get_prompt_as(server, name, arguments, &CallOptions::new(Consent::Typed))
+            .await
     }
 
-    /// Asks a server for something that needs nobody's consent. `what` names it in errors.
-    pub(crate) async fn fetch(
+    /// As [`Host::get_prompt`], for whoever these options say.
+    pub async fn get_prompt_as(
         &self,
         server: &ServerName,
-        what: &str,
+        name: &str,
+        arguments: Map<String, Value>,
+        options: &CallOptions,
+    ) -> Result<PromptOutcome, CallError> {
+        let params = members(json!({ "name": name, "arguments": arguments }));
+        let offering = Offering::GetPrompt;
+        let (raw, warnings) = self
+            .fetch(offering, server, method::PROMPTS_GET, params, options)
+            .await?;
+        let result = view::prompt_result(&raw).map_err(|error| malformed(server, name, &error))?;
+        Ok(PromptOutcome {
+            raw,
+            result,
+            warnings,
+        })
+    }
+
+    /// Has a request judged, and sends it. Gives the answer, and what a person should know.
+    async fn fetch(
+        &self,
+        offering: Offering,
+        server: &ServerName,
         method: &str,
-        params: &impl Serialize,
+        params: Map<String, Value>,
+        options: &CallOptions,
+    ) -> Result<(Box<RawValue>, Vec<String>), CallError> {
+        self.await_server(&ToolTarget::Key(offering.of(server)), options)
+            .await?;
+        let picture = self.snapshot();
+        let dispatch = self.reach.dispatch(&picture);
+        let asked = dispatch.warrant(offering, server, params, Leave::Wanted, options);
+        let (entry, warrant) = asked.await;
+        let (answer, warnings) = match warrant {
+            Ok(mut warrant) => {
+                let warnings = mem::take(&mut warrant.warnings);
+                let params = Value::Object(warrant.params().clone());
+                let sent = self.send(&warrant, method, &params, options).await;
+                (sent, warnings)
+            }
+            Err(error) => (Err(error), Vec::new()),
+        };
+        entry.finish_read(&answer).await;
+        Ok((answer?, warnings))
+    }
+
+    /// Has it judged whether this may be asked of a server, without asking yet.
+    pub(crate) async fn warrant(
+        &self,
+        offering: Offering,
+        server: &ServerName,
+        params: Map<String, Value>,
+        options: &CallOptions,
+    ) -> Result<Warrant, CallError> {
+        self.await_server(&ToolTarget::Key(offering.of(server)), options)
+            .await?;
+        let picture = self.snapshot();
+        let dispatch = self.reach.dispatch(&picture);
+        let asked = dispatch.warrant(offering, server, params, Leave::Wanted, options);
+        let (entry, warrant) = asked.await;
+        entry.finish_judged(&warrant).await;
+        warrant
+    }
+
+    /// Sends what a warrant allows, one request or several.
+    pub(crate) async fn send(
+        &self,
+        warrant: &Warrant,
+        method: &str,
+        params: &Value,
+        options: &CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        // Nobody has to consent, so the consent is never looked at.
-        let options = CallOptions::new(Consent::Typed);
-        let key = ToolKey::new(server.clone(), what);
-        self.await_server(&ToolTarget::Key(key), &options).await?;
+        let server = warrant.server();
+        let named = ["uri", "name"]
+            .into_iter()
+            .find_map(|key| warrant.text(key));
+        let what = named.unwrap_or(method);
         let picture = self.snapshot();
         let line = picture.line(server)?;
         let params = to_raw_value(params).map_err(|error| malformed(server, what, &error))?;
-        let options = send::options(&options, &*line, picture.general_limits());
+        let options = send::options(options, &*line, picture.general_limits());
         let limit = options.timeout;
         line.request(method, params, options)
             .await
             .map_err(|error| send::explain(error, &ToolKey::new(server.clone(), what), limit))
+    }
+}
+
+/// The members of what is written as an object.
+fn members(object: Value) -> Map<String, Value> {
+    match object {
+        Value::Object(members) => members,
+        _ => Map::new(),
     }
 }
 

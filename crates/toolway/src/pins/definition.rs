@@ -1,8 +1,9 @@
-//! What of a tool is pinned, and how two of its definitions differ.
+//! What is pinned of a tool, a prompt, templates and instructions, and how two definitions differ.
 //!
-//! Owns the digest over name, title, description, schemas and annotations, as the server sent
-//! them, and the text in which a person sees a difference. Members of objects are put in order
-//! first: a server that lists them in another order every time has changed nothing.
+//! Owns the digest over what a server says of each, as it sent it (of a tool: name, title,
+//! description, schemas and annotations), and the text in which a person sees a difference.
+//! Members of objects are put in order first: a server that lists them in another order every time
+//! has changed nothing.
 
 use std::fmt;
 
@@ -23,6 +24,9 @@ const PARTS: [(&str, usize); 5] = [
     ("annotations", 1 << 10),
 ];
 
+/// The same for a part of anything else than a tool.
+const ROOM: usize = 4 << 10;
+
 /// Lines are broken here, so that a change at the end of a long one is seen.
 const WIDTH: usize = 100;
 
@@ -39,7 +43,7 @@ const EMPTY: usize = 3;
 /// of its end.
 const MAX_LINES: (usize, usize) = (8, 4);
 
-/// A tool's definition, digested.
+/// A definition, digested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(super) digest: String,
@@ -58,18 +62,68 @@ impl Definition {
             tool.output_schema.as_deref().map(read),
             tool.annotations.raw.as_deref().map(read),
         ];
-        let mut digest = Sha256::new_with_prefix(Value::from(tool.name.as_str()).to_string());
+        let parts = PARTS.into_iter().zip(values);
+        let parts = parts.filter_map(|((name, room), value)| Some((name, room, value?)));
+        Self::made(&tool.name, parts)
+    }
+
+    /// Of a prompt as its server sent it.
+    pub(crate) fn of_prompt(prompt: &view::Prompt) -> Self {
+        let arguments = prompt.arguments.iter().map(|argument| {
+            serde_json::json!({
+                "name": argument.name,
+                "title": argument.title,
+                "description": argument.description,
+                "required": argument.required,
+            })
+        });
+        let part = |what: &str| format!("prompt `{}`, {what}", prompt.name);
+        let texts = [
+            ("title", &prompt.title),
+            ("description", &prompt.description),
+        ];
+        let texts = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((part(name), ROOM, Value::from(text.as_deref()?))));
+        let parts = texts.chain([(part("arguments"), ROOM, Value::Array(arguments.collect()))]);
+        Self::made(&prompt.name, parts)
+    }
+
+    /// Of all templates of a server, in their order.
+    pub(crate) fn of_templates<'a>(
+        templates: impl Iterator<Item = &'a view::ResourceTemplate>,
+    ) -> Self {
+        let parts = templates.flat_map(|template| {
+            let part = |what: &str| format!("template `{}`, {what}", template.uri_template);
+            let texts = [
+                ("name", Some(template.name.as_str())),
+                ("title", template.title.as_deref()),
+                ("description", template.description.as_deref()),
+                ("media type", template.mime_type.as_deref()),
+            ];
+            texts.map(|(name, text)| text.map(|text| (part(name), ROOM, Value::from(text))))
+        });
+        Self::made("", parts.flatten())
+    }
+
+    /// Of what a server says to models about itself.
+    pub(crate) fn of_instructions(said: &str) -> Self {
+        Self::made("", [("instructions", ROOM, Value::from(said))].into_iter())
+    }
+
+    /// Of named parts, in their order, each with the room that it has in the text.
+    fn made<N: AsRef<str>>(whose: &str, parts: impl Iterator<Item = (N, usize, Value)>) -> Self {
+        let mut digest = Sha256::new_with_prefix(Value::from(whose).to_string());
         let mut text = String::new();
         let mut beyond = String::new();
-        for ((name, room), value) in PARTS.into_iter().zip(values) {
-            let Some(value) = value else {
-                continue;
-            };
+        for (name, room, value) in parts {
+            // A name may hold a server's words, and must not pass for another part.
+            let name = spelled_out(name.as_ref()).replace(": ", ":");
             digest.update(format!("\n{name}\n{value}"));
             let (words, nature) = words(&value);
-            let rest = show(&mut text, name, room, &words, nature);
+            let rest = show(&mut text, &name, room, &words, nature);
             let room = BEYOND.saturating_sub(beyond.len());
-            show(&mut beyond, name, room, rest, nature);
+            show(&mut beyond, &name, room, rest, nature);
         }
         Self {
             digest: hex::encode(digest.finalize()),
@@ -192,7 +246,7 @@ impl Difference {
         let diff = TextDiff::from_lines(old, &new.text);
         let mut all = Vec::new();
         let mut lines = Vec::new();
-        for (part, _) in PARTS {
+        for part in parts_of([old, &new.text]) {
             let mut of_part: Vec<String> = diff
                 .iter_all_changes()
                 .filter(|change| part_of(change.value()) == Some(part))
@@ -228,6 +282,17 @@ impl Difference {
         }
     }
 
+    /// Of a tool of which only the digest was kept: all that it is now may be the change.
+    pub(super) fn untold(new: &Definition) -> Self {
+        let told = Self::between("", new);
+        let why = || ["how it was defined then was not kept: there was no room for it".to_owned()];
+        Self {
+            lines: why().into_iter().chain(told.lines).collect(),
+            all: why().into_iter().chain(told.all).collect(),
+            compared: true,
+        }
+    }
+
     /// Of a tool whose permitted definition nobody knows: why, and how to mend it.
     pub(super) fn unknown(lines: Vec<String>) -> Self {
         Self {
@@ -238,12 +303,20 @@ impl Difference {
     }
 }
 
-/// The part that a line of the text belongs to.
-fn part_of(line: &str) -> Option<&'static str> {
-    PARTS.into_iter().map(|(part, _)| part).find(|part| {
-        line.strip_prefix(part)
-            .is_some_and(|rest| rest.starts_with(':'))
-    })
+/// The part that a line of the text belongs to: no part's name has a colon before a blank.
+fn part_of(line: &str) -> Option<&str> {
+    line.split_once(": ").map(|(part, _)| part)
+}
+
+/// The parts of some texts, each once, as they come.
+fn parts_of<'a>(texts: [&'a str; 2]) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    for part in texts.into_iter().flat_map(str::lines).filter_map(part_of) {
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    parts
 }
 
 /// The beginning and the end of a part's difference.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toolway_transport::state_file;
 
-use super::{LOCK_PATIENCE, Place};
+use super::LOCK_PATIENCE;
 
 /// How many tools it has room for.
 const MOST: usize = 20_000;
@@ -41,7 +41,7 @@ impl Roster {
     }
 
     /// Whether something was pinned before, as far as is known.
-    pub(super) fn holds(&self, place: &Place) -> io::Result<bool> {
+    pub(super) fn holds(&self, place: &str) -> io::Result<bool> {
         let Some(path) = &self.path else {
             return Ok(false);
         };
@@ -51,7 +51,7 @@ impl Roster {
     }
 
     /// Writes down what is pinned now.
-    pub(super) fn add<'a>(&self, places: impl IntoIterator<Item = &'a Place>) -> io::Result<()> {
+    pub(super) fn add<'a>(&self, places: impl IntoIterator<Item = &'a String>) -> io::Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
         };
@@ -72,8 +72,8 @@ impl Roster {
     }
 }
 
-fn short(place: &Place) -> &str {
-    place.0.get(..DIGITS).unwrap_or(&place.0)
+fn short(place: &str) -> &str {
+    place.get(..DIGITS).unwrap_or(place)
 }
 
 fn read(path: &Path) -> io::Result<BTreeSet<String>> {
@@ -92,8 +92,8 @@ fn read(path: &Path) -> io::Result<BTreeSet<String>> {
 mod tests {
     use super::*;
 
-    fn place(number: usize) -> Place {
-        Place(format!("{number:064x}").chars().rev().collect())
+    fn place(number: usize) -> String {
+        format!("{number:064x}").chars().rev().collect()
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pinned.json");
         let roster = Roster::at(Some(path.clone()));
-        let places: Vec<Place> = (0..MOST + 5).map(place).collect();
+        let places: Vec<String> = (0..MOST + 5).map(place).collect();
         roster.add(&places).unwrap();
         assert!(std::fs::metadata(&path).unwrap().len() < MAX_FILE);
         assert!(roster.holds(&place(MOST + 4)).unwrap());

@@ -139,7 +139,9 @@ async fn pins_outlive_the_process_and_are_private() {
     let path = folder.path().join("state/pins.json");
     let first = Pins::at(Some(path.clone()));
     assert_eq!(first.check(&place("t"), &described("d")), Standing::New);
-    first.pin(place("t"), &key("t"), &described("d")).await;
+    first
+        .pin(place("t"), "s.t".to_owned(), &described("d"))
+        .await;
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let second = Pins::at(Some(path));
@@ -152,7 +154,9 @@ async fn pins_outlive_the_process_and_are_private() {
     };
     assert_eq!(difference.lines, ["- description: d", "+ description: e"]);
     // What is accepted in one process is accepted in the other.
-    second.pin(place("t"), &key("t"), &described("e")).await;
+    second
+        .pin(place("t"), "s.t".to_owned(), &described("e"))
+        .await;
     assert_eq!(first.check(&place("t"), &described("e")), Standing::Same);
 }
 
@@ -180,7 +184,7 @@ async fn sec_33_what_a_catalogue_keeps_of_a_tool_is_made_anew_for_the_next_one()
     let tool = &first.tools[0];
     pins.pin(
         (*tool.place(Some(&server))).clone(),
-        &tool.key,
+        tool.pin_label(),
         tool.definition(),
     )
     .await;
@@ -214,8 +218,12 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let first = Pins::at(Some(path.clone()));
-    first.pin(place("t"), &key("t"), &described("d")).await;
-    first.pin(place("u"), &key("u"), &described("d")).await;
+    first
+        .pin(place("t"), "s.t".to_owned(), &described("d"))
+        .await;
+    first
+        .pin(place("u"), "s.u".to_owned(), &described("d"))
+        .await;
     let whole = std::fs::read_to_string(&path).unwrap();
     for broken in ["{garbage", "", "{}", "[]", &whole[..whole.len() - 3]] {
         std::fs::write(&path, broken).unwrap();
@@ -228,7 +236,8 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
         unknown(pins.check(&place("t"), &described("d")));
         unknown(pins.check(&place("new"), &described("d")));
         // What is accepted meanwhile holds in this process, and the file stays as it is.
-        pins.pin(place("t"), &key("t"), &described("e")).await;
+        pins.pin(place("t"), "s.t".to_owned(), &described("e"))
+            .await;
         assert_eq!(pins.check(&place("t"), &described("e")), Standing::Same);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), broken);
         unknown(pins.check(&place("u"), &described("d")));
@@ -258,9 +267,11 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
     let pins = || Pins::at(Some(path.clone())).with_roster(Some(roster.clone()));
     // One from a time without a list is on it as soon as anything is pinned.
     Pins::at(Some(path.clone()))
-        .pin(place("old"), &key("old"), &described("d"))
+        .pin(place("old"), "s.old".to_owned(), &described("d"))
         .await;
-    pins().pin(place("t"), &key("t"), &described("d")).await;
+    pins()
+        .pin(place("t"), "s.t".to_owned(), &described("d"))
+        .await;
     let whole = std::fs::read_to_string(&path).unwrap();
     let without_t = serde_json::to_string(&json!({ "pins": {} })).unwrap();
     for gone in [None, Some(without_t)] {
@@ -275,7 +286,9 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
         }
         assert_eq!(pins().check(&place("new"), &described("d")), Standing::New);
         // What a person accepts is pinned anew; the rest stays gone.
-        pins().pin(place("t"), &key("t"), &described("e")).await;
+        pins()
+            .pin(place("t"), "s.t".to_owned(), &described("e"))
+            .await;
         assert_eq!(pins().check(&place("t"), &described("e")), Standing::Same);
         unknown(pins().check(&place("old"), &described("d")));
         std::fs::write(&path, &whole).unwrap();
@@ -289,7 +302,9 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
     assert_eq!(pins().check(&place("t"), &described("e")), Standing::New);
     // What could not be pinned was not pinned.
     std::fs::write(&path, "{garbage").unwrap();
-    pins().pin(place("t"), &key("t"), &described("e")).await;
+    pins()
+        .pin(place("t"), "s.t".to_owned(), &described("e"))
+        .await;
     assert!(!roster.exists());
 }
 
@@ -319,7 +334,8 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
         let pins = Pins::at(Some(path.clone()));
         let said = unknown(pins.check(&place("t"), &described("d")));
         assert!(said.contains(words), "{said}");
-        pins.pin(place("t"), &key("t"), &described("d")).await;
+        pins.pin(place("t"), "s.t".to_owned(), &described("d"))
+            .await;
         assert_eq!(pins.check(&place("t"), &described("d")), Standing::Same);
         let after = std::fs::symlink_metadata(&path).unwrap();
         assert_eq!(after.file_type(), before.file_type(), "{words}");
@@ -334,19 +350,75 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
     }
 }
 
-#[test]
-fn the_oldest_are_forgotten_when_there_are_too_many() {
-    let record = |when: u64| Record {
-        digest: String::new(),
-        text: "x".repeat(1000),
-        when,
-        tool: String::new(),
+#[tokio::test]
+async fn sec_33_a_server_that_fills_its_room_takes_no_pin_and_is_asked_about() {
+    let pins = Pins::at(None);
+    let of = |server: &str, tool: &str| Place::of(&key(tool), Some(server));
+    pins.pin(of("steady", "t"), "t".to_owned(), &described("d"))
+        .await;
+    pins.pin(of("loud", "first"), "first".to_owned(), &described("d"))
+        .await;
+    for number in 1..MOST_OF_ONE {
+        let tool = format!("t{number}");
+        assert_eq!(
+            pins.check(&of("loud", &tool), &described("d")),
+            Standing::New
+        );
+        pins.pin(of("loud", &tool), tool, &described(&"long ".repeat(200)))
+            .await;
+    }
+    // What comes then is not taken for new, however often it is permitted.
+    for _ in 0..2 {
+        let said = unknown(pins.check(&of("loud", "one more"), &described("d")));
+        assert!(said.contains("room for no more"), "{said}");
+        pins.pin(of("loud", "one more"), String::new(), &described("d"))
+            .await;
+    }
+    // Neither another server's pin nor its own oldest is gone, and others have room.
+    for place in [of("steady", "t"), of("loud", "first")] {
+        assert_eq!(pins.check(&place, &described("d")), Standing::Same);
+        assert!(matches!(
+            pins.check(&place, &described("e")),
+            Standing::Changed(_)
+        ));
+    }
+    assert_eq!(
+        pins.check(&of("steady", "u"), &described("d")),
+        Standing::New
+    );
+    // A change is noticed without the text, too.
+    let last = of("loud", &format!("t{}", MOST_OF_ONE - 1));
+    let Standing::Changed(difference) = pins.check(&last, &described("d")) else {
+        panic!("it is another now");
     };
-    let mut records: Records = (0..u64::try_from(MOST).unwrap() + 5)
-        .map(|n| (Place(format!("{n:05}")), record(n)))
+    assert!(difference.compared, "{difference:?}");
+    assert!(
+        difference.to_string().contains("was not kept"),
+        "{difference}"
+    );
+}
+
+#[test]
+fn sec_33_all_that_there_is_room_for_fits_into_the_file() {
+    // As many as have room for the longest texts, written in the longest way; the rest without.
+    let longest = "\"\n".repeat(8 * 1024);
+    let with_text = MOST_TEXT / longest.len();
+    let record = |number: usize| Record {
+        digest: "d".repeat(64),
+        owner: format!("{:016}", number / MOST_OF_ONE),
+        text: if number < with_text {
+            longest.clone()
+        } else {
+            String::new()
+        },
+        when: u64::MAX,
+        tool: "t".repeat(MAX_NAME),
+    };
+    let mut records: Records = (0..MOST)
+        .map(|number| (format!("{number:064}"), record(number)))
         .collect();
-    prune(&mut records);
-    assert_eq!(records.len(), MOST);
-    assert!(!records.contains_key(&Place("00004".to_owned())));
-    assert!(records.contains_key(&Place("00005".to_owned())));
+    let one_more = records.values().next().unwrap().clone();
+    assert!(!add(&mut records, "x".to_owned(), one_more));
+    let file = serde_json::to_string(&Content { pins: records }).unwrap();
+    assert!((file.len() as u64) < MAX_FILE, "{}", file.len());
 }

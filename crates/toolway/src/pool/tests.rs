@@ -56,6 +56,7 @@ fn catalog(
         requests.downgrade(),
         None,
         None,
+        Arc::default(),
     ));
     let deferral = Deferral {
         search,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use toolway_config::{Curation, Plan, PlannedServer, Verdict};
+use toolway_config::{Curation, Permissions, PinPolicy, Plan, PlannedServer, Verdict};
+use toolway_types::name::as_word;
 use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
@@ -20,6 +21,8 @@ use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
 use crate::connection::line::{Door, Standing};
 use crate::connection::{self, Context, InProcessServer, Lists, Source};
 use crate::dispatch::send::Line;
+use crate::offering::Offering;
+use crate::pins::Difference;
 use crate::pool::Loading;
 use crate::snapshot::{Counts, ServerSnapshot};
 
@@ -36,6 +39,8 @@ pub(crate) struct Member {
     /// The session, while it is connected.
     pub(super) standing: Option<Arc<Standing>>,
     pub(super) lists: Lists,
+    /// How its instructions changed since it first connected.
+    pub(super) instructions: Option<Difference>,
     /// Whether it has been connected since somebody last asked for it.
     pub(super) stood: bool,
     /// Since when it has failed.
@@ -107,6 +112,7 @@ impl Member {
             door: Door::new(),
             standing: None,
             lists: Lists::default(),
+            instructions: None,
             stood: false,
             failed_at: None,
             trouble: None,
@@ -207,8 +213,8 @@ impl Member {
         Some(self.door.line(source, context.widener(server, source)))
     }
 
-    /// What it offers.
-    pub(super) fn offer(&self, name: &ServerName) -> ServerOffer {
+    /// What it offers, without what a rule denies as a whole: whoever lists it need not ask.
+    pub(super) fn offer(&self, name: &ServerName, permissions: &Permissions) -> ServerOffer {
         let mut offer = self.lists.offer(name);
         if matches!(
             self.shown.transport,
@@ -223,7 +229,71 @@ impl Member {
             let said = facts.instructions.as_ref();
             offer.instructions = said.map(|said| said.as_received().to_owned());
         }
+        self.leave_out_denied(&mut offer, permissions);
+        self.hold_back(&mut offer, permissions.pins());
         offer
+    }
+
+    /// Leaves out what a rule denies as a whole, and says so once.
+    fn leave_out_denied(&self, offer: &mut ServerOffer, permissions: &Permissions) {
+        let name = &self.shown.name;
+        let mut refused = None;
+        let mut left_out = Vec::new();
+        let mut denies = |offering: Offering, has_any: bool, what: &'static str| {
+            let by = has_any
+                .then(|| offering.denied(name, permissions))
+                .flatten();
+            let is_denied = by.is_some();
+            if is_denied {
+                left_out.push(what);
+                refused = refused.take().or(by);
+            }
+            is_denied
+        };
+        let has_resources = !(offer.resources.is_empty() && offer.resource_templates.is_empty());
+        if denies(Offering::ListResources, has_resources, "resources") {
+            offer.resources.clear();
+            offer.resource_templates.clear();
+        }
+        if denies(Offering::ListPrompts, !offer.prompts.is_empty(), "prompts") {
+            offer.prompts.clear();
+        }
+        let has_instructions = offer.instructions.is_some();
+        if denies(Offering::ReadInstructions, has_instructions, "instructions") {
+            offer.instructions = None;
+        }
+        if let Some(by) = refused {
+            offer.remarks.push(format!(
+                "its {} are left out: refused {by}",
+                left_out.join(" and its ")
+            ));
+        }
+    }
+
+    /// Holds back instructions that changed, where a change takes a person's word (SEC-33).
+    fn hold_back(&self, offer: &mut ServerOffer, policy: PinPolicy) {
+        let (Some(change), Some(_)) = (&self.instructions, &offer.instructions) else {
+            return;
+        };
+        let lines = change.lines.join(" | ");
+        let found = if change.compared {
+            "what it says to models is not what it said when it first connected"
+        } else {
+            "nobody can tell whether what it says to models is what it said when it first connected"
+        };
+        let server = as_word(offer.server.as_str()).into_owned();
+        let remark = match policy {
+            PinPolicy::Off => return,
+            PinPolicy::Warn => format!("{found}: {lines}"),
+            PinPolicy::Ask => {
+                offer.instructions = None;
+                format!(
+                    "{found}, so it is held back until you accept it with `toolway tools {server} \
+                     --instructions --accept-change`: {lines}"
+                )
+            }
+        };
+        offer.remarks.push(remark);
     }
 
     /// A state of it as it is shown. What the server says to models is remembered, for the next

@@ -12,6 +12,7 @@ use toolway::{
     Builtin, BuiltinAnswer, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer,
     RefusedBy, ToolOutcome, ToolPool, ToolRequest, ToolTarget,
 };
+use toolway_config::Flags;
 use toolway_testkit::marked::MARK;
 
 use crate::http::Server;
@@ -155,7 +156,11 @@ async fn reading_has_a_failed_server_tried_once_more() {
         let arguments = json!({ "server": "moody", "uri": "file:///a.txt" });
         call(&host, "ReadMcpResource", arguments, None)
     };
-    assert!(read().await.expect("an answer").is_error);
+    let failed = read().await;
+    assert!(
+        matches!(failed, Err(CallError::Unavailable { .. })),
+        "{failed:?}"
+    );
     up.store(true, Ordering::SeqCst);
     // A failure of this moment is believed, as for a call.
     tokio::time::sleep(Duration::from_secs(31)).await;
@@ -167,7 +172,19 @@ async fn reading_has_a_failed_server_tried_once_more() {
 #[tokio::test]
 async fn what_cannot_be_read_is_an_error_of_the_tool_that_says_why() {
     let home = Home::new();
-    let host = home.host([("lib", library()), ("plain", legacy_server())]);
+    let flags = Flags::default();
+    let settings = home.path().join("home/.config/toolway/settings.json");
+    std::fs::create_dir_all(settings.parent().expect("a folder")).expect("a folder");
+    // What is not listed takes somebody's yes.
+    let rules = json!({ "permissions": { "allow": ["mcp__lib__ReadMcpResource"] } });
+    std::fs::write(&settings, rules.to_string()).expect("settings");
+    let host = Host::start(
+        home.plan_of(&flags, &[]),
+        HostOptions {
+            in_process: vec![(name("lib"), library()), (name("plain"), legacy_server())],
+            ..home.options()
+        },
+    );
     host.settled().await;
     let said = async |arguments: Value| {
         let outcome = call(&host, "ReadMcpResource", arguments, None)

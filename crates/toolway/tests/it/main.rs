@@ -37,6 +37,7 @@ mod leaving;
 mod lifecycle;
 mod logins;
 mod midway;
+mod offered;
 mod outliving;
 mod overheard;
 mod panics;

@@ -8,7 +8,6 @@ use toolway_types::ServerName;
 
 use super::runner::{Heard, HookName, Means, Runner};
 use super::{HookDecision, HookInput};
-use crate::dispatch::Dispatch;
 use crate::respondent::{Elicitation, ElicitationAnswer};
 use crate::session::question::{Given, Remarks};
 use crate::snapshot::Settings;
@@ -76,20 +75,7 @@ impl Runner {
         let dispatch = picture
             .as_deref()
             .filter(|_| !self.is_busy(server))
-            .map(|picture| Dispatch {
-                catalog: &picture.catalog,
-                permissions: &settings.permissions,
-                hooks: &settings.hooks,
-                runner: self,
-                lines: picture,
-                approvals: self.approvals(),
-                prompter: None,
-                limits: picture.general_limits(),
-                output_dir: self.output_dir(),
-                audit: self.audit(),
-                max_output_tokens: settings.limits.max_output_tokens,
-                result_text: settings.limits.result_text,
-            });
+            .map(|picture| self.dispatch(picture));
         let means = Means {
             place: settings.hooks.place(),
             calls: dispatch.as_ref(),

@@ -25,6 +25,7 @@ use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
 use crate::dispatch::Dispatch;
 use crate::dispatch::permission::Approvals;
+use crate::pins::Pins;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 
 /// The most a hook may print. Output in the place of a large result needs room.
@@ -203,24 +204,36 @@ impl Runner {
         Some(picture)
     }
 
+    /// How things were defined when they were permitted.
+    pub(crate) fn pins(&self) -> &Pins {
+        self.approvals.pins()
+    }
+
     /// What the plan of this moment says.
-    pub(super) fn settings(&self) -> Arc<Settings> {
+    pub(crate) fn settings(&self) -> Arc<Settings> {
         match self.picture() {
             Some(picture) => Arc::clone(&picture.settings),
             None => Arc::clone(&self.first),
         }
     }
 
-    pub(super) fn approvals(&self) -> &Approvals {
-        &self.approvals
-    }
-
-    pub(super) fn audit(&self) -> Option<&Audit> {
-        self.audit.as_ref()
-    }
-
-    pub(super) fn output_dir(&self) -> &std::path::Path {
-        &self.output_dir
+    /// What judges by this picture, with nobody to ask.
+    pub(crate) fn dispatch<'a>(&'a self, picture: &'a HostSnapshot) -> Dispatch<'a> {
+        let settings = &picture.settings;
+        Dispatch {
+            catalog: &picture.catalog,
+            permissions: &settings.permissions,
+            hooks: &settings.hooks,
+            runner: self,
+            lines: picture,
+            approvals: &self.approvals,
+            prompter: None,
+            limits: picture.general_limits(),
+            output_dir: &self.output_dir,
+            audit: self.audit.as_ref(),
+            max_output_tokens: settings.limits.max_output_tokens,
+            result_text: settings.limits.result_text,
+        }
     }
 
     /// Runs all of them side by side.

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sha2::{Digest as _, Sha256};
+use toolway_config::Brought;
 use toolway_config::permission::{rule_for_server, rule_for_tool};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 
@@ -46,6 +47,8 @@ pub(super) struct Asking<'a> {
     pub(super) change: Option<&'a Difference>,
     /// Whether nothing but the change stands in the way.
     pub(super) allowed: bool,
+    /// The server, if a repository brought it: then a yes is kept for its definition.
+    pub(super) brought: Option<&'a Arc<Brought>>,
 }
 
 impl<'a> Asking<'a> {
@@ -59,6 +62,7 @@ impl<'a> Asking<'a> {
             rule,
             change,
             allowed: false,
+            brought: None,
         }
     }
 }
@@ -119,7 +123,7 @@ impl Approvals {
         }
     }
 
-    pub(super) fn pins(&self) -> &Pins {
+    pub(crate) fn pins(&self) -> &Pins {
         &self.pins
     }
 
@@ -161,9 +165,10 @@ impl Approvals {
         } else if asking.rule.is_some() || self.keeper.is_none() {
             Lasting::Session
         } else {
-            Lasting::Always {
-                tool: rule_for_tool(&tool.key),
-                server: rule_for_server(&tool.key.server),
+            let (tool, server) = (rule_for_tool(&tool.key), rule_for_server(&tool.key.server));
+            match asking.brought {
+                Some(_) => Lasting::AlwaysHere { tool, server },
+                None => Lasting::Always { tool, server },
             }
         }
     }
@@ -224,7 +229,7 @@ impl Approvals {
             Answer::Always { reach, keep_in } => {
                 // It holds at once, before the settings are read again.
                 self.remember(reach, tool, question, asking);
-                warning = self.keep(reach, keep_in, question).await;
+                warning = self.keep(reach, keep_in, question, asking).await;
                 Ok(Grant::Person)
             }
         };
@@ -267,20 +272,37 @@ impl Approvals {
     }
 
     /// Makes a rule of an answer; says why not, where it cannot.
-    async fn keep(&self, reach: Reach, keep_in: KeepIn, question: &Question<'_>) -> Option<String> {
+    async fn keep(
+        &self,
+        reach: Reach,
+        keep_in: KeepIn,
+        question: &Question<'_>,
+        asking: &Asking<'_>,
+    ) -> Option<String> {
         let rule = match (&question.lasting, reach) {
-            (Lasting::Always { tool, .. }, Reach::Tool) => tool.clone(),
-            (Lasting::Always { server, .. }, Reach::Server) => server.clone(),
+            (Lasting::Always { tool, .. } | Lasting::AlwaysHere { tool, .. }, Reach::Tool) => {
+                tool.clone()
+            }
+            (
+                Lasting::Always { server, .. } | Lasting::AlwaysHere { server, .. },
+                Reach::Server,
+            ) => server.clone(),
             (Lasting::Session, _) => None,
             (Lasting::Once, _) => {
                 return Some("the answer holds for this call only".to_owned());
             }
         };
         let why = match (rule, &self.keeper) {
-            (Some(rule), Some(keeper)) => match keeper.keep(&rule, keep_in).await {
-                Ok(()) => return None,
-                Err(why) => format!("the rule `{rule}` was not kept: {why}"),
-            },
+            (Some(rule), Some(keeper)) => {
+                let kept = match asking.brought {
+                    Some(server) => keeper.keep_for(&rule, server),
+                    None => keeper.keep(&rule, keep_in),
+                };
+                match kept.await {
+                    Ok(()) => return None,
+                    Err(why) => format!("the rule `{rule}` was not kept: {why}"),
+                }
+            }
             _ => "no rule can be written for it".to_owned(),
         };
         Some(format!("{why}; the answer holds until this program ends"))

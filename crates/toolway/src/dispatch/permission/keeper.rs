@@ -7,7 +7,7 @@ use std::fmt;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use toolway_config::Environment;
+use toolway_config::{Brought, EditError, Edited, Environment};
 use toolway_types::Scope;
 
 use crate::tasks;
@@ -25,6 +25,16 @@ pub enum KeepIn {
 pub trait RuleKeeper: Send + Sync {
     /// Keeps one, or says in a sentence why not.
     fn keep<'a>(&'a self, rule: &'a str, place: KeepIn) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Keeps one for a server that a repository brought, as it is defined now, or says why not.
+    fn keep_for<'a>(
+        &'a self,
+        _rule: &'a str,
+        server: &'a Brought,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        let why = format!("nothing is kept here for `{}`", server.server);
+        std::future::ready(Err(why)).boxed()
+    }
 }
 
 /// Writes rules into the settings files.
@@ -52,14 +62,26 @@ impl RuleKeeper for SettingsRules {
             KeepIn::User => Scope::User,
             KeepIn::Local => Scope::Local,
         };
-        let write = move || toolway_config::allow(&environment, scope, &rule);
-        async move {
-            match tasks::blocking("rule", write).await {
-                Ok(Ok(_)) => Ok(()),
-                Ok(Err(error)) => Err(error.to_string()),
-                Err(failure) => Err(failure.to_string()),
-            }
-        }
-        .boxed()
+        written(move || toolway_config::allow(&environment, scope, &rule)).boxed()
+    }
+
+    fn keep_for<'a>(
+        &'a self,
+        rule: &'a str,
+        server: &'a Brought,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        let (environment, server) = (self.0.clone(), server.clone());
+        let rules = [rule.to_owned()];
+        written(move || toolway_config::allow_brought(&environment, &server, &rules)).boxed()
+    }
+}
+
+async fn written(
+    write: impl FnOnce() -> Result<Edited<()>, EditError> + Send + 'static,
+) -> Result<(), String> {
+    match tasks::blocking("rule", write).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(failure) => Err(failure.to_string()),
     }
 }

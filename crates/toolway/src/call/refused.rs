@@ -1,0 +1,132 @@
+//! Who refused a call.
+//!
+//! Owns the closed list, and how each is worded behind "was refused".
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolway_config::{Brought, Cited};
+use toolway_types::Origin;
+
+use crate::pins::Difference;
+
+/// Who refused a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// A deny rule.
+    Rule {
+        /// The rule as written.
+        rule: String,
+        /// Where it stands.
+        origin: Origin,
+    },
+    /// A settings file cannot be read, and a deny rule may stand in it.
+    Unreadable {
+        /// Where it cannot be read.
+        origin: Origin,
+    },
+    /// A hook, by its word or by failing: it might have said no.
+    Hook {
+        /// Where it stands.
+        origin: Origin,
+        /// What to call it: the program, the tool or the function.
+        title: Box<str>,
+        /// Why, in its own words, or what went wrong with it; clean, on one line.
+        reason: Box<str>,
+    },
+    /// A hook wants a person asked, and there is none.
+    NobodyForHook {
+        /// Where it stands.
+        origin: Origin,
+        /// What to call it: the program, the tool or the function.
+        title: Box<str>,
+        /// Why, in its own words; clean, on one line.
+        reason: Option<Box<str>>,
+    },
+    /// The person who was asked.
+    Person {
+        /// Why, where they said; clean, on one line.
+        reason: Option<String>,
+    },
+    /// The tool is not defined any more as it was when it was permitted, or nobody can tell, and
+    /// nobody has looked at it.
+    Changed {
+        /// What changed, or why nobody can tell.
+        difference: Difference,
+    },
+    /// A person had to be asked, and there is none.
+    NobodyToAsk {
+        /// The rule that wants a person asked, and where it stands; none when the mode does.
+        rule: Option<(String, Origin)>,
+    },
+    /// A person had to be asked, and there is none: a repository brought the server, and nothing
+    /// was allowed of it as it is defined.
+    NobodyForBrought {
+        /// The server.
+        server: Arc<Brought>,
+        /// A rule that allows this of another server of its name.
+        rule: Option<Arc<Cited>>,
+    },
+}
+
+impl fmt::Display for RefusedBy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RefusedBy::Rule { rule, origin } => {
+                write!(formatter, "by the rule `{rule}` in {origin}")
+            }
+            RefusedBy::Unreadable { origin } => write!(
+                formatter,
+                "because {origin} cannot be read, and a deny rule may stand in it"
+            ),
+            RefusedBy::Hook {
+                origin,
+                title,
+                reason,
+            } => write!(formatter, "by the hook `{title}` in {origin}: {reason}"),
+            RefusedBy::NobodyForHook {
+                origin,
+                title,
+                reason,
+            } => {
+                let hook = format_args!("the hook `{title}` in {origin}");
+                write!(
+                    formatter,
+                    "because {hook} wants a person asked and there is none"
+                )?;
+                match reason {
+                    Some(reason) => write!(formatter, ": {reason}"),
+                    None => Ok(()),
+                }
+            }
+            RefusedBy::Person { reason: None } => formatter.write_str("by the person asked"),
+            RefusedBy::Person {
+                reason: Some(reason),
+            } => write!(formatter, "by the person asked: {reason}"),
+            RefusedBy::Changed { difference } if !difference.compared => formatter
+                .write_str("because nobody can tell whether it changed since it was permitted"),
+            RefusedBy::Changed { .. } => {
+                formatter.write_str("because its definition changed since it was permitted")
+            }
+            RefusedBy::NobodyToAsk { rule: None }
+            | RefusedBy::NobodyForBrought { rule: None, .. } => {
+                formatter.write_str("because a person must be asked and there is none")
+            }
+            RefusedBy::NobodyToAsk {
+                rule: Some((rule, origin)),
+            } => write!(
+                formatter,
+                "because the rule `{rule}` in {origin} wants a person asked and there is none"
+            ),
+            RefusedBy::NobodyForBrought {
+                server,
+                rule: Some(cited),
+            } => write!(
+                formatter,
+                "because a person must be asked and there is none: `{}` here comes from {}, and \
+                 the rule `{}` in {} was given for another server of that name",
+                server.server, server.origin, cited.rule, cited.origin
+            ),
+        }
+    }
+}

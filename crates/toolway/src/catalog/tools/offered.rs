@@ -1,0 +1,91 @@
+//! Tools that stand for something else that a server offers.
+//!
+//! Owns how one is made, and what is different about it: whether anybody has to say yes, and what
+//! its pin is. What they stand for is `offering.rs`.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+use toolway_types::ToolKey;
+use toolway_wire::view;
+
+use super::{CatalogTool, Hints};
+use crate::offering::{Offered, Pinned};
+use crate::pins::Definition;
+
+impl CatalogTool {
+    /// What stands for something that a server offers beside its tools.
+    pub(crate) fn offered(
+        key: ToolKey,
+        schema: &Value,
+        hints: Hints,
+        offered: Offered,
+        definition: Option<Definition>,
+    ) -> Self {
+        let input_schema = to_raw_value(schema).unwrap_or_default();
+        let name = key.tool.clone();
+        Self {
+            name: name.clone(),
+            shown: name.clone(),
+            title: None,
+            description: String::new(),
+            input_schema: input_schema.clone(),
+            output_schema: None,
+            annotations: None,
+            hints,
+            search_hint: None,
+            always_load: false,
+            deferred: false,
+            own_name: OnceLock::new(),
+            received: view::Tool {
+                name,
+                title: None,
+                description: None,
+                raw: input_schema.clone(),
+                input_schema,
+                output_schema: None,
+                annotations: view::Annotations::default(),
+                meta: None,
+            },
+            checker: OnceLock::new(),
+            output_checker: OnceLock::new(),
+            definition: definition.map_or_else(OnceLock::new, OnceLock::from),
+            place: OnceLock::new(),
+            spellings: OnceLock::new(),
+            own: None,
+            offered: Some(Box::new(offered)),
+            key,
+        }
+    }
+
+    /// Whether it may run unless a rule or a hook has something against it.
+    pub(crate) fn is_free(&self) -> bool {
+        match (&self.offered, &self.own) {
+            (Some(offered), _) => offered.free,
+            (None, own) => own.as_ref().is_some_and(|answers| answers.free),
+        }
+    }
+
+    /// Whether its definition is remembered. The host's own tools change with the program, which
+    /// nobody else can change.
+    pub(crate) fn is_pinned(&self) -> bool {
+        match &self.offered {
+            Some(offered) => offered.pin.is_some(),
+            None => self.own.is_none(),
+        }
+    }
+
+    /// What its pin is called.
+    pub(crate) fn pin_label(&self) -> String {
+        match self.pinned_as() {
+            Some(pin) => format!("{}: {}", self.key.server, pin.label()),
+            None => format!("{}.{}", self.key.server, self.key.tool),
+        }
+    }
+
+    /// What it is pinned as, when it stands for something else.
+    pub(super) fn pinned_as(&self) -> Option<&Pinned> {
+        self.offered.as_ref()?.pin.as_ref()
+    }
+}

@@ -1,0 +1,139 @@
+//! What is asked of a server beside calls, judged like a call.
+//!
+//! Owns the stages that such a request goes through: hooks, rules, a person's word, the audit, as
+//! for a tool of that server (`offering.rs` says under which name). Only a [`Warrant`] lets one be
+//! sent. Does not own the requests themselves (`host/offers.rs`, `skills.rs`).
+
+use serde_json::{Map, Value};
+use toolway_types::ServerName;
+
+use super::permission::PermittedCall;
+use super::resolve::{Arguments, ResolvedCall};
+use super::{Dispatch, hooks, permission, validate};
+use crate::audit::Entry;
+use crate::call::{CallError, CallOptions, ToolRequest, ToolTarget};
+use crate::catalog::CatalogTool;
+use crate::offering::{Ask, Leave, Offering};
+
+/// A request that was let through, as it is to be sent. Only this module makes one.
+#[derive(Debug)]
+pub(crate) struct Warrant {
+    server: ServerName,
+    params: Map<String, Value>,
+    /// What a person should know about it.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Warrant {
+    /// Whose it is.
+    pub(crate) fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// What is to be sent: what was asked, or what a hook put in its place.
+    pub(crate) fn params(&self) -> &Map<String, Value> {
+        &self.params
+    }
+
+    /// A text among it.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.params.get(name).and_then(Value::as_str)
+    }
+}
+
+impl Dispatch<'_> {
+    /// Has a request judged; its line in the audit is the caller's to finish.
+    pub(crate) async fn warrant(
+        &self,
+        offering: Offering,
+        server: &ServerName,
+        params: Map<String, Value>,
+        leave: Leave,
+        options: &CallOptions,
+    ) -> (Entry, Result<Warrant, CallError>) {
+        let mut asked = params;
+        asked.insert("server".to_owned(), server.as_str().into());
+        let ask = Ask {
+            offering,
+            server,
+            spelled: server.as_str(),
+            arguments: &asked,
+            leave,
+        };
+        let tool = ask.tool(self.catalog);
+        let mut entry = match self.audit {
+            Some(audit) => audit.begin(
+                &ToolRequest {
+                    target: ToolTarget::Key(tool.key.clone()),
+                    arguments: Map::new(),
+                },
+                options,
+            ),
+            None => Entry::none(),
+        };
+        entry.asked(&asked);
+        let mut arguments = Arguments::from(asked);
+        let judged = self.judge(&tool, &mut arguments, options, &mut entry).await;
+        let warrant = judged.map(|call| {
+            let mut params = call.arguments().clone();
+            params.remove("server");
+            Warrant {
+                server: server.clone(),
+                params,
+                warnings: call.warnings().to_vec(),
+            }
+        });
+        (entry, warrant)
+    }
+
+    async fn judge<'a>(
+        &self,
+        tool: &'a CatalogTool,
+        arguments: &'a mut Arguments,
+        options: &CallOptions,
+        entry: &mut Entry,
+    ) -> Result<PermittedCall<'a>, CallError> {
+        let call = validate::validate(ResolvedCall::of(tool, arguments))?;
+        let call = hooks::run(call, self, entry).await;
+        let call = permission::permit(call, self, options.consent, entry).await?;
+        entry.granted(call.grant());
+        Ok(call)
+    }
+
+    /// The tool as which a call of the host's own is judged when it names a server: one of that
+    /// server. None where it is the host's own alone.
+    pub(super) fn aimed(
+        &self,
+        call: &ResolvedCall<'_>,
+    ) -> Result<Option<Box<CatalogTool>>, CallError> {
+        let Some(own) = &call.tool().own else {
+            return Ok(None);
+        };
+        let Some(aim) = &own.aim else {
+            return Ok(None);
+        };
+        // Wrong arguments are told as those of the tool that was called.
+        validate::check(call)?;
+        let named = call.arguments().get("server").and_then(Value::as_str);
+        let Some((spelled, server)) =
+            named.and_then(|spelled| Some((spelled, self.lines.named(spelled)?)))
+        else {
+            return Ok(None);
+        };
+        let ask = Ask {
+            offering: aim.offering,
+            server: &server,
+            spelled,
+            arguments: call.arguments(),
+            leave: Leave::Wanted,
+        };
+        let mut tool = ask.tool(self.catalog);
+        // Bound to the line of this very server, so that what is judged is what is read.
+        let line = match aim.offering {
+            Offering::ReadResource => Some(self.lines.line(&server)?),
+            _ => None,
+        };
+        tool.own = Some(own.aimed_at(aim, server.clone(), line));
+        Ok(Some(Box::new(tool)))
+    }
+}

@@ -193,7 +193,9 @@ impl Sheet {
                 empty += 1;
             }
             if empty < MANY_EMPTY {
-                (0..empty).for_each(|_| quoted.put(MARGIN));
+                for _ in 0..empty {
+                    quoted.put(MARGIN);
+                }
             } else {
                 let words = mark(&counted(empty, "empty line"));
                 quoted.row(&format!("{MARGIN}{words}"));
@@ -205,14 +207,17 @@ impl Sheet {
             return;
         }
         let (head, tail) = (most * 2 / 3, most / 3);
-        rows[..head].iter().for_each(|row| self.put(row));
+        for row in &rows[..head] {
+            self.put(row);
+        }
         let left_out = counted(rows.len() - head - tail, "row");
         self.row(&format!(
             "{MARGIN}{}",
             mark(&format!("{left_out} left out"))
         ));
-        let tail = &rows[rows.len() - tail..];
-        tail.iter().for_each(|row| self.put(row));
+        for row in &rows[rows.len() - tail..] {
+            self.put(row);
+        }
     }
 
     /// The words of a command, exactly and all of them: behind `lead` where that is unmistakable,
@@ -364,7 +369,7 @@ mod tests {
     #[test]
     fn pages_leave_room_for_a_question_and_lose_nothing() {
         let screen = Screen::new(Some((80, 10)), Letters::Any);
-        let text: String = (1..=20).map(|n| format!("row {n}\n")).collect();
+        let text = "a row\n".repeat(20);
         let pages = screen.pages(&text);
         assert_eq!(pages.concat(), text);
         assert_eq!(pages.len(), 4);

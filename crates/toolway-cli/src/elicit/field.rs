@@ -316,11 +316,11 @@ fn choices(property: &Value) -> Option<Vec<Choice>> {
             .collect();
     }
     let values = property["enum"].as_array()?;
-    let titles = &property["enumNames"];
+    let names = &property["enumNames"];
     let choices = values.iter().enumerate();
     Some(
         choices
-            .map(|(place, value)| Choice::new(value, titles[place].as_str()))
+            .map(|(place, value)| Choice::new(value, names[place].as_str()))
             .collect(),
     )
 }

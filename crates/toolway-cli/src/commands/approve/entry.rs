@@ -155,7 +155,7 @@ fn reads(sheet: &mut Sheet, server: &PlannedServer, references: &[SecretReferenc
         let target = code(&reference.target);
         match reference.kind {
             ReferenceKind::Keychain => {
-                sheet.row(&format!("  it reads a secret of yours: {target}"))
+                sheet.row(&format!("  it reads a secret of yours: {target}"));
             }
             ReferenceKind::File => sheet.row(&format!("  it reads a file of yours: {target}")),
             ReferenceKind::Command => {}

@@ -1,10 +1,11 @@
 //! The words that cross Toolway's crates.
 //!
 //! Owns: plain values that more than one crate speaks of — names, scopes, origins, server
-//! definitions, connection states, diagnoses, secrets and untrusted text.
+//! definitions, connection states, diagnoses, secrets, untrusted text and budgets.
 //! Does not own: reading files, opening connections, or any decision about them. No I/O and no
 //! async runtime may enter here.
 
+pub mod budget;
 pub mod diagnosis;
 pub mod era;
 pub mod name;
@@ -17,6 +18,7 @@ pub mod shield;
 pub mod state;
 pub mod text;
 
+pub use budget::{Budget, Pool, Share, Spent};
 pub use diagnosis::{Diagnosis, Severity};
 pub use era::{Era, ProtocolMode};
 pub use name::{NameError, ServerName, ToolKey};

@@ -25,7 +25,7 @@ use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
 use toolway_transport::stdio::keeper::Keeper;
-use toolway_types::{ConnectionState, Untrusted};
+use toolway_types::{ConnectionState, Pool, Untrusted};
 
 use self::attention::Attention;
 use self::background::Background;
@@ -52,6 +52,7 @@ use crate::pool::ToolPool;
 use crate::respondent::Root;
 use crate::search::Missing;
 use crate::session::ClientIdentity;
+use crate::session::list::ALL_LISTS;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor, Unless};
 use crate::tasks::{self, Task};
@@ -147,6 +148,7 @@ impl Host {
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
             connect_timeout: limits.connect_timeout,
+            all_lists: Pool::new(ALL_LISTS),
             local: connection::slots(limits.local_batch),
             remote: connection::slots(limits.remote_batch),
             retry_first: options.retry_first,

@@ -55,4 +55,5 @@ mod sleep;
 mod stdio;
 mod step_up;
 mod support;
+mod totals;
 mod watching;

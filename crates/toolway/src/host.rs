@@ -46,6 +46,7 @@ use crate::connection::{self, Context, EraMemory, Interests};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{Runner, RunnerOwner};
 use crate::dispatch::permission::Approvals;
+use crate::dispatch::result::MAX_PICTURE_MEMORY;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, UnknownServer};
 use crate::journal::Journal;
 use crate::pool::ToolPool;
@@ -96,6 +97,8 @@ struct Reach {
     prompter: Option<Arc<dyn Prompter>>,
     runner: Arc<Runner>,
     output_dir: PathBuf,
+    /// The memory that pictures of all results are decoded in.
+    picture_memory: Pool,
     attention: Attention,
 }
 
@@ -183,6 +186,7 @@ impl Host {
                 .map(|prompter| attention.of_prompter(prompter)),
             runner: Arc::clone(hooks.runner()),
             output_dir: options.output_dir,
+            picture_memory: Pool::new(MAX_PICTURE_MEMORY),
             attention,
         });
         let reload = Arc::new(Reload {
@@ -408,6 +412,7 @@ impl Reach {
             prompter: self.prompter.as_deref(),
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
+            picture_memory: &self.picture_memory,
             audit: self.audit.as_ref(),
             max_output_tokens: settings.limits.max_output_tokens,
             result_text: settings.limits.result_text,

@@ -41,6 +41,7 @@ mod outliving;
 mod overheard;
 mod panics;
 mod papers;
+mod pictures;
 mod pins;
 mod processes;
 mod push;

@@ -4,7 +4,7 @@
 //! no (REL-30), and the person hears which hook it was.
 
 use toolway_config::HookEvent;
-use toolway_types::ServerName;
+use toolway_types::{Pool, ServerName};
 
 use super::runner::{Heard, HookName, Means, Runner};
 use super::{HookDecision, HookInput};
@@ -72,6 +72,8 @@ impl Runner {
             return Vec::new();
         }
         let picture = self.picture();
+        // Results of hooks are wanted whole: no picture is ever decoded.
+        let picture_memory = Pool::new(0);
         // A server that asks while its own tool runs as a hook could have hooks call it for ever.
         let dispatch = picture
             .as_deref()
@@ -86,6 +88,7 @@ impl Runner {
                 prompter: None,
                 limits: picture.general_limits(),
                 output_dir: self.output_dir(),
+                picture_memory: &picture_memory,
                 audit: self.audit(),
                 max_output_tokens: settings.limits.max_output_tokens,
                 result_text: settings.limits.result_text,

@@ -112,7 +112,8 @@ impl<T> ListView<T> {
 
     /// Reads a list that has one page.
     fn whole(&self, result: &RawValue) -> Result<Page<T>, ViewError> {
-        self.page(result, &mut LIST.clone())
+        let mut budget = LIST;
+        self.page(result, &mut budget)
     }
 
     fn read_page(

@@ -25,7 +25,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-fn chunk(bytes: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
+fn chunk(bytes: &mut Vec<u8>, kind: &[u8], data: &[u8]) {
     let length = u32::try_from(data.len()).expect("a short chunk");
     bytes.extend(length.to_be_bytes());
     let start = bytes.len();

@@ -16,7 +16,7 @@ async fn connected(host: &Host, server: &str) {
         let server = picture.server(server);
         server.is_some_and(|server| matches!(server.state, ConnectionState::Connected(_)))
     });
-    let outcome = tokio::time::timeout(Duration::from_secs(60), connected).await;
+    let outcome = tokio::time::timeout(Duration::from_mins(1), connected).await;
     outcome
         .unwrap_or_else(|_| panic!("`{server}`: {:?}", shown(host, server).state))
         .expect("the host runs");

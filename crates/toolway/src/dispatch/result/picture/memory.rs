@@ -27,12 +27,11 @@ impl Head<'_> {
     fn decoding(self) -> u64 {
         let pixels = area(self.size);
         match self.format {
-            // Rows.
-            ImageFormat::Png => 0,
             // A whole picture of coefficients, two bytes for each colour of each pixel; four
             // colours at most.
             ImageFormat::Jpeg if is_progressive(self.bytes) => pixels.saturating_mul(8),
-            ImageFormat::Jpeg => 0,
+            // Rows.
+            ImageFormat::Png | ImageFormat::Jpeg => 0,
             // One frame beside the canvas.
             ImageFormat::Gif => pixels.saturating_mul(4),
             // Planes or a frame, and the canvas that frames are put on.
@@ -105,6 +104,13 @@ mod tests {
         }
     }
 
+    fn baseline() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let picture = DynamicImage::ImageRgb8(RgbImage::new(8, 8));
+        JpegEncoder::new(&mut bytes).encode_image(&picture).unwrap();
+        bytes
+    }
+
     #[test]
     fn far_larger_pictures_are_brought_half_way_first() {
         assert_eq!(half_way((6000, 4000), (1568, 1045)), Some((3136, 2090)));
@@ -118,6 +124,12 @@ mod tests {
         let photograph = head(ImageFormat::Jpeg, (8064, 6048), 3);
         // Without its bytes it counts as progressive.
         assert!(photograph.cost(Some((1568, 1176))) > most);
+        let bytes = &baseline();
+        let photograph = Head {
+            bytes,
+            ..photograph
+        };
+        assert!(photograph.cost(Some((1568, 1176))) < most);
         let photograph = head(ImageFormat::Png, (6000, 4000), 4);
         assert!(photograph.cost(Some((1568, 1045))) < most);
         let bomb = head(ImageFormat::Png, (16_000, 16_000), 1);
@@ -128,9 +140,7 @@ mod tests {
 
     #[test]
     fn baseline_jpegs_are_told_from_progressive_ones() {
-        let mut bytes = Vec::new();
-        let picture = DynamicImage::ImageRgb8(RgbImage::new(8, 8));
-        JpegEncoder::new(&mut bytes).encode_image(&picture).unwrap();
+        let mut bytes = baseline();
         assert!(!is_progressive(&bytes));
         let frame = bytes
             .iter()

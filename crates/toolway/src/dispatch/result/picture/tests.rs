@@ -190,22 +190,17 @@ fn a_turned_photograph_stays_turned_when_it_is_scaled() {
 }
 
 #[test]
-fn photographs_of_24_and_48_megapixels_are_scaled_down() {
+fn a_photograph_of_24_megapixels_is_scaled_down() {
     let folder = tempfile::tempdir().unwrap();
-    for (size, scaled) in [
-        ((6_000, 4_000), (1567, 1045)),
-        ((8_064, 6_048), (MAX_EDGE, 1176)),
-    ] {
-        let path = folder.path().join("photograph");
-        let photograph = DynamicImage::new_rgb8(size.0, size.1);
-        photograph
-            .save_with_format(&path, ImageFormat::Jpeg)
-            .unwrap();
-        let fit = fit(&std::fs::read(&path).unwrap(), SHARE).unwrap();
-        assert_eq!((fit.width, fit.height), scaled);
-        assert_eq!(fit.mime_type, "image/jpeg");
-        assert!(image::load_from_memory(&fit.rewritten.unwrap()).is_ok());
-    }
+    let path = folder.path().join("photograph");
+    let photograph = DynamicImage::new_rgb8(6_000, 4_000);
+    photograph
+        .save_with_format(&path, ImageFormat::Jpeg)
+        .unwrap();
+    let fit = fit(&std::fs::read(&path).unwrap(), SHARE).unwrap();
+    assert_eq!((fit.width, fit.height), (1567, 1045));
+    assert_eq!(fit.mime_type, "image/jpeg");
+    assert!(image::load_from_memory(&fit.rewritten.unwrap()).is_ok());
 }
 
 #[test]

@@ -52,6 +52,12 @@ enum Target {
     Outline,
     /// Files of results
     Spill,
+    /// Event streams of servers
+    EventStream,
+    /// Answers of servers over HTTP
+    HttpAnswer,
+    /// What servers send on a WebSocket
+    Websocket,
 }
 
 impl Target {
@@ -63,6 +69,9 @@ impl Target {
             Target::Answers => "answers",
             Target::Outline => "outline",
             Target::Spill => "spill",
+            Target::EventStream => "event-stream",
+            Target::HttpAnswer => "http-answer",
+            Target::Websocket => "websocket",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and hardly more than
 //! the standard library: it must build in a moment and share nothing with what it tests.
 
+mod bulk;
 mod control;
 mod drama;
 pub(crate) mod http;

@@ -123,6 +123,8 @@ impl Census {
 pub struct Usage {
     /// Memory in use, in KiB.
     pub resident: u64,
+    /// The most memory that was ever in use, in KiB.
+    pub peak: u64,
     /// Open descriptors.
     pub descriptors: usize,
     /// Children, zombies included.
@@ -144,6 +146,7 @@ impl Usage {
         };
         Self {
             resident: field("VmRSS:"),
+            peak: field("VmHWM:"),
             descriptors: descriptors().len(),
             children: children().len(),
             threads: usize::try_from(field("Threads:")).unwrap_or(0),

@@ -46,7 +46,7 @@ pub use outcomes::{Outcomes, Ticket};
 pub use output::CommandOutput;
 pub use patience::{eventually, eventually_blocking};
 pub use proxy::{Cut, Direction, End, FaultProxy, Hold, Toxics};
-pub use script::{Escape, Exit, Script, SkillFlaw, Skills, Speaks};
+pub use script::{Bulk, Escape, Exit, Script, SkillFlaw, Skills, Speaks};
 pub use scripted::ScriptedServer;
 #[cfg(unix)]
 pub use silent_bus::{Silence, SilentBus};

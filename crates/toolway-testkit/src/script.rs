@@ -86,6 +86,20 @@ pub enum SkillFlaw {
     NoGet,
 }
 
+/// Lists without an end in sight: tools, resources, templates and prompts alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct Bulk {
+    /// How many pages each list has.
+    pub pages: usize,
+    /// How many items stand on a page.
+    pub items: usize,
+    /// How many bytes the description of an item has.
+    pub item_bytes: usize,
+    /// How many bytes each cursor has on top of its number.
+    pub cursor_bytes: usize,
+}
+
 /// A server's whole behaviour. The default is a well-behaved server of both eras.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -172,4 +186,6 @@ pub struct Script {
     pub cut_times: u32,
     /// The skills it offers, with a tool `asked` that says which requests they led to.
     pub skills: Option<Skills>,
+    /// Lists of this size in place of its own; its tools can be called all the same.
+    pub bulk: Option<Bulk>,
 }

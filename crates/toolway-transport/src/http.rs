@@ -9,6 +9,9 @@ mod body;
 pub(crate) mod endpoint;
 mod exchange;
 pub(crate) mod failure;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod session;
 pub(crate) mod stream;
 

@@ -4,6 +4,9 @@
 //! connection comes about is in [`handshake`], what travels on it in [`frame`].
 
 mod frame;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 
 use std::time::Duration;

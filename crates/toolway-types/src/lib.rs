@@ -1,11 +1,12 @@
 //! The words that cross Toolway's crates.
 //!
 //! Owns: plain values that more than one crate speaks of — names, scopes, origins, authors,
-//! server definitions, connection states, diagnoses, secrets and untrusted text.
+//! server definitions, connection states, diagnoses, secrets, untrusted text and budgets.
 //! Does not own: reading files, opening connections, or any decision about them. No I/O and no
 //! async runtime may enter here.
 
 pub mod author;
+pub mod budget;
 pub mod diagnosis;
 pub mod era;
 pub mod name;
@@ -21,6 +22,7 @@ pub mod url_rules;
 pub mod wildcard;
 
 pub use author::Author;
+pub use budget::{Budget, Pool, Share, Spent};
 pub use diagnosis::{Diagnosis, Severity};
 pub use era::{Era, ProtocolMode};
 pub use name::{NameError, ServerName, ToolKey};

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::elements::each;
 use crate::error::RpcError;
 use crate::id::Id;
 use crate::scan::{self, Key};
@@ -113,8 +114,19 @@ pub fn split_batch(bytes: &[u8]) -> Option<Vec<&RawValue>> {
     if !text.trim_start().starts_with('[') {
         return None;
     }
-    serde_json::from_str(text).ok()
+    let array: &RawValue = serde_json::from_str(text).ok()?;
+    let mut parts = Vec::new();
+    let mut too_many = false;
+    each(array, |part| {
+        too_many = parts.len() == MAX_BATCH;
+        parts.push(part);
+        !too_many
+    })?;
+    (!too_many).then_some(parts)
 }
+
+/// The most messages of one batch; a larger one is none.
+const MAX_BATCH: usize = 10_000;
 
 const DOUBLED: &str = "doubled member \u{0}";
 

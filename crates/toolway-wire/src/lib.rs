@@ -5,6 +5,7 @@
 //! Does not own: any I/O, ids in flight, or what to do about a message. Payloads stay the bytes
 //! they came in until somebody asks for a view.
 
+mod elements;
 pub mod envelope;
 pub mod era;
 pub mod error;

@@ -1,7 +1,8 @@
 //! Typed views of results, made on demand and tolerant per item.
 //!
-//! Owns what every list has in common: a page, its faults, its cursor. One malformed item is an
-//! [`ItemFault`], never the loss of the list; only a result that is not a list at all is an error.
+//! Owns what every list has in common: a page, its faults, its cursor, and how much of it is taken.
+//! One malformed item is an [`ItemFault`], never the loss of the list; only a result that is not a
+//! list at all is an error.
 
 pub mod completion;
 pub mod content;
@@ -14,18 +15,33 @@ pub mod task;
 pub mod tool;
 
 use serde_json::value::RawValue;
+use toolway_types::{Budget, Spent};
 
+use crate::elements::each;
 use crate::members::Members;
 
 pub use completion::{Completion, completion};
 pub use content::{Content, ResourceBody, ResultType, ToolResult, skim_result, tool_result};
-pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, prompt_result, prompts};
-pub use resource::{
-    ReadResult, Resource, ResourceContents, ResourceTemplate, read_result, resource_templates,
-    resources,
+pub use prompt::{
+    PROMPTS, Prompt, PromptArgument, PromptMessage, PromptResult, prompt_result, prompts,
 };
-pub use skill::{Skill, SkillFile, SkillFiles, skill_result, skills};
-pub use tool::{Annotations, Tool, tools};
+pub use resource::{
+    RESOURCE_TEMPLATES, RESOURCES, ReadResult, Resource, ResourceContents, ResourceTemplate,
+    read_result, resource_templates, resources,
+};
+pub use skill::{SKILLS, Skill, SkillFile, SkillFiles, skill_result, skills};
+pub use tool::{Annotations, TOOLS, Tool, tools};
+
+/// What one list may hold, over all of its pages. No honest server comes near it: it is room for
+/// five hundred tools with schemas of 32 KiB each.
+pub const LIST: Budget = Budget::new(16 << 20, 10_000);
+
+/// The largest single item of a list; a larger one costs only itself.
+pub const MAX_ITEM: usize = 1 << 20;
+
+/// The most parts of a result that is no list: blocks of content, messages of a prompt. What has
+/// more is made to be large when it is read, not to be read.
+pub const MAX_PARTS: usize = 10_000;
 
 /// Why a result cannot be viewed at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +52,9 @@ pub enum ViewError {
     /// A member the view stands on is missing or of another type.
     #[error("the result has no usable `{0}`")]
     Missing(&'static str),
+    /// A member has more elements than are read.
+    #[error("the result has more than {MAX_PARTS} elements in `{0}`")]
+    TooMany(&'static str),
 }
 
 /// One item that was left out.
@@ -71,38 +90,90 @@ pub struct Page<T> {
     pub ttl_ms: Option<u64>,
     /// For whom the page may be cached (modern era).
     pub cache_scope: Option<CacheScope>,
+    /// What the budget had no more of when items were left: they are not read.
+    pub spent: Option<Spent>,
 }
 
 /// Reads one item, or says what is wrong with it.
 type ReadItem<T> = fn(&RawValue, &Members<'_>) -> Result<T, String>;
 
-/// Reads a page whose items stand in `list` and are known by their member `label`.
-fn page<T>(
-    result: &RawValue,
+/// How one kind of list is read: its items stand in `list` and are known by their member `label`.
+pub struct ListView<T> {
     list: &'static str,
-    label: &str,
+    label: &'static str,
     read: ReadItem<T>,
-) -> Result<Page<T>, ViewError> {
-    let members = object(result)?;
-    let raw_items: Vec<&RawValue> = members
-        .value(list)
-        .and_then(|items| serde_json::from_str(items.get()).ok())
-        .ok_or(ViewError::Missing(list))?;
-    let mut page = Page {
-        items: Vec::with_capacity(raw_items.len()),
-        faults: Vec::new(),
-        next_cursor: members.value("nextCursor").and_then(lenient::string),
-        ttl_ms: members.value("ttlMs").and_then(lenient::unsigned),
-        cache_scope: members.value("cacheScope").map(|scope| match scope.get() {
-            "\"public\"" => CacheScope::Public,
-            _ => CacheScope::Private,
-        }),
-    };
-    for (index, raw) in raw_items.into_iter().enumerate() {
+}
+
+impl<T> ListView<T> {
+    /// Reads a page as far as the budget goes, and takes from the budget what was read.
+    pub fn page(&self, result: &RawValue, budget: &mut Budget) -> Result<Page<T>, ViewError> {
+        self.read_page(result, budget, MAX_ITEM)
+    }
+
+    /// Reads a list that has one page.
+    fn whole(&self, result: &RawValue) -> Result<Page<T>, ViewError> {
+        let mut budget = LIST;
+        self.page(result, &mut budget)
+    }
+
+    fn read_page(
+        &self,
+        result: &RawValue,
+        budget: &mut Budget,
+        largest: usize,
+    ) -> Result<Page<T>, ViewError> {
+        let members = object(result)?;
+        let mut page = Page {
+            items: Vec::new(),
+            faults: Vec::new(),
+            next_cursor: members.value("nextCursor").and_then(lenient::string),
+            ttl_ms: members.value("ttlMs").and_then(lenient::unsigned),
+            cache_scope: members.value("cacheScope").map(|scope| match scope.get() {
+                "\"public\"" => CacheScope::Public,
+                _ => CacheScope::Private,
+            }),
+            spent: None,
+        };
+        let mut index = 0;
+        let items = members
+            .value(self.list)
+            .ok_or(ViewError::Missing(self.list))?;
+        let read = each(items, |raw| {
+            self.take(raw, index, largest, budget, &mut page);
+            index += 1;
+            page.spent.is_none()
+        });
+        read.ok_or(ViewError::Missing(self.list))?;
+        Ok(page)
+    }
+
+    fn take(
+        &self,
+        raw: &RawValue,
+        index: usize,
+        largest: usize,
+        budget: &mut Budget,
+        page: &mut Page<T>,
+    ) {
+        // One that is not kept costs as an item, not as bytes.
+        let is_large = raw.get().len() > largest;
+        let cost = if is_large { 0 } else { raw.get().len() };
+        if let Err(spent) = budget.take(cost) {
+            page.spent = Some(spent);
+            return;
+        }
+        if is_large {
+            page.faults.push(ItemFault {
+                index,
+                name: None,
+                reason: format!("it is larger than {largest} bytes"),
+            });
+            return;
+        }
         let (name, item) = match Members::read(raw.get()) {
             Ok(item) => (
-                item.value(label).and_then(lenient::string),
-                read(raw, &item),
+                item.value(self.label).and_then(lenient::string),
+                (self.read)(raw, &item),
             ),
             Err(error) => (None, Err(format!("not a usable object: {error}"))),
         };
@@ -115,7 +186,22 @@ fn page<T>(
             }),
         }
     }
-    Ok(page)
+}
+
+/// Reads the parts of a result that is no list of offers.
+fn parts<T>(
+    result: &RawValue,
+    list: &'static str,
+    label: &'static str,
+    read: ReadItem<T>,
+) -> Result<Page<T>, ViewError> {
+    let view = ListView { list, label, read };
+    let mut budget = Budget::new(usize::MAX, MAX_PARTS);
+    let page = view.read_page(result, &mut budget, usize::MAX)?;
+    match page.spent {
+        Some(_) => Err(ViewError::TooMany(list)),
+        None => Ok(page),
+    }
 }
 
 fn object(result: &RawValue) -> Result<Members<'_>, ViewError> {

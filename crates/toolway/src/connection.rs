@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use toolway_auth::references::References;
 use toolway_config::Limits;
 use toolway_transport::OpenOptions;
-use toolway_types::{ConnectionState, Failure, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Failure, Pool, ServerName, Untrusted};
 use tracing::{Instrument as _, info_span};
 
 use self::attempt::Live;
@@ -85,6 +85,8 @@ pub(crate) struct Context {
     pub eras: EraMemory,
     /// The longest that opening, greeting and listing may take together, for most servers.
     pub connect_timeout: Duration,
+    /// What the lists of all servers may hold together.
+    pub all_lists: Pool,
     /// Slots for connecting to local servers.
     pub local: Arc<Semaphore>,
     /// Slots for connecting to remote servers.

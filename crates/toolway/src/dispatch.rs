@@ -18,6 +18,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use toolway_config::ResultText;
 use toolway_config::permission::{Hooks, Permissions};
+use toolway_types::Pool;
 
 use crate::audit::{Audit, Entry};
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
@@ -55,6 +56,8 @@ pub struct Dispatch<'a> {
     pub limits: send::GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
+    /// The memory that pictures are decoded in.
+    pub picture_memory: &'a Pool,
     /// Where calls are written down.
     pub audit: Option<&'a Audit>,
     /// The most tokens of a result that a model gets.
@@ -143,6 +146,7 @@ impl Dispatch<'_> {
             output_dir: self.output_dir,
             max_tokens: self.max_output_tokens,
             text: self.result_text,
+            picture_memory: self.picture_memory,
         };
         let mut outcome = result::finish(answer, &options.delivery, place).await;
         if let Some(after) = after {

@@ -25,7 +25,7 @@ use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
 use toolway_transport::stdio::keeper::Keeper;
-use toolway_types::{ConnectionState, Untrusted};
+use toolway_types::{ConnectionState, Pool, Untrusted};
 
 use self::attention::Attention;
 use self::background::Background;
@@ -46,12 +46,14 @@ use crate::connection::{self, Context, EraMemory, Interests};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{Runner, RunnerOwner};
 use crate::dispatch::permission::Approvals;
+use crate::dispatch::result::MAX_PICTURE_MEMORY;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, UnknownServer};
 use crate::journal::Journal;
 use crate::pool::ToolPool;
 use crate::respondent::Root;
 use crate::search::Missing;
 use crate::session::ClientIdentity;
+use crate::session::list::ALL_LISTS;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::supervisor::{self, Request, Supervisor, Unless};
 use crate::tasks::{self, Task};
@@ -94,6 +96,8 @@ struct Reach {
     prompter: Option<Arc<dyn Prompter>>,
     runner: Arc<Runner>,
     output_dir: PathBuf,
+    /// The memory that pictures of all results are decoded in.
+    picture_memory: Pool,
     attention: Attention,
 }
 
@@ -147,6 +151,7 @@ impl Host {
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
             connect_timeout: limits.connect_timeout,
+            all_lists: Pool::new(ALL_LISTS),
             local: connection::slots(limits.local_batch),
             remote: connection::slots(limits.remote_batch),
             retry_first: options.retry_first,
@@ -180,6 +185,7 @@ impl Host {
                 .map(|prompter| attention.of_prompter(prompter)),
             runner: Arc::clone(hooks.runner()),
             output_dir: options.output_dir,
+            picture_memory: Pool::new(MAX_PICTURE_MEMORY),
             attention,
         });
         let reload = Arc::new(Reload {
@@ -410,6 +416,7 @@ impl Reach {
     fn dispatch<'a>(&'a self, picture: &'a HostSnapshot) -> Dispatch<'a> {
         Dispatch {
             prompter: self.prompter.as_deref(),
+            picture_memory: &self.picture_memory,
             ..self.runner.dispatch(picture)
         }
     }

@@ -48,6 +48,9 @@ mod rounds;
 pub(crate) mod subscription;
 mod task;
 
+/// The largest answer to a greeting: it is kept, as values, for as long as the session stands.
+const MAX_GREETING: usize = 1 << 20;
+
 /// How messages travel, as far as the protocol cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {

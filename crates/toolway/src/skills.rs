@@ -35,10 +35,7 @@ use crate::offering::Offering;
 use crate::session::list::{self, MAX_PAGES};
 
 /// The most skills that are taken from one server.
-pub const MAX_SKILLS: usize = 10_000;
-
-/// The most bytes of entries that are taken from one server.
-const MAX_LIST_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_SKILLS: usize = view::LIST.items;
 
 /// The most files that a skill may have; what every host must take, and we take no more.
 pub const MAX_FILES: usize = 512;
@@ -349,15 +346,15 @@ impl Host {
         let name = method::SKILLS_LIST;
         let mut skills = Vec::new();
         let mut warnings = Vec::new();
-        let mut bytes = 0_usize;
+        let mut room = view::LIST;
         let (mut known, mut cursors) = (HashSet::new(), HashSet::new());
         let mut params = json!({});
         for _ in 0..MAX_PAGES {
             let raw = self.send(warrant, name, &params, &options).await?;
-            let page =
-                view::skills(&raw).map_err(|error| error::malformed(server, name, &error))?;
-            warnings.extend(page.faults.iter().map(|fault| list::describe(name, fault)));
-            bytes = bytes.saturating_add(raw.get().len());
+            let page = view::SKILLS
+                .page(&raw, &mut room)
+                .map_err(|error| error::malformed(server, name, &error))?;
+            list::tell(&mut warnings, name, &page.faults);
             for entry in page.items {
                 if known.insert(entry.uri.clone()) {
                     skills.push(ListedSkill::new(server, entry));
@@ -367,15 +364,12 @@ impl Host {
                 }
             }
             // An empty cursor is a cursor like any other; only its absence ends the list.
-            let Some(cursor) = page.next_cursor else {
-                return Ok(SkillList { skills, warnings });
+            let (spent, cursor) = match (page.spent, page.next_cursor) {
+                (None, None) => return Ok(SkillList { skills, warnings }),
+                (spent, cursor) => (spent, cursor.unwrap_or_default()),
             };
-            if skills.len() >= MAX_SKILLS || bytes >= MAX_LIST_BYTES {
-                skills.truncate(MAX_SKILLS);
-                warnings.push(format!(
-                    "`{name}`: more than {} skills; the rest is left out",
-                    skills.len()
-                ));
+            if let Some(spent) = spent.or_else(|| room.take_bytes(cursor.len()).err()) {
+                warnings.push(list::ended(name, spent, skills.len()));
                 return Ok(SkillList { skills, warnings });
             }
             params = json!({ "cursor": cursor });

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use toolway_testkit::{Script, ScriptedServer, Speaks, TempHome};
+use toolway_testkit::{Bulk, Script, ScriptedServer, Speaks, TempHome};
 
 use crate::support::{home_with, servers, toolway};
 
@@ -176,6 +176,36 @@ fn one_malformed_tool_costs_only_itself() {
         "{}",
         output.stderr
     );
+}
+
+#[test]
+fn sec_51_a_list_without_end_is_cut_and_its_server_named() {
+    let home = TempHome::new();
+    let endless = ScriptedServer::new(Script {
+        bulk: Some(Bulk {
+            pages: 100,
+            items: 1000,
+            item_bytes: 10,
+            ..Bulk::default()
+        }),
+        ..Script::default()
+    });
+    let honest = ScriptedServer::default().entry();
+    home.write_settings(servers(&[("endless", endless.entry()), ("honest", honest)]));
+    assert_snapshot!(toolway(&home, &["list"]), @"
+    exit: 0
+    ----- stdout
+    NAME     SCOPE  TYPE   STATE        TOOLS  DETAIL
+    endless  user   stdio  ✔ connected  512    protocol 2026-07-28
+    honest   user   stdio  ✔ connected  8      protocol 2026-07-28
+    ----- stderr
+    warning: server `endless`: `tools/list`: the list has more than 10000 items; what follows the first 10000 items is left out
+    warning: server `endless`: `resources/list`: the list has more than 10000 items; what follows the first 10000 items is left out
+    warning: server `endless`: `resources/templates/list`: the list has more than 10000 items; what follows the first 10000 items is left out
+    warning: server `endless`: `prompts/list`: the list has more than 10000 items; what follows the first 10000 items is left out
+    warning: server `endless`: the server offers 10000 tools; only the first 512 it lists are used
+    warning: server `endless`: the server offers 10000 prompts; only the first 512 it lists are used
+    ");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Value, json};
 
 use super::outlet::Client;
-use super::{drama, skills, tools};
+use super::{bulk, drama, skills, tools};
 use crate::{Script, Speaks};
 
 const MODERN: &str = "2026-07-28";
@@ -298,6 +298,11 @@ impl Server {
             }
             "subscriptions/listen" if modern => Ok(self.subscribe(asked)),
             "ping" if !modern => Ok(Outcome::Result(json!({}))),
+            _ if let Some(size) = script.bulk
+                && let Some(page) = bulk::page(size, method, params) =>
+            {
+                page.map(Outcome::Result)
+            }
             "tools/list" => tools::list(script, params).map(Outcome::Result),
             "tools/call" => {
                 let calls = {
@@ -375,6 +380,10 @@ fn discovery(script: &Script) -> Value {
 
 fn capabilities(script: &Script) -> Value {
     let mut capabilities = json!({ "tools": tools_capability(script) });
+    if script.bulk.is_some() {
+        capabilities["resources"] = json!({});
+        capabilities["prompts"] = json!({});
+    }
     if script.skills.is_some() {
         capabilities["resources"] = json!({});
         capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": {} });

@@ -82,19 +82,7 @@ impl Endpoint {
         own: &HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Answer, SendFailure> {
-        let response = self.begin(method, own, body).await?;
-        let content_type = content_type(&response);
-        match essence(&content_type).as_str() {
-            "text/event-stream" => Ok(Answer::Stream(response)),
-            _ if is_empty(response.status()) => {
-                let headers = response.headers().clone();
-                drain(response).await;
-                Ok(Answer::Empty(headers))
-            }
-            "application/json" | "" => Ok(Answer::Json(response)),
-            json if json.ends_with("+json") => Ok(Answer::Json(response)),
-            _ => Err(SendFailure::NotMcp { content_type }),
-        }
+        sort(self.begin(method, own, body).await?).await
     }
 
     /// Posts a message whose answer comes another way.
@@ -124,13 +112,7 @@ impl Endpoint {
             }
             drain(response).await;
         };
-        if !response.status().is_success() {
-            return Err(refused(response).await);
-        }
-        match encoding(response.headers()) {
-            Some(encoding) => Err(SendFailure::Encoded { encoding }),
-            None => Ok(response),
-        }
+        judge(response).await
     }
 
     /// Sends, following redirects that stay within the origin and keep method and body. Nothing
@@ -197,6 +179,33 @@ impl Endpoint {
             answer.map_err(|_| SendFailure::TimedOut)?
         };
         response.map_err(|error| unsent(&error, self.proxy.as_deref()))
+    }
+}
+
+/// Lets an answer pass when it is a success that can be read.
+pub(super) async fn judge(response: Response) -> Result<Response, SendFailure> {
+    if !response.status().is_success() {
+        return Err(refused(response).await);
+    }
+    match encoding(response.headers()) {
+        Some(encoding) => Err(SendFailure::Encoded { encoding }),
+        None => Ok(response),
+    }
+}
+
+/// Tells by its head what an answer brings.
+pub(super) async fn sort(response: Response) -> Result<Answer, SendFailure> {
+    let content_type = content_type(&response);
+    match essence(&content_type).as_str() {
+        "text/event-stream" => Ok(Answer::Stream(response)),
+        _ if is_empty(response.status()) => {
+            let headers = response.headers().clone();
+            drain(response).await;
+            Ok(Answer::Empty(headers))
+        }
+        "application/json" | "" => Ok(Answer::Json(response)),
+        json if json.ends_with("+json") => Ok(Answer::Json(response)),
+        _ => Err(SendFailure::NotMcp { content_type }),
     }
 }
 

@@ -81,6 +81,16 @@ impl Context {
                 Answer::Empty(headers) => headers,
             });
         }
+        self.take(answer, &outgoing, rules).await
+    }
+
+    /// Delivers what an answer brings.
+    pub(super) async fn take(
+        &self,
+        answer: Answer,
+        outgoing: &Outgoing,
+        rules: Rules,
+    ) -> Result<(), SendFailure> {
         match answer {
             Answer::Empty(_) if outgoing.tag.is_none() => Ok(()),
             Answer::Empty(_) => Err(SendFailure::Cut(
@@ -91,9 +101,9 @@ impl Context {
                 let _ = bounded(response, 64 * 1024, self.endpoint.limits.first_byte).await;
                 Ok(())
             }
-            Answer::Json(response) => self.json(response, &Awaited::by(&outgoing)).await,
+            Answer::Json(response) => self.json(response, &Awaited::by(outgoing)).await,
             Answer::Stream(response) => {
-                let awaited = outgoing.tag.map(|_| Awaited::by(&outgoing));
+                let awaited = outgoing.tag.map(|_| Awaited::by(outgoing));
                 self.answer_stream(response, rules, awaited.as_ref()).await
             }
         }

@@ -14,6 +14,9 @@ use toolway_wire::Id;
 
 use skip::Skip;
 
+/// The longest line that is looked at besides data.
+const FIELD: usize = 8 * 1024;
+
 /// One event that means something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
@@ -102,6 +105,12 @@ impl Decoder {
         self.keepalives
     }
 
+    /// How many bytes wait for more.
+    #[cfg(fuzzing)]
+    pub(crate) fn held(&self) -> usize {
+        self.buffer.len() + self.event.len()
+    }
+
     /// A new connection continues the stream: half an event of the old one is void.
     pub(crate) fn restart(&mut self) {
         self.buffer.clear();
@@ -122,16 +131,19 @@ impl Decoder {
         if self.skipping.is_some() {
             return Ok(self.skip_on());
         }
-        while let Some(line) = self.next_line() {
+        while let Some(end) = self.line_end() {
+            // Before the line is taken, for then it depends on its length alone and not on how
+            // the stream was cut.
+            if self.event.len() + end > self.limit {
+                return Err(TooLarge);
+            }
+            let line = self.take_line(end);
             if line.is_empty() {
                 if let Some(event) = self.dispatch() {
                     return Ok(Some(event));
                 }
             } else {
                 self.field(&line);
-            }
-            if self.event.len() > self.limit {
-                return Err(TooLarge);
             }
         }
         if self.event.len() + self.buffer.len() > self.limit {
@@ -151,13 +163,17 @@ impl Decoder {
         }
     }
 
-    fn next_line(&mut self) -> Option<Bytes> {
+    /// Where the line ends that the buffer begins with.
+    fn line_end(&mut self) -> Option<usize> {
         self.drop_second_half();
         let Some(step) = memchr::memchr2(b'\r', b'\n', &self.buffer[self.scanned..]) else {
             self.scanned = self.buffer.len();
             return None;
         };
-        let end = self.scanned + step;
+        Some(self.scanned + step)
+    }
+
+    fn take_line(&mut self, end: usize) -> Bytes {
         self.after_cr = self.buffer[end] == b'\r';
         let mut line = self.buffer.split_to(end + 1).freeze();
         line.truncate(end);
@@ -165,7 +181,7 @@ impl Decoder {
         if std::mem::take(&mut self.at_start) && line.starts_with(b"\xEF\xBB\xBF") {
             line = line.slice(3..);
         }
-        Some(line)
+        line
     }
 
     fn field(&mut self, line: &Bytes) {
@@ -183,7 +199,8 @@ impl Decoder {
                     _ => Kind::Foreign,
                 }
             }
-            b"id" if !value.contains(&0) => {
+            // It is kept for as long as the stream, and sent back in a header.
+            b"id" if !value.contains(&0) && value.len() <= FIELD => {
                 self.event.id = Some(String::from_utf8_lossy(&value).into_owned());
             }
             b"retry" => {
@@ -193,7 +210,7 @@ impl Decoder {
                 self.retry = number.map(Duration::from_millis).or(self.retry);
             }
             // An empty name is a comment, which says that the server is there.
-            b"" => self.keepalives += 1,
+            b"" => self.keepalives = self.keepalives.saturating_add(1),
             // Others are for the future.
             _ => {}
         }
@@ -211,7 +228,7 @@ impl Decoder {
         let blank = data.iter().all(u8::is_ascii_whitespace);
         match event.kind {
             Kind::Foreign => {
-                self.keepalives += 1;
+                self.keepalives = self.keepalives.saturating_add(1);
                 None
             }
             _ if blank => None,

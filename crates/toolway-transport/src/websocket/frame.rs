@@ -104,6 +104,16 @@ impl Decoder {
         &mut self.buffer
     }
 
+    /// How many bytes wait for more.
+    #[cfg(fuzzing)]
+    pub(super) fn held(&self) -> usize {
+        let kept = match &self.message {
+            Some(Partial::Kept(whole)) => whole.len(),
+            Some(Partial::Skipped(_)) | None => 0,
+        };
+        self.buffer.len() + kept
+    }
+
     /// The next thing of what was read.
     pub(super) fn next(&mut self) -> Result<Option<Incoming>, Violation> {
         loop {

@@ -14,6 +14,7 @@ mod credentials;
 mod faults;
 mod http;
 mod keeper;
+mod mutated;
 mod peer;
 mod process;
 mod program;

@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{ViewError, lenient, object};
+use crate::elements::each;
 
 /// The most suggestions one answer may hold; what is beyond is left out.
 pub const MAX_VALUES: usize = 100;
@@ -25,19 +26,20 @@ pub fn completion(result: &RawValue) -> Result<Completion, ViewError> {
         return Ok(Completion::default());
     };
     let inner = object(inner)?;
-    let values: Vec<serde_json::Value> = inner
-        .value("values")
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default();
-    let offered = values.len();
-    let values: Vec<String> = values
-        .into_iter()
-        .filter_map(|value| match value {
-            serde_json::Value::String(text) => Some(text),
-            _ => None,
-        })
-        .take(MAX_VALUES)
-        .collect();
+    let mut values = Vec::new();
+    let mut offered = 0_usize;
+    if let Some(list) = inner.value("values") {
+        let seen = each(list, |value| {
+            offered += 1;
+            if values.len() < MAX_VALUES {
+                values.extend(lenient::string(value));
+            }
+            offered <= MAX_VALUES
+        });
+        if seen.is_none() {
+            values.clear();
+        }
+    }
     Ok(Completion {
         total: inner
             .value("total")

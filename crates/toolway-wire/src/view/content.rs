@@ -5,7 +5,8 @@
 
 use serde_json::value::RawValue;
 
-use super::{ViewError, lenient, object, optional};
+use super::{MAX_PARTS, ViewError, lenient, object, optional};
+use crate::elements::each;
 use crate::members::Members;
 
 mod plain;
@@ -145,11 +146,7 @@ fn in_full(result: &RawValue) -> Result<ToolResult, ViewError> {
         None => Vec::new(),
         // One block in place of a list is what hand-written servers send.
         Some(block) if block.get().starts_with('{') => vec![read(block)],
-        Some(blocks) => serde_json::from_str::<Vec<&RawValue>>(blocks.get())
-            .map_err(|_| ViewError::Missing("content"))?
-            .into_iter()
-            .map(read)
-            .collect(),
+        Some(blocks) => all_blocks(blocks)?,
     };
     Ok(ToolResult {
         content,
@@ -162,6 +159,23 @@ fn in_full(result: &RawValue) -> Result<ToolResult, ViewError> {
         meta: members.owned("_meta"),
         result_type: ResultType::of(&members),
     })
+}
+
+fn all_blocks(blocks: &RawValue) -> Result<Vec<Content>, ViewError> {
+    let mut content = Vec::new();
+    let mut too_many = false;
+    let seen = each(blocks, |block| {
+        too_many = content.len() == MAX_PARTS;
+        if !too_many {
+            content.push(read(block));
+        }
+        !too_many
+    });
+    seen.ok_or(ViewError::Missing("content"))?;
+    if too_many {
+        return Err(ViewError::TooMany("content"));
+    }
+    Ok(content)
 }
 
 /// Reads one block; never fails.

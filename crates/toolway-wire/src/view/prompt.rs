@@ -3,7 +3,9 @@
 use serde_json::value::RawValue;
 
 use super::content::{self, Content};
-use super::{ItemFault, Page, ResultType, ViewError, lenient, object, optional, page, required};
+use super::{
+    ItemFault, ListView, Page, ResultType, ViewError, lenient, object, optional, parts, required,
+};
 use crate::members::Members;
 
 /// One prompt.
@@ -34,9 +36,11 @@ pub struct PromptArgument {
     pub required: bool,
 }
 
-/// Views a `prompts/list` result.
-pub fn prompts(result: &RawValue) -> Result<Page<Prompt>, ViewError> {
-    page(result, "prompts", "name", |raw, item| {
+/// The list of prompts.
+pub const PROMPTS: ListView<Prompt> = ListView {
+    list: "prompts",
+    label: "name",
+    read: |raw, item| {
         Ok(Prompt {
             name: required(item, "name")?,
             title: optional(item, "title"),
@@ -44,7 +48,12 @@ pub fn prompts(result: &RawValue) -> Result<Page<Prompt>, ViewError> {
             arguments: arguments(item)?,
             raw: raw.to_owned(),
         })
-    })
+    },
+};
+
+/// Views a `prompts/list` result that is all of the list.
+pub fn prompts(result: &RawValue) -> Result<Page<Prompt>, ViewError> {
+    PROMPTS.whole(result)
 }
 
 fn arguments(item: &Members<'_>) -> Result<Vec<PromptArgument>, String> {
@@ -104,7 +113,7 @@ pub fn prompt_result(result: &RawValue) -> Result<PromptResult, ViewError> {
             result_type,
         });
     }
-    let page = page(result, "messages", "role", |_, item| {
+    let page = parts(result, "messages", "role", |_, item| {
         Ok(PromptMessage {
             role: required(item, "role")?,
             content: content::read(item.value("content").ok_or("`content` is missing")?),

@@ -3,7 +3,9 @@
 use serde_json::value::RawValue;
 
 use super::content::{ResourceBody, resource_body};
-use super::{ItemFault, Page, ResultType, ViewError, lenient, object, optional, page, required};
+use super::{
+    ItemFault, ListView, Page, ResultType, ViewError, lenient, object, optional, parts, required,
+};
 use crate::members::Members;
 
 /// One resource.
@@ -42,9 +44,11 @@ pub struct ResourceTemplate {
     pub raw: Box<RawValue>,
 }
 
-/// Views a `resources/list` result.
-pub fn resources(result: &RawValue) -> Result<Page<Resource>, ViewError> {
-    page(result, "resources", "uri", |raw, item| {
+/// The list of resources.
+pub const RESOURCES: ListView<Resource> = ListView {
+    list: "resources",
+    label: "uri",
+    read: |raw, item| {
         let uri = required(item, "uri")?;
         Ok(Resource {
             name: optional(item, "name").unwrap_or_else(|| uri.clone()),
@@ -55,12 +59,14 @@ pub fn resources(result: &RawValue) -> Result<Page<Resource>, ViewError> {
             size: item.value("size").and_then(lenient::unsigned),
             raw: raw.to_owned(),
         })
-    })
-}
+    },
+};
 
-/// Views a `resources/templates/list` result.
-pub fn resource_templates(result: &RawValue) -> Result<Page<ResourceTemplate>, ViewError> {
-    page(result, "resourceTemplates", "uriTemplate", |raw, item| {
+/// The list of resource templates.
+pub const RESOURCE_TEMPLATES: ListView<ResourceTemplate> = ListView {
+    list: "resourceTemplates",
+    label: "uriTemplate",
+    read: |raw, item| {
         let uri_template = required(item, "uriTemplate")?;
         Ok(ResourceTemplate {
             name: optional(item, "name").unwrap_or_else(|| uri_template.clone()),
@@ -70,7 +76,17 @@ pub fn resource_templates(result: &RawValue) -> Result<Page<ResourceTemplate>, V
             mime_type: optional(item, "mimeType"),
             raw: raw.to_owned(),
         })
-    })
+    },
+};
+
+/// Views a `resources/list` result that is all of the list.
+pub fn resources(result: &RawValue) -> Result<Page<Resource>, ViewError> {
+    RESOURCES.whole(result)
+}
+
+/// Views a `resources/templates/list` result that is all of the list.
+pub fn resource_templates(result: &RawValue) -> Result<Page<ResourceTemplate>, ViewError> {
+    RESOURCE_TEMPLATES.whole(result)
 }
 
 /// One part of what a resource holds.
@@ -107,7 +123,7 @@ pub fn read_result(result: &RawValue) -> Result<ReadResult, ViewError> {
             result_type,
         });
     }
-    let page = page(result, "contents", "uri", contents)?;
+    let page = parts(result, "contents", "uri", contents)?;
     Ok(ReadResult {
         contents: page.items,
         faults: page.faults,

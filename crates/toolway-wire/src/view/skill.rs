@@ -8,7 +8,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Page, ViewError, lenient, object, page, required};
+use super::{ListView, Page, ViewError, lenient, object, required};
 use crate::members::Members;
 
 /// The name under which a server declares that it has skills.
@@ -61,9 +61,16 @@ impl Skill {
     }
 }
 
-/// Views a `skills/list` result.
+/// The list of skills.
+pub const SKILLS: ListView<Skill> = ListView {
+    list: "skills",
+    label: "uri",
+    read: skill,
+};
+
+/// Views a `skills/list` result that is all of the list.
 pub fn skills(result: &RawValue) -> Result<Page<Skill>, ViewError> {
-    page(result, "skills", "uri", skill)
+    SKILLS.whole(result)
 }
 
 /// Views a `skills/get` result.

@@ -225,6 +225,49 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
+#[test]
+fn sec_51_a_page_takes_from_the_budget_what_it_holds_and_stops_where_it_ends() {
+    let item = json!({"name": "t", "inputSchema": {}});
+    let bytes = item.to_string().len();
+    let page = |count: usize| raw(&json!({"tools": vec![item.clone(); count], "nextCursor": "n"}));
+    let mut budget = Budget::new(3 * bytes, 5);
+    let read = TOOLS.page(&page(2), &mut budget).expect("a page");
+    assert_eq!((read.items.len(), read.spent), (2, None));
+    assert_eq!(budget, Budget::new(bytes, 3));
+    let read = TOOLS.page(&page(2), &mut budget).expect("a page");
+    assert_eq!((read.items.len(), read.spent), (1, Some(Spent::Bytes)));
+    assert_eq!(read.next_cursor.as_deref(), Some("n"));
+    let read = TOOLS.page(&raw(&json!({"tools": [1, 2, 3]})), &mut Budget::new(2, 9));
+    let read = read.expect("a page");
+    assert_eq!((read.faults.len(), read.spent), (2, Some(Spent::Bytes)));
+}
+
+#[test]
+fn sec_30_results_of_countless_parts_are_refused() {
+    let ones = |count: usize| vec![1; count];
+    for count in [MAX_PARTS, MAX_PARTS + 1] {
+        let too_many = count > MAX_PARTS;
+        let called = tool_result(&raw(&json!({"content": ones(count)})));
+        assert_eq!(
+            called.err(),
+            too_many.then_some(ViewError::TooMany("content"))
+        );
+        let read = read_result(&raw(&json!({"contents": ones(count)})));
+        assert_eq!(
+            read.err(),
+            too_many.then_some(ViewError::TooMany("contents"))
+        );
+        let rendered = prompt_result(&raw(&json!({"messages": ones(count)})));
+        assert_eq!(
+            rendered.err(),
+            too_many.then_some(ViewError::TooMany("messages"))
+        );
+        let batch = raw(&json!(ones(count)));
+        let batch = crate::envelope::split_batch(batch.get().as_bytes());
+        assert_eq!(batch.map(|parts| parts.len()), (!too_many).then_some(count));
+    }
+}
+
 proptest! {
     #[test]
     fn every_item_is_either_read_or_a_fault(items in prop::collection::vec(any_json(), 0..6)) {

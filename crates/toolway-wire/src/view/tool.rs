@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{Page, ViewError, lenient, optional, page, required};
+use super::{ListView, Page, ViewError, lenient, optional, required};
 use crate::members::Members;
 
 /// One tool.
@@ -43,9 +43,16 @@ pub struct Annotations {
     pub raw: Option<Box<RawValue>>,
 }
 
-/// Views a `tools/list` result.
+/// The list of tools.
+pub const TOOLS: ListView<Tool> = ListView {
+    list: "tools",
+    label: "name",
+    read,
+};
+
+/// Views a `tools/list` result that is all of the list.
 pub fn tools(result: &RawValue) -> Result<Page<Tool>, ViewError> {
-    page(result, "tools", "name", read)
+    TOOLS.whole(result)
 }
 
 fn read(raw: &RawValue, item: &Members<'_>) -> Result<Tool, String> {

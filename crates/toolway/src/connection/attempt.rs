@@ -22,7 +22,7 @@ use tracing::{debug, error};
 use super::era_memory::Key;
 use super::line::Standing;
 use super::source::{Group, Source};
-use super::{Connected, Connection, Lists};
+use super::{Connected, Connection, Context, Lists};
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, secrets_of};
 use crate::respondent::Counterpart;
@@ -173,7 +173,12 @@ impl Connection {
         self.context.eras.learn(key.as_ref(), Ok(era)).await;
         *step = Step::Listing;
         // Boxed: it is large, and over long before the connection is.
-        let lists = Box::pin(Lists::fetch(&session, self.context.connect_timeout)).await?;
+        let Context {
+            connect_timeout,
+            all_lists,
+            ..
+        } = &*self.context;
+        let lists = Box::pin(Lists::fetch(&session, *connect_timeout, all_lists)).await?;
         let standing = Standing::new(session, self.source.delivery());
         Ok(Connected {
             standing,

@@ -17,7 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::stdio::stderr::ServerLog;
-use toolway_types::Era;
+use toolway_types::{Era, Pool};
 
 use self::pace::{Outcome, Pace};
 use super::line;
@@ -37,6 +37,7 @@ pub(super) struct Follower {
     lists: Lists,
     log: Option<ServerLog>,
     timeout: Duration,
+    all_lists: Pool,
     changes: watch::Receiver<ListChanges>,
     paces: [Pace; 3],
     fetches: FuturesUnordered<BoxFuture<'static, Fetched>>,
@@ -63,6 +64,7 @@ impl Follower {
         lists: Lists,
         log: Option<ServerLog>,
         timeout: Duration,
+        all_lists: Pool,
     ) -> Self {
         let now = Instant::now();
         let (report, announcing) = watch::channel(Standing::default());
@@ -80,6 +82,7 @@ impl Follower {
             lists,
             log,
             timeout,
+            all_lists,
             paces,
             fetches: FuturesUnordered::new(),
             announcing,
@@ -128,7 +131,8 @@ impl Follower {
             let announced = is_announced(&self.line.session, &standing, list);
             if pace.due(announced).is_some_and(|due| due <= now) {
                 pace.begin();
-                let fetch = fetch_again(self.line.session.clone(), list, self.timeout);
+                let (session, all_lists) = (self.line.session.clone(), self.all_lists.clone());
+                let fetch = fetch_again(session, list, self.timeout, all_lists);
                 self.fetches.push(Box::pin(fetch));
             }
         }

@@ -79,6 +79,7 @@ impl Connection {
             lists,
             log,
             self.context.connect_timeout,
+            self.context.all_lists.clone(),
         );
         let mut following = pin!(self.follow(follower).fuse());
         let mut attending = pin!(self.attend(&standing).fuse());

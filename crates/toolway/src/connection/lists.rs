@@ -3,16 +3,17 @@
 //! Owns which lists are fetched, and what a list that cannot be read means: a warning, unless
 //! the connection itself is in doubt.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future;
 use serde_json::value::RawValue;
 use toolway_transport::SendFailure;
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{Pool, ServerName, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::error::METHOD_NOT_FOUND;
 use toolway_wire::headers::header_params;
-use toolway_wire::view::{self, Page, Prompt, Resource, ResourceTemplate, Tool, ViewError};
+use toolway_wire::view::{self, ListView, Prompt, Resource, ResourceTemplate, Tool};
 
 use crate::catalog::ServerOffer;
 use crate::error::{ConnectError, RequestError, wants_login};
@@ -38,11 +39,20 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// Fetches whatever the server's capabilities offer, all lists at once.
-    pub(crate) async fn fetch(session: &Session, timeout: Duration) -> Result<Self, ConnectError> {
+    pub(crate) async fn fetch(
+        session: &Session,
+        timeout: Duration,
+        all_lists: &Pool,
+    ) -> Result<Self, ConnectError> {
+        let source = Source {
+            session,
+            timeout,
+            all_lists,
+        };
         let (tools, (resources, templates), prompts) = future::try_join3(
-            fetch_tools(session, timeout),
-            fetch_resources(session, timeout),
-            fetch_prompts(session, timeout),
+            source.tools(),
+            source.resources_and_templates(),
+            source.prompts(),
         )
         .await?;
         Ok(Self {
@@ -114,11 +124,11 @@ impl Lists {
     /// The same for the catalogue.
     pub(crate) fn offer(&self, server: &ServerName) -> ServerOffer {
         let mut offer = ServerOffer::new(server.clone());
-        offer.tools.clone_from(&self.tools.items);
+        offer.tools = self.tools.items.to_vec();
         offer.flawed.clone_from(&self.tools.faults);
-        offer.resources.clone_from(&self.resources.items);
-        offer.resource_templates.clone_from(&self.templates.items);
-        offer.prompts.clone_from(&self.prompts.items);
+        offer.resources = self.resources.items.to_vec();
+        offer.resource_templates = self.templates.items.to_vec();
+        offer.prompts = self.prompts.items.to_vec();
         offer
     }
 }
@@ -155,11 +165,21 @@ impl Fetched {
 }
 
 /// Fetches one list again.
-pub(super) async fn fetch_again(session: Session, list: List, timeout: Duration) -> Fetched {
+pub(super) async fn fetch_again(
+    session: Session,
+    list: List,
+    timeout: Duration,
+    all_lists: Pool,
+) -> Fetched {
+    let source = Source {
+        session: &session,
+        timeout,
+        all_lists: &all_lists,
+    };
     match list {
-        List::Tools => Fetched::Tools(fetch_tools(&session, timeout).await),
-        List::Resources => Fetched::Resources(fetch_resources(&session, timeout).await),
-        List::Prompts => Fetched::Prompts(fetch_prompts(&session, timeout).await),
+        List::Tools => Fetched::Tools(source.tools().await),
+        List::Resources => Fetched::Resources(source.resources_and_templates().await),
+        List::Prompts => Fetched::Prompts(source.prompts().await),
     }
 }
 
@@ -194,7 +214,7 @@ fn keep_or_take<T: Item>(
         Ok(fresh) => {
             let same = fresh.warnings == current.warnings
                 && fresh.items.len() == current.items.len()
-                && std::iter::zip(&fresh.items, &current.items)
+                && std::iter::zip(&*fresh.items, &*current.items)
                     .all(|(fresh, current)| fresh.raw().get() == current.raw().get());
             *current = fresh;
             Taken {
@@ -235,83 +255,84 @@ impl Item for Prompt {
     }
 }
 
-async fn fetch_tools(session: &Session, timeout: Duration) -> Result<Listing<Tool>, ConnectError> {
-    if !session.offers(List::Tools) {
-        return Ok(Listing::default());
+/// Where lists are fetched from.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    session: &'a Session,
+    /// For each request.
+    timeout: Duration,
+    /// What the lists of all servers may hold together.
+    all_lists: &'a Pool,
+}
+
+impl Source<'_> {
+    async fn tools(self) -> Result<Listing<Tool>, ConnectError> {
+        if !self.session.offers(List::Tools) {
+            return Ok(Listing::default());
+        }
+        let mut listing = self.list(method::TOOLS_LIST, &view::TOOLS).await?;
+        if self.session.mirrors_arguments() {
+            leave_out_unmirrorable(&mut listing);
+        }
+        Ok(listing)
     }
-    let mut listing = fetch(session, method::TOOLS_LIST, view::tools, timeout).await?;
-    if session.mirrors_arguments() {
-        leave_out_unmirrorable(&mut listing);
+
+    async fn prompts(self) -> Result<Listing<Prompt>, ConnectError> {
+        if !self.session.offers(List::Prompts) {
+            return Ok(Listing::default());
+        }
+        self.list(method::PROMPTS_LIST, &view::PROMPTS).await
     }
-    Ok(listing)
+
+    async fn resources_and_templates(
+        self,
+    ) -> Result<(Listing<Resource>, Listing<ResourceTemplate>), ConnectError> {
+        if !self.session.offers(List::Resources) {
+            return Ok((Listing::default(), Listing::default()));
+        }
+        let templates = method::RESOURCE_TEMPLATES_LIST;
+        future::try_join(
+            self.list(method::RESOURCES_LIST, &view::RESOURCES),
+            self.list(templates, &view::RESOURCE_TEMPLATES),
+        )
+        .await
+    }
+
+    async fn list<T>(
+        self,
+        name: &'static str,
+        view: &ListView<T>,
+    ) -> Result<Listing<T>, ConnectError> {
+        match list::fetch(self.session, name, view, self.timeout, self.all_lists).await {
+            Ok(listing) => Ok(listing),
+            Err(error) if is_fatal(&error) => Err(ConnectError::request(name, error)),
+            // Many servers have resources and never heard of templates.
+            Err(RequestError::Rpc(error))
+                if error.code == METHOD_NOT_FOUND && name == method::RESOURCE_TEMPLATES_LIST =>
+            {
+                Ok(Listing::default())
+            }
+            Err(error) => Ok(Listing {
+                warnings: vec![format!("`{name}` failed: {error}")],
+                failed: true,
+                ..Listing::default()
+            }),
+        }
+    }
 }
 
 /// A tool whose schema asks for headers in a way that cannot be met must not be offered: its
 /// calls could not be sent.
 fn leave_out_unmirrorable(listing: &mut Listing<Tool>) {
     let warnings = &mut listing.warnings;
-    listing
-        .items
-        .retain(|tool| match header_params(&tool.input_schema) {
-            Ok(_) => true,
-            Err(fault) => {
-                let name = Untrusted::new(tool.name.as_str());
-                warnings.push(format!("`tools/list`: `{name}` left out: {fault}"));
-                false
-            }
-        });
-}
-
-async fn fetch_prompts(
-    session: &Session,
-    timeout: Duration,
-) -> Result<Listing<Prompt>, ConnectError> {
-    if !session.offers(List::Prompts) {
-        return Ok(Listing::default());
-    }
-    fetch(session, method::PROMPTS_LIST, view::prompts, timeout).await
-}
-
-async fn fetch_resources(
-    session: &Session,
-    timeout: Duration,
-) -> Result<(Listing<Resource>, Listing<ResourceTemplate>), ConnectError> {
-    if !session.offers(List::Resources) {
-        return Ok((Listing::default(), Listing::default()));
-    }
-    future::try_join(
-        fetch(session, method::RESOURCES_LIST, view::resources, timeout),
-        fetch(
-            session,
-            method::RESOURCE_TEMPLATES_LIST,
-            view::resource_templates,
-            timeout,
-        ),
-    )
-    .await
-}
-
-async fn fetch<T>(
-    session: &Session,
-    name: &'static str,
-    read: fn(&RawValue) -> Result<Page<T>, ViewError>,
-    timeout: Duration,
-) -> Result<Listing<T>, ConnectError> {
-    match list::fetch(session, name, read, timeout).await {
-        Ok(listing) => Ok(listing),
-        Err(error) if is_fatal(&error) => Err(ConnectError::request(name, error)),
-        // Many servers have resources and never heard of templates.
-        Err(RequestError::Rpc(error))
-            if error.code == METHOD_NOT_FOUND && name == method::RESOURCE_TEMPLATES_LIST =>
-        {
-            Ok(Listing::default())
+    Arc::make_mut(&mut listing.items).retain(|tool| match header_params(&tool.input_schema) {
+        Ok(_) => true,
+        Err(fault) => {
+            let name = Untrusted::new(tool.name.as_str());
+            warnings.push(format!("`tools/list`: `{name}` left out: {fault}"));
+            false
         }
-        Err(error) => Ok(Listing {
-            warnings: vec![format!("`{name}` failed: {error}")],
-            failed: true,
-            ..Listing::default()
-        }),
-    }
+    });
 }
 
 /// Whether a list that failed this way means that the connection does not work.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_config::ResultText;
-use toolway_types::Untrusted;
+use toolway_types::{Pool, Untrusted};
 use toolway_wire::view::{self, Content, ResultType};
 
 use super::permission::PermittedCall;
@@ -38,6 +38,7 @@ mod structured;
 pub mod tokens;
 
 pub use bounds::{MAX_CHARS, MAX_RAISED_CHARS};
+pub(crate) use picture::MAX_MEMORY as MAX_PICTURE_MEMORY;
 pub(crate) use structured::is_repeated;
 
 /// A result without media that is shorter than this is not worth another thread.
@@ -52,6 +53,8 @@ pub struct Place<'a> {
     pub max_tokens: usize,
     /// What becomes of hidden characters.
     pub text: ResultText,
+    /// The memory that pictures are decoded in.
+    pub picture_memory: &'a Pool,
 }
 
 /// Reads the answer, saves its media in the private directory, and bounds it where that is asked
@@ -136,8 +139,7 @@ async fn process(
             ..Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
         }
     };
-    let (read, done) =
-        work_aside(result, raw.get().len(), delivery, bounds, place.output_dir).await;
+    let (read, done) = work_aside(result, raw.get().len(), delivery, bounds, place).await;
     Ok(outcome(&call, raw, is_error, read, done))
 }
 
@@ -156,17 +158,19 @@ async fn work_aside(
     size: usize,
     delivery: &Delivery,
     bounds: Bounds,
-    output_dir: &Path,
+    place: Place<'_>,
 ) -> (Option<view::ToolResult>, Done) {
+    let (directory, memory) = (place.output_dir, place.picture_memory);
     if !media::any(&result.content) && size < SMALL {
-        let done = work(&result, delivery, bounds, output_dir);
+        let done = work(&result, delivery, bounds, directory, memory);
         return (Some(result), done);
     }
     // Decoding and writing can take long; they must not hold up the others on this thread.
-    let (delivery, directory) = (delivery.clone(), output_dir.to_owned());
+    let (delivery, directory) = (delivery.clone(), directory.to_owned());
+    let memory = memory.clone();
     let wants_bounds = delivery != Delivery::Whole;
     let work = tasks::blocking("result", move || {
-        let done = work(&result, &delivery, bounds, &directory);
+        let done = work(&result, &delivery, bounds, &directory, &memory);
         (result, done)
     });
     match work.await {
@@ -183,7 +187,13 @@ async fn work_aside(
     }
 }
 
-fn work(result: &view::ToolResult, delivery: &Delivery, bounds: Bounds, output_dir: &Path) -> Done {
+fn work(
+    result: &view::ToolResult,
+    delivery: &Delivery,
+    bounds: Bounds,
+    output_dir: &Path,
+    picture_memory: &Pool,
+) -> Done {
     let decoded = media::decode(&result.content);
     let mut warnings: Vec<String> = decoded.warnings().collect();
     let saved = if decoded.media.is_empty() {
@@ -199,6 +209,7 @@ fn work(result: &view::ToolResult, delivery: &Delivery, bounds: Bounds, output_d
             structured: result.structured.as_deref(),
             decoded: &decoded,
             saved: &saved,
+            picture_memory,
         };
         bound::bound(&source, bounds, output_dir)
     };
@@ -217,6 +228,7 @@ fn work(result: &view::ToolResult, delivery: &Delivery, bounds: Bounds, output_d
                     structured: None,
                     decoded: &Decoded::default(),
                     saved: &[],
+                    picture_memory,
                 };
                 bound::bound(&source, bounds, output_dir)
             }

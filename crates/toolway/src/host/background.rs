@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use toolway_types::Budget;
 
 use super::Host;
 use crate::call::{CallError, CallOptions, Progress, ToolOutcome, ToolRequest, ToolTarget};
@@ -21,8 +22,9 @@ use crate::tasks::{self, Task};
 
 /// How many calls may run in the background at once.
 const MAX_RUNNING: usize = 100;
-/// How many that ended are kept for whoever may still collect them.
-const MAX_FINISHED: usize = 100;
+/// How much of what ended is kept for whoever may still collect it; the newest, however large it
+/// is.
+const FINISHED: Budget = Budget::new(256 << 20, 100);
 /// How long they are kept.
 const KEPT_FOR: Duration = Duration::from_mins(10);
 
@@ -107,7 +109,7 @@ pub enum CollectError {
 /// All of one host's calls in the background.
 #[derive(Default)]
 pub(super) struct Background {
-    list: Mutex<List>,
+    list: Arc<Mutex<List>>,
 }
 
 #[derive(Default)]
@@ -131,15 +133,22 @@ enum State {
     Running,
     Finished {
         at: Instant,
+        /// How many bytes the server answered.
+        size: usize,
         outcome: Arc<Mutex<Option<Outcome>>>,
     },
 }
 
 impl Kept {
     fn ended(&self) -> Option<Instant> {
+        self.finished().map(|(at, _)| at)
+    }
+
+    /// When it ended, and how many bytes came of it.
+    fn finished(&self) -> Option<(Instant, usize)> {
         match &*self.state.borrow() {
             State::Running => None,
-            State::Finished { at, .. } => Some(*at),
+            State::Finished { at, size, .. } => Some((*at, *size)),
         }
     }
 }
@@ -150,13 +159,20 @@ impl List {
         let now = Instant::now();
         self.calls
             .retain(|_, call| call.ended().is_none_or(|at| now - at < KEPT_FOR));
-        let mut ended: Vec<(Instant, CallId)> = self
+        let mut ended: Vec<(Instant, CallId, usize)> = self
             .calls
             .iter()
-            .filter_map(|(id, call)| Some((call.ended()?, *id)))
+            .filter_map(|(id, call)| call.finished().map(|(at, size)| (at, *id, size)))
             .collect();
         ended.sort_unstable();
-        for (_, id) in ended.iter().rev().skip(MAX_FINISHED) {
+        let mut room = FINISHED;
+        let mut newest_first = ended.iter().rev();
+        // The newest stays in any case: its caller has had no time to come for it.
+        if let Some((_, _, size)) = newest_first.next() {
+            let _ = room.take((*size).min(room.bytes));
+        }
+        let too_old = newest_first.skip_while(|(_, _, size)| room.take(*size).is_ok());
+        for (_, id, _) in too_old {
             self.calls.remove(id);
         }
     }
@@ -201,12 +217,20 @@ impl Host {
         let (finished, state) = watch::channel(State::Running);
         let target = request.target.clone();
         let reach = Arc::clone(&self.reach);
+        let others = Arc::downgrade(&self.background.list);
         let task = tasks::spawn("background call", async move {
             let outcome = reach.call(request, options).await;
             finished.send_replace(State::Finished {
                 at: Instant::now(),
+                size: outcome
+                    .as_ref()
+                    .map_or(0, |outcome| outcome.raw.get().len()),
                 outcome: Arc::new(Mutex::new(Some(outcome))),
             });
+            // What it leaves may be too much beside what others left.
+            if let Some(list) = others.upgrade() {
+                list.lock().unwrap_or_else(PoisonError::into_inner).prune();
+            }
         });
         let kept = Kept {
             target,
@@ -220,7 +244,8 @@ impl Host {
     }
 
     /// Every call in the background that runs, or that ended and was not collected, in the order
-    /// they were started. Of those that ended the newest hundred are kept, for ten minutes.
+    /// they were started. Of those that ended the newest hundred are kept, for ten minutes, or as
+    /// many of those as have 256 MiB together.
     pub fn calls(&self) -> Vec<BackgroundCall> {
         let mut list = self.background.list();
         list.prune();

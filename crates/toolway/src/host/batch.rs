@@ -5,9 +5,10 @@
 //! word: it decides what runs beside what and nothing more, least of all permission (SEC-34).
 //!
 //! Invariants: outcomes come in the order asked, each its own; at most [`MAX_PARALLEL`] calls are
-//! under way; dropping the stream cancels every call that has not ended.
+//! under way, and at most [`MAX_AHEAD`] outcomes wait for one before them; dropping the stream
+//! cancels every call that has not ended.
 
-use futures_util::stream::{FuturesOrdered, Stream, StreamExt as _};
+use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::{Host, Reach};
@@ -16,6 +17,10 @@ use crate::call::{CallError, CallOptions, ToolOutcome, ToolRequest};
 
 /// How many calls of one batch are under way at most.
 const MAX_PARALLEL: usize = 10;
+
+/// How far a batch goes on while its first call is not done: what came of the others waits, and
+/// servers decide how large that is.
+const MAX_AHEAD: usize = 32;
 
 type Outcome = Result<ToolOutcome, CallError>;
 
@@ -29,10 +34,6 @@ impl Host {
     }
 
     /// As [`Host::call_all`], giving each outcome as soon as it and all before it are there.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "every call takes its conditions like this"
-    )]
     pub fn call_each(
         &self,
         requests: Vec<ToolRequest>,
@@ -42,8 +43,7 @@ impl Host {
         let (first, mut before) = oneshot::channel();
         // Nobody is before the first.
         drop(first);
-        let mut calls = FuturesOrdered::new();
-        for request in requests {
+        let calls = requests.into_iter().map(move |request| {
             let (done, next) = oneshot::channel();
             let turn = Turn {
                 before: std::mem::replace(&mut before, next),
@@ -51,9 +51,9 @@ impl Host {
             };
             let (room, options) = (std::sync::Arc::clone(&room), options.clone());
             let reach = &*self.reach;
-            calls.push_back(async move { reach.in_turn(request, options, turn, &room).await });
-        }
-        calls
+            async move { reach.in_turn(request, options, turn, &room).await }
+        });
+        stream::iter(calls).buffered(MAX_AHEAD)
     }
 }
 

@@ -33,6 +33,7 @@ use crate::error::RequestError;
 
 mod asked;
 mod deadline;
+mod outbox;
 mod reader;
 mod waiting;
 

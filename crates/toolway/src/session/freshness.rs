@@ -13,10 +13,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
+use toolway_types::Budget;
 use toolway_wire::era::method;
 
-/// How many answers are kept: the least recently used goes first.
-const ENTRIES: usize = 20;
+/// How much is kept: the least recently used goes first.
+const KEPT: Budget = Budget::new(8 << 20, 20);
 
 /// A larger answer is not kept.
 const LARGEST: usize = 1 << 20;
@@ -34,6 +35,12 @@ struct Entry {
     params: Box<str>,
     result: Box<RawValue>,
     fresh_until: Instant,
+}
+
+impl Entry {
+    fn size(&self) -> usize {
+        self.method.len() + self.params.len() + self.result.get().len()
+    }
 }
 
 impl Freshness {
@@ -69,15 +76,22 @@ impl Freshness {
         };
         let mut entries = self.entries();
         entries.retain(|entry| *entry.method != *method || *entry.params != *params.get());
-        if entries.len() == ENTRIES {
-            entries.pop_front();
-        }
-        entries.push_back(Entry {
+        let mut room = KEPT;
+        let entry = Entry {
             method: method.into(),
             params: params.get().into(),
             result: result.to_owned(),
             fresh_until: Instant::now() + ttl,
-        });
+        };
+        let mut fits = |entry: &Entry| room.take(entry.size()).is_ok();
+        if !fits(&entry) {
+            return;
+        }
+        // From the newest on, as many as there is room for.
+        let kept = entries.iter().rev().take_while(|entry| fits(entry)).count();
+        let gone = entries.len() - kept;
+        entries.drain(..gone);
+        entries.push_back(entry);
     }
 
     /// The server said that this resource changed.

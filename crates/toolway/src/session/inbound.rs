@@ -26,6 +26,10 @@ use super::{progress, raw};
 use crate::call::Progress;
 use crate::respondent::Counterpart;
 
+/// The longest URI of a resource that is said to have changed. Many of them wait for whoever is
+/// slow to hear of them.
+const MAX_URI: usize = 8 * 1024;
+
 /// A message, sorted.
 pub(super) enum Inbound {
     /// An answer to one of our requests.
@@ -52,7 +56,12 @@ pub(super) enum Inbound {
     /// We answer this at once.
     Reply(Bytes),
     /// Somebody has to be asked before we answer this.
-    Asked { id: Id, question: Question },
+    Asked {
+        id: Id,
+        question: Question,
+        /// How many bytes the server asked it in.
+        size: usize,
+    },
     /// The server does not want an answer to this any more.
     Withdrawn(Id),
     /// Nothing to do.
@@ -285,8 +294,12 @@ fn dealt_with(params: &RawValue) -> Option<String> {
 }
 
 fn updated(params: &RawValue) -> Option<String> {
-    let params: serde_json::Value = serde_json::from_str(params.get()).ok()?;
-    params["uri"].as_str().map(ToOwned::to_owned)
+    #[derive(Deserialize)]
+    struct Updated {
+        uri: String,
+    }
+    let updated: Updated = serde_json::from_str(params.get()).ok()?;
+    (updated.uri.len() <= MAX_URI).then_some(updated.uri)
 }
 
 fn withdrawn(params: &RawValue) -> Option<Id> {
@@ -313,8 +326,13 @@ fn asked(id: Id, name: &str, params: Option<&RawValue>, reception: &Reception) -
         return Inbound::Reply(envelope::response(&id, &raw("{}")));
     }
     let nothing = raw("{}");
+    let named = match &id {
+        Id::Number(_) => 0,
+        Id::Text(text) => text.len(),
+    };
+    let size = named + params.map_or(0, |params| params.get().len());
     match Question::read(name, params.unwrap_or(&nothing), &reception.declared) {
-        Ok(question) => Inbound::Asked { id, question },
+        Ok(question) => Inbound::Asked { id, question, size },
         Err(refusal) => Inbound::Reply(envelope::error_response(Some(&id), &refusal.to_rpc())),
     }
 }

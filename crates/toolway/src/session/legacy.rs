@@ -13,7 +13,7 @@ use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, facts};
+use super::{ClientIdentity, MAX_GREETING, facts};
 use crate::error::{ConnectError, RequestError};
 
 #[derive(Deserialize)]
@@ -60,10 +60,14 @@ pub(super) async fn settle(
     correlator: &Correlator,
     answer: &RawValue,
 ) -> Result<ServerFacts, ConnectError> {
-    let result: InitializeResult = serde_json::from_str(answer.get()).map_err(|error| {
-        let problem = format!("the answer is not an initialize result: {error}");
-        ConnectError::request(method::INITIALIZE, RequestError::Malformed(problem))
-    })?;
+    let malformed =
+        |problem| ConnectError::request(method::INITIALIZE, RequestError::Malformed(problem));
+    if answer.get().len() > MAX_GREETING {
+        let problem = format!("the answer is larger than {MAX_GREETING} bytes");
+        return Err(malformed(problem));
+    }
+    let result: InitializeResult = serde_json::from_str(answer.get())
+        .map_err(|error| malformed(format!("the answer is not an initialize result: {error}")))?;
     if !LEGACY_VERSIONS.contains(&result.protocol_version.as_str()) {
         let offered = vec![Untrusted::new(result.protocol_version)];
         return Err(ConnectError::Version { offered });

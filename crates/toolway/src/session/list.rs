@@ -1,15 +1,17 @@
 //! All pages of a list.
 //!
-//! Owns following cursors to the end, and knowing when a server never ends. One bad item, or a
-//! list that goes wrong on its fifth page, costs only itself: what was read stays.
+//! Owns following cursors to the end, and knowing when a server never ends: a list has so many
+//! pages, bytes and items at most (SEC-51), and all lists of a host so many bytes together. One bad
+//! item, or a list that goes wrong on its fifth page, costs only itself: what was read stays.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
-use toolway_types::Untrusted;
-use toolway_wire::view::{ItemFault, Page, ViewError};
+use serde_json::value::to_raw_value;
+use toolway_types::{Budget, Pool, Share, Spent, Untrusted};
+use toolway_wire::view::{self, ItemFault, ListView};
 
 use super::{RequestOptions, Session, freshness, raw};
 use crate::error::RequestError;
@@ -17,11 +19,26 @@ use crate::error::RequestError;
 /// A server with more pages than this is broken, or wants to keep us busy.
 pub(crate) const MAX_PAGES: usize = 100;
 
+/// What the lists of all servers of a host may hold together, beyond what each list has for sure.
+pub(crate) const ALL_LISTS: usize = 128 << 20;
+
+/// What a list may hold however much the others do: most never need more.
+const FOR_SURE: usize = 256 << 10;
+
+/// How many of a list's bad items are told of one by one.
+const MAX_TOLD: usize = 100;
+
+/// How much of a name is told.
+const MAX_NAME: usize = 256;
+
+/// How much of a cursor is told.
+const MAX_CURSOR: usize = 100;
+
 /// What a list held, and what was wrong with it.
 #[derive(Debug, Clone)]
 pub(crate) struct Listing<T> {
     /// Every usable item, in the server's order.
-    pub items: Vec<T>,
+    pub items: Arc<Vec<T>>,
     /// One line for each thing that was skipped.
     pub warnings: Vec<String>,
     /// The items among those that have a name.
@@ -30,28 +47,35 @@ pub(crate) struct Listing<T> {
     pub failed: bool,
     /// For how long it is fresh, where the server says so: as long as its shortest-lived page.
     pub ttl: Option<Duration>,
+    /// What it holds of the bytes that all lists share.
+    #[expect(dead_code, reason = "given back when the list goes")]
+    pub share: Option<Arc<Share>>,
 }
 
 impl<T> Default for Listing<T> {
     fn default() -> Self {
         Self {
-            items: Vec::new(),
+            items: Arc::default(),
             warnings: Vec::new(),
             faults: Vec::new(),
             failed: false,
             ttl: None,
+            share: None,
         }
     }
 }
 
-/// Fetches every page of a list.
+/// Fetches every page of a list, as far as there is room for it.
 pub(crate) async fn fetch<T>(
     session: &Session,
     method: &'static str,
-    read: fn(&RawValue) -> Result<Page<T>, ViewError>,
+    view: &ListView<T>,
     timeout: Duration,
+    all_lists: &Pool,
 ) -> Result<Listing<T>, RequestError> {
     let mut listing = Listing::default();
+    let mut items = Vec::new();
+    let mut room = Room::new(all_lists);
     let mut seen = HashSet::new();
     let mut params = raw("{}");
     let mut ttl_ms: Option<u64> = None;
@@ -59,48 +83,121 @@ pub(crate) async fn fetch<T>(
         let result = session
             .ask(method, &params, RequestOptions::within(timeout))
             .await?;
-        let page = read(&result).map_err(|error| RequestError::Malformed(error.to_string()))?;
-        listing.items.extend(page.items);
+        let page = view
+            .page(&result, &mut room.own)
+            .map_err(|error| RequestError::Malformed(error.to_string()))?;
+        drop(result);
+        if room.share_out().is_err() {
+            listing.warnings.push(room.all_spent(method, items.len()));
+            return Ok(room.close(listing, items));
+        }
+        items.extend(page.items);
         ttl_ms = match (ttl_ms, page.ttl_ms) {
             (Some(so_far), Some(this)) => Some(so_far.min(this)),
             (so_far, this) => so_far.or(this),
         };
         listing.ttl = freshness::lifetime(ttl_ms);
-        listing
-            .warnings
-            .extend(page.faults.iter().map(|fault| describe(method, fault)));
+        tell(&mut listing.warnings, method, &page.faults);
         let named = page.faults.into_iter().filter(|it| it.name.is_some());
         listing.faults.extend(named);
         // An empty cursor is a cursor like any other; only its absence ends the list.
-        let Some(cursor) = page.next_cursor else {
-            return Ok(listing);
+        let (spent, cursor) = match (page.spent, page.next_cursor) {
+            (None, None) => return Ok(room.close(listing, items)),
+            (spent, cursor) => (spent, cursor.unwrap_or_default()),
         };
+        if let Some(spent) = spent.or_else(|| room.own.take_bytes(cursor.len()).err()) {
+            listing.warnings.push(ended(method, spent, items.len()));
+            return Ok(room.close(listing, items));
+        }
         params = to_raw_value(&json!({ "cursor": cursor }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
         if seen.contains(&cursor) {
             let cursor = Untrusted::new(cursor);
+            let cursor = cursor.cut(MAX_CURSOR);
             listing.warnings.push(format!(
                 "`{method}`: the server sent the cursor `{cursor}` twice; the list ends there"
             ));
-            return Ok(listing);
+            return Ok(room.close(listing, items));
         }
         seen.insert(cursor);
     }
     listing.warnings.push(format!(
         "`{method}`: more than {MAX_PAGES} pages; the rest is left out"
     ));
-    Ok(listing)
+    Ok(room.close(listing, items))
+}
+
+/// The room for one list: its own budget, and its part of the bytes that all lists share.
+struct Room {
+    own: Budget,
+    share: Share,
+    shared: usize,
+}
+
+impl Room {
+    fn new(all_lists: &Pool) -> Self {
+        Self {
+            own: view::LIST,
+            share: all_lists.share(),
+            shared: all_lists.size(),
+        }
+    }
+
+    /// Takes what the list has by now from what all share.
+    fn share_out(&mut self) -> Result<(), Spent> {
+        let held = view::LIST.bytes - self.own.bytes;
+        let wanted = held.saturating_sub(FOR_SURE);
+        self.share.grow(wanted - self.share.bytes())
+    }
+
+    /// What is said of a list that ended because all of them together hold too much.
+    fn all_spent(&self, method: &str, kept: usize) -> String {
+        let limit = self.shared >> 20;
+        format!(
+            "`{method}`: the lists of all servers have more than {limit} MiB; what follows the \
+             first {kept} items is left out"
+        )
+    }
+
+    /// What the list holds of what all share is given back with it.
+    fn close<T>(self, listing: Listing<T>, items: Vec<T>) -> Listing<T> {
+        Listing {
+            items: Arc::new(items),
+            share: (self.share.bytes() > 0).then(|| Arc::new(self.share)),
+            ..listing
+        }
+    }
+}
+
+/// What is said of a list that ended because it holds too much.
+pub(crate) fn ended(method: &str, spent: Spent, kept: usize) -> String {
+    let limit = match spent {
+        Spent::Bytes => format!("{} MiB", view::LIST.bytes >> 20),
+        Spent::Items => format!("{} items", view::LIST.items),
+    };
+    format!(
+        "`{method}`: the list has more than {limit}; what follows the first {kept} items is left \
+         out"
+    )
+}
+
+/// Tells of bad items: the first of them one by one, the others by their number.
+pub(crate) fn tell(warnings: &mut Vec<String>, method: &str, faults: &[ItemFault]) {
+    let left = MAX_TOLD.saturating_sub(warnings.len());
+    let one_by_one = faults.iter().take(left);
+    warnings.extend(one_by_one.map(|fault| describe(method, fault)));
+    if let Some(more) = faults.len().checked_sub(left).filter(|more| *more > 0) {
+        warnings.push(format!("`{method}`: {more} more items of a page left out"));
+    }
 }
 
 /// One item that was left out, for people.
-pub(crate) fn describe(method: &str, fault: &ItemFault) -> String {
+fn describe(method: &str, fault: &ItemFault) -> String {
     let reason = Untrusted::new(fault.reason.as_str());
     match &fault.name {
         Some(name) => {
-            format!(
-                "`{method}`: `{}` left out: {reason}",
-                Untrusted::new(name.as_str())
-            )
+            let name = Untrusted::new(name.as_str());
+            format!("`{method}`: `{}` left out: {reason}", name.cut(MAX_NAME))
         }
         None => format!("`{method}`: item {} left out: {reason}", fault.index + 1),
     }

@@ -17,7 +17,7 @@ use toolway_wire::view::Tool;
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, Delivery, Session, facts, raw, task};
+use super::{ClientIdentity, Delivery, MAX_GREETING, Session, facts, raw, task};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
 
@@ -45,8 +45,11 @@ pub(super) struct Discovery {
 
 impl Discovery {
     /// Reads an answer; `None` when it is not a discovery, as from a server that answers
-    /// anything with an empty object.
+    /// anything with an empty object, or larger than one may be.
     pub(super) fn read(answer: &RawValue) -> Option<Self> {
+        if answer.get().len() > MAX_GREETING {
+            return None;
+        }
         serde_json::from_str(answer.get()).ok()
     }
 

@@ -7,9 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_types::Untrusted;
+use toolway_types::text::cut;
 use toolway_wire::Id;
 
 use crate::call::Progress;
+
+/// How many characters of a message are passed on: whoever listens may keep many of them.
+const MAX_MESSAGE: usize = 4096;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,7 +36,9 @@ pub(super) fn read(params: &RawValue) -> Option<(u64, Progress)> {
     let report = Progress {
         progress: params.progress,
         total: params.total,
-        message: params.message.map(Untrusted::new),
+        message: params
+            .message
+            .map(|message| Untrusted::new(cut(&message, MAX_MESSAGE))),
     };
     Some((token, report))
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
-use toolway_types::Untrusted;
+use toolway_types::{Pool, Untrusted};
 use toolway_wire::era::{may_require_input, method};
 use toolway_wire::error::HEADER_MISMATCH;
 use toolway_wire::view::elicit::{self, InputRequest, input_required};
@@ -233,16 +233,19 @@ async fn relist(
     };
     debug!("the server refused the headers of a call: listing its tools again");
     session.suspect(List::Tools);
+    let room = Pool::new(view::LIST.bytes);
     // Boxed, because a list is fetched with requests, and this is part of one.
     let listing = Box::pin(list::fetch(
         session,
         method::TOOLS_LIST,
-        view::tools,
+        &view::TOOLS,
         RELIST_LIMIT,
+        &room,
     ));
     let Ok(listing) = deadline.unless_over(listing).await? else {
         return Err(mismatch);
     };
-    let mut fresh = listing.items.into_iter();
-    fresh.find(|tool| tool.name == stale.name).ok_or(mismatch)
+    let mut fresh = listing.items.iter();
+    let fresh = fresh.find(|tool| tool.name == stale.name);
+    fresh.cloned().ok_or(mismatch)
 }

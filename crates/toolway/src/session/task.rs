@@ -12,14 +12,14 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 use toolway_transport::SendFailure;
-use toolway_types::Untrusted;
+use toolway_types::{Budget, Spent, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::view::ResultType;
 use toolway_wire::view::elicit::InputRequest;
 use toolway_wire::view::task::{Task, TaskStatus, task};
 use tracing::debug;
 
-use super::correlator::{Deadline, Late};
+use super::correlator::{Deadline, Late, MAX_QUESTIONS};
 use super::freshness::spread;
 use super::modern::{self, Request};
 use super::{Session, refine, rounds};
@@ -39,6 +39,9 @@ const MAX_FAILURES: u32 = 3;
 /// How often a task may ask for input. More than a request may: a task lives longer.
 const MAX_UPDATES: usize = 64;
 
+/// What the names of all that a task asks for may be together: each is remembered to its end.
+const KEYS: Budget = Budget::new(1 << 20, MAX_UPDATES * MAX_QUESTIONS);
+
 type Answer = Result<Box<RawValue>, RequestError>;
 
 /// Follows the task that `made` describes until the call has its result.
@@ -52,6 +55,7 @@ pub(super) async fn follow(
     let mut follower = Follower::new(session, &current.id, deadline);
     let mut teller = Teller::new(progress);
     let mut answered = HashSet::new();
+    let mut keys = KEYS;
     let mut updates = 0;
     // What makes a task need not say all about it; only `tasks/get` does.
     let mut is_seed = true;
@@ -91,6 +95,9 @@ pub(super) async fn follow(
                             rounds: MAX_UPDATES,
                         });
                     }
+                    for request in &fresh {
+                        keys.take(request.key.len()).map_err(too_much)?;
+                    }
                     follower.update(&fresh).await?;
                     answered.extend(fresh.into_iter().map(|request| request.key));
                 }
@@ -101,6 +108,10 @@ pub(super) async fn follow(
         current = follower.look(interval).await?;
         is_seed = false;
     }
+}
+
+fn too_much(_: Spent) -> RequestError {
+    RequestError::Malformed("a task that asks for too much input".to_owned())
 }
 
 /// What is done with the answer to a call that nobody waits for any more: when it is a task, the

@@ -19,6 +19,7 @@ mod asking;
 mod deadlines;
 mod errand;
 mod inbound;
+mod lists;
 mod probe;
 mod remembered;
 mod requests;

@@ -49,6 +49,7 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         references: None,
         eras: EraMemory::none(),
         connect_timeout: Duration::from_secs(30),
+        all_lists: toolway_types::Pool::new(1 << 20),
         local: slots(1),
         remote: slots(1),
         retry_first: RetryFirst::Never,

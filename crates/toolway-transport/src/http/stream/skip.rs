@@ -7,10 +7,7 @@
 use bytes::{Buf as _, Bytes};
 use toolway_wire::skim::Skimmer;
 
-use super::{Data, Decoder, Kind, StreamEvent};
-
-/// A line that is no data and longer than this is not worth waiting for.
-const FIELD: usize = 8 * 1024;
+use super::{Data, Decoder, FIELD, Kind, StreamEvent};
 
 /// What is remembered of the event.
 #[derive(Debug, Default)]
@@ -36,6 +33,9 @@ impl Decoder {
             Some(Data::Many(bytes)) => skip.skimmer.feed(&bytes),
         }
         self.scanned = 0;
+        if std::mem::take(&mut self.at_start) && self.buffer.starts_with(b"\xEF\xBB\xBF") {
+            self.buffer.advance(3);
+        }
         self.skipping = Some(skip);
     }
 
@@ -76,7 +76,10 @@ impl Decoder {
                         Some(end) => {
                             let line: Bytes = self.buffer.split_to(end).freeze();
                             self.end_line();
-                            self.field(&line);
+                            // However it was cut, one that is too long is not looked at.
+                            if line.len() <= FIELD {
+                                self.field(&line);
+                            }
                         }
                         None if self.buffer.len() > FIELD => skip.line = Some(Line::Other),
                         // It may become anything.

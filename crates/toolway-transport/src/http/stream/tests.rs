@@ -118,3 +118,45 @@ fn rel_11_an_event_over_the_cap_is_read_past_wherever_it_is_cut() {
         assert_eq!(decoder.last_id(), Some("2"), "it is not asked for again");
     }
 }
+
+/// All that a stream of this many bytes at a time brings, with what is over the cap read past.
+fn in_pieces(stream: &[u8], size: usize) -> (Vec<StreamEvent>, Option<String>) {
+    let mut decoder = Decoder::new(1000);
+    let mut events = Vec::new();
+    for piece in stream.chunks(size) {
+        decoder.feed(piece);
+        loop {
+            match decoder.next_event() {
+                Ok(Some(event)) => events.push(event),
+                Ok(None) => break,
+                Err(TooLarge) => decoder.skip(),
+            }
+        }
+    }
+    (events, decoder.last_id().map(ToOwned::to_owned))
+}
+
+#[test]
+fn rel_25_what_is_over_the_cap_does_not_depend_on_how_the_stream_is_cut() {
+    let long = |count: usize| "x".repeat(count);
+    for stream in [
+        // A comment, a field nobody knows, data that fits and does not by the length of its name.
+        format!(": {}\ndata: {{}}\n\n", long(2000)),
+        format!("what: {}\ndata: {{}}\n\ndata: {{}}\n\n", long(2000)),
+        format!("data: {}\n\ndata: {{}}\n\n", long(994)),
+        format!("data: {}\n\ndata: {{}}\n\n", long(995)),
+        // An id that is too long to be sent back, in an event that is read past.
+        format!(
+            "data: {}\nid: {}\n\nid: 7\ndata: {{}}\n\n",
+            long(1500),
+            long(9000)
+        ),
+        format!("\u{FEFF}data: {}\n\n\u{FEFF}data: {{}}\n\n", long(1500)),
+    ] {
+        let whole = in_pieces(stream.as_bytes(), stream.len());
+        for size in [1, 3, 999, 1001] {
+            let cut = in_pieces(stream.as_bytes(), size);
+            assert_eq!(cut, whole, "in pieces of {size}: {}", &stream[..12]);
+        }
+    }
+}

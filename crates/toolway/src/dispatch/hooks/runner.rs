@@ -19,7 +19,7 @@ use toolway_config::permission::HookPlace;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, Program, ProgramLimits};
-use toolway_types::{Origin, ServerName, ShieldMode};
+use toolway_types::{Origin, Pool, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
@@ -43,6 +43,8 @@ pub struct Runner {
     output_dir: PathBuf,
     approvals: Arc<Approvals>,
     audit: Option<Audit>,
+    /// None: results of hooks are wanted whole, and no picture is ever decoded.
+    picture_memory: Pool,
     /// How processes are started; gone when the host is.
     open: Mutex<Option<OpenOptions>>,
     /// The settings the host started with, until there are pictures.
@@ -230,6 +232,7 @@ impl Runner {
             prompter: None,
             limits: picture.general_limits(),
             output_dir: &self.output_dir,
+            picture_memory: &self.picture_memory,
             audit: self.audit.as_ref(),
             max_output_tokens: settings.limits.max_output_tokens,
             result_text: settings.limits.result_text,

@@ -3,8 +3,9 @@
 //!
 //! Owns the limits of pictures. A picture that fits passes byte for byte. One that does not is
 //! scaled down and written anew: JPEG stays JPEG, everything else becomes PNG, and JPEG where PNG
-//! would be too heavy. Decoding is bounded before a pixel is read, so that a small file which
-//! claims a huge canvas costs nothing.
+//! would be too heavy. What it costs is told from the head of a file (`picture/memory.rs`) and
+//! taken from a pool that all results of a host share, before a pixel is read: a small file which
+//! claims a huge canvas costs nothing, and many at once cost no more than one.
 
 use std::io::Cursor;
 
@@ -14,9 +15,13 @@ use image::imageops::FilterType;
 use image::{
     DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgb, RgbImage,
 };
+use toolway_types::Pool;
 use toolway_types::text::{clean_line, cut};
 
+use self::memory::{Head, half_way};
 use super::tokens::PIXELS_PER_TOKEN;
+
+mod memory;
 
 /// The longest edge, in pixels: models scale what is larger down to this themselves.
 pub(crate) const MAX_EDGE: u32 = 1568;
@@ -24,8 +29,8 @@ pub(crate) const MAX_EDGE: u32 = 1568;
 pub(crate) const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 /// The longest edge that is decoded at all.
 const MAX_DECODED_EDGE: u32 = 16_384;
-/// The most memory that decoding one picture may take.
-const MAX_DECODED_BYTES: u64 = 256 * 1024 * 1024;
+/// The most memory that decoding and scaling may take, of all pictures at once.
+pub(crate) const MAX_MEMORY: usize = 256 * 1024 * 1024;
 /// The qualities of JPEG that are tried until the bytes fit.
 const QUALITIES: [u8; 4] = [85, 70, 50, 30];
 
@@ -74,14 +79,18 @@ fn mime_type(format: ImageFormat) -> Option<&'static str> {
 }
 
 /// Checks a picture and makes it fit; `max_tokens` is its share of the context window, and none
-/// means that it is only checked.
-pub(crate) fn fit(bytes: &[u8], max_tokens: Option<usize>) -> Result<Picture, Unfit> {
+/// means that it is only checked. Waits until the pool has the memory that it takes.
+pub(crate) fn fit(
+    bytes: &[u8],
+    max_tokens: Option<usize>,
+    memory: &Pool,
+) -> Result<Picture, Unfit> {
     let format = image::guess_format(bytes).map_err(|_| Unfit::NoPicture)?;
     let mime = mime_type(format).ok_or(Unfit::Kind)?;
     let mut limits = Limits::no_limits();
     limits.max_image_width = Some(MAX_DECODED_EDGE);
     limits.max_image_height = Some(MAX_DECODED_EDGE);
-    limits.max_alloc = Some(MAX_DECODED_BYTES);
+    limits.max_alloc = Some(memory.size() as u64);
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     reader.limits(limits.clone());
     let mut decoder = reader
@@ -89,13 +98,24 @@ pub(crate) fn fit(bytes: &[u8], max_tokens: Option<usize>) -> Result<Picture, Un
         .map_err(|error| explain(&error, None))?;
     let size = decoder.dimensions();
     let explain = |error: ImageError| explain(&error, Some(size));
-    limits.check_dimensions(size.0, size.1).map_err(explain)?;
+    let (width, height) = size;
+    let scaled = max_tokens.and_then(|tokens| smaller(width, height, tokens));
+    limits.check_dimensions(width, height).map_err(explain)?;
+    let head = Head {
+        format,
+        bytes,
+        size,
+        decoded: decoder.total_bytes(),
+    };
+    // Held until the picture is written anew or known to be fit.
+    let _held = usize::try_from(head.cost(scaled))
+        .ok()
+        .and_then(|cost| memory.wait_for(cost))
+        .ok_or(Unfit::TooLarge { size: Some(size) })?;
     limits.reserve(decoder.total_bytes()).map_err(explain)?;
     decoder.set_limits(limits).map_err(explain)?;
     let orientation = decoder.orientation().map_err(explain)?;
     let mut picture = DynamicImage::from_decoder(decoder).map_err(explain)?;
-    let (width, height) = size;
-    let scaled = max_tokens.and_then(|tokens| smaller(width, height, tokens));
     let too_heavy = max_tokens.is_some() && bytes.len() > MAX_BYTES;
     if scaled.is_none() && !too_heavy {
         return Ok(Picture {
@@ -105,8 +125,11 @@ pub(crate) fn fit(bytes: &[u8], max_tokens: Option<usize>) -> Result<Picture, Un
             height,
         });
     }
-    if let Some((width, height)) = scaled {
-        picture = picture.resize_exact(width, height, FilterType::Triangle);
+    if let Some(scaled) = scaled {
+        if let Some((width, height)) = half_way(size, scaled) {
+            picture = picture.thumbnail_exact(width, height);
+        }
+        picture = picture.resize_exact(scaled.0, scaled.1, FilterType::Triangle);
     }
     picture.apply_orientation(orientation);
     write(picture, format)

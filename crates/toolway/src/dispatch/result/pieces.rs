@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
+use toolway_types::Pool;
 use toolway_wire::view::{Content, ResourceBody};
 
 use super::bounds::{Bounds, Size};
@@ -28,6 +29,8 @@ pub(super) struct Source<'a> {
     pub(super) structured: Option<&'a RawValue>,
     pub(super) decoded: &'a Decoded,
     pub(super) saved: &'a [SavedFile],
+    /// The memory that pictures are decoded in.
+    pub(super) picture_memory: &'a Pool,
 }
 
 /// One piece.
@@ -307,7 +310,7 @@ impl<'a, 's> Gallery<'a, 's> {
             let text = format!("only {MAX_PICTURES} pictures are; this one is {place}");
             return notice(&format!("The {what} of block {block} is not shown: {text}"));
         }
-        match picture::fit(&media.bytes, self.share) {
+        match picture::fit(&media.bytes, self.share, self.source.picture_memory) {
             Ok(found) => {
                 self.pictures += 1;
                 frame(block, media, declared, &found, &place)

@@ -14,6 +14,7 @@ use toolway_types::{ConnectionState, Origin, Scope, Secret, ServerName, ToolKey}
 use toolway_wire::view;
 
 use super::super::hooks::{LibraryHook, RunnerOwner};
+use super::super::result::MAX_PICTURE_MEMORY;
 use super::super::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
 use super::super::*;
 use crate::call::Progress;
@@ -265,6 +266,7 @@ impl Scene {
                 idle: None,
             },
             output_dir: &output_dir,
+            picture_memory: &Pool::new(MAX_PICTURE_MEMORY),
             audit: None,
             max_output_tokens: self.max_output_tokens,
             result_text: self.result_text,

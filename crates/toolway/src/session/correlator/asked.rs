@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
+use toolway_types::{Budget, Spent};
 use toolway_wire::{Id, RpcError, envelope, error};
 use tracing::debug;
 
@@ -22,8 +23,12 @@ use crate::tasks::{self, Task};
 /// How many questions of one server may wait for somebody at once.
 pub(in crate::session) const MAX_QUESTIONS: usize = 16;
 
+/// What they may hold together.
+const ROOM: Budget = Budget::new(16 << 20, MAX_QUESTIONS);
+
 pub(super) struct Questions {
     open: HashMap<Id, Open>,
+    room: Budget,
     count: u64,
     answers: mpsc::UnboundedSender<Ready>,
     ready: mpsc::UnboundedReceiver<Ready>,
@@ -31,6 +36,7 @@ pub(super) struct Questions {
 
 struct Open {
     number: u64,
+    size: usize,
     _task: Task<()>,
 }
 
@@ -47,6 +53,7 @@ impl Questions {
         let (answers, ready) = mpsc::unbounded_channel();
         Self {
             open: HashMap::new(),
+            room: ROOM,
             count: 0,
             answers,
             ready,
@@ -58,6 +65,7 @@ impl Questions {
         &mut self,
         id: Id,
         question: Question,
+        size: usize,
         counterpart: &Counterpart,
         asking: &watch::Sender<Asking>,
     ) -> Option<Bytes> {
@@ -68,12 +76,16 @@ impl Questions {
         if self.open.contains_key(&id) {
             return refuse(error::INVALID_REQUEST, "this id is in use");
         }
-        if self.open.len() >= MAX_QUESTIONS {
-            return refuse(error::INTERNAL_ERROR, "too many questions at once");
-        }
         if !question.takes_time() {
             let outcome = question.put(counterpart).now_or_never();
             return outcome.map(|outcome| answer(&id, outcome));
+        }
+        match self.room.take(size) {
+            Ok(()) => {}
+            Err(Spent::Items) => {
+                return refuse(error::INTERNAL_ERROR, "too many questions at once");
+            }
+            Err(Spent::Bytes) => return refuse(error::INTERNAL_ERROR, "too much asked at once"),
         }
         self.count += 1;
         let number = self.count;
@@ -91,6 +103,7 @@ impl Questions {
         });
         let task = Open {
             number,
+            size,
             _task: task,
         };
         self.open.insert(id, task);
@@ -106,7 +119,7 @@ impl Questions {
             };
             let wanted = self.open.get(&ready.id);
             if wanted.is_some_and(|open| open.number == ready.number) {
-                self.open.remove(&ready.id);
+                self.close(&ready.id);
                 return ready.bytes;
             }
         }
@@ -114,9 +127,18 @@ impl Questions {
 
     /// The server does not want this one answered any more.
     pub(super) fn withdraw(&mut self, id: &Id) {
-        if self.open.remove(id).is_some() {
-            debug!(%id, "the server took its question back");
+        if self.close(id) {
+            debug!("the server took its question back");
         }
+    }
+
+    /// One is not open any more; false when it was not before.
+    fn close(&mut self, id: &Id) -> bool {
+        let closed = self.open.remove(id);
+        if let Some(open) = &closed {
+            self.room.give_back(open.size);
+        }
+        closed.is_some()
     }
 }
 

@@ -19,12 +19,10 @@ use toolway_wire::era::method;
 use tracing::{debug, trace};
 
 use super::asked::Questions;
+use super::outbox::Outbox;
 use super::{Farewell, Notice, Shared};
 use crate::error::RequestError;
 use crate::session::inbound::{self, Inbound};
-
-/// How many answers and notices of ours may wait for a server that does not read.
-const OUTBOX_LEN: usize = 1024;
 
 /// How many requests that nobody waits for are remembered until they are answered.
 const ORDERS_LEN: usize = 1024;
@@ -44,7 +42,7 @@ struct Reader {
     commands: mpsc::Sender<Command>,
     events: mpsc::Receiver<Event>,
     notices: mpsc::UnboundedReceiver<Notice>,
-    outbox: VecDeque<Command>,
+    outbox: Outbox,
     /// Requests that nobody waits for, and until when their answers are expected; oldest first.
     orders: VecDeque<(Instant, Tag)>,
     questions: Questions,
@@ -61,7 +59,7 @@ impl Pump {
             commands: channel.commands,
             events: channel.events,
             notices,
-            outbox: VecDeque::new(),
+            outbox: Outbox::default(),
             orders: VecDeque::new(),
             questions: Questions::new(),
         };
@@ -127,7 +125,7 @@ impl Reader {
                     }
                 }
                 permit = commands.reserve(), if !self.outbox.is_empty() => match permit {
-                    Ok(permit) => if let Some(command) = self.outbox.pop_front() {
+                    Ok(permit) => if let Some(command) = self.outbox.pop() {
                         if let Command::Send(outgoing) = &command {
                             self.shared.tap_sent(&outgoing.bytes);
                         }
@@ -199,10 +197,11 @@ impl Reader {
                 }
             }
             Inbound::Reply(bytes) => self.say(bytes),
-            Inbound::Asked { id, question } => {
+            Inbound::Asked { id, question, size } => {
                 let counterpart = self.shared.reception.counterpart();
                 let asking = &self.shared.asking;
-                if let Some(bytes) = self.questions.take(id, question, counterpart, asking) {
+                let questions = &mut self.questions;
+                if let Some(bytes) = questions.take(id, question, size, counterpart, asking) {
                     self.say(bytes);
                 }
             }
@@ -255,9 +254,7 @@ impl Reader {
     }
 
     fn post(&mut self, command: Command) {
-        if self.outbox.len() < OUTBOX_LEN {
-            self.outbox.push_back(command);
-        } else {
+        if !self.outbox.push(command) {
             debug!("the server does not read: dropped a message to it");
         }
     }

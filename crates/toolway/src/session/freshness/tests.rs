@@ -50,18 +50,18 @@ async fn an_answer_that_says_nothing_or_nonsense_about_time_is_not_kept() {
 async fn the_least_recently_used_of_twenty_answers_goes_first() {
     let cache = Freshness::default();
     let uri = |number: usize| read(&format!("r{number}"));
-    for number in 0..ENTRIES {
+    for number in 0..KEPT.items {
         cache.put(READ, &uri(number), &result(&json!(60_000)));
     }
     assert!(cache.get(READ, &uri(0)).is_some(), "used again");
-    cache.put(READ, &uri(ENTRIES), &result(&json!(60_000)));
+    cache.put(READ, &uri(KEPT.items), &result(&json!(60_000)));
     assert!(cache.get(READ, &uri(0)).is_some());
     assert!(cache.get(READ, &uri(1)).is_none());
-    assert_eq!(cache.entries().len(), ENTRIES);
+    assert_eq!(cache.entries().len(), KEPT.items);
     cache.put(READ, &uri(0), &result(&json!(60_000)));
     assert_eq!(
         cache.entries().len(),
-        ENTRIES,
+        KEPT.items,
         "a newer answer replaces the old"
     );
 }

@@ -216,6 +216,26 @@ async fn nothing_waits_for_a_person_and_there_is_an_end_to_questions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn sec_51_questions_that_wait_have_a_total() {
+    let respondent = Arc::new(Scripted::gated());
+    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let large = || form(&"?".repeat(6 << 20));
+    for id in 0..3 {
+        ask(&peer, json!(id), "elicitation/create", large()).await;
+    }
+    let refusal = peer.next().await.body;
+    assert_eq!(refusal["id"], 2);
+    assert_eq!(refusal["error"]["message"], "too much asked at once");
+    // One that is taken back makes room for as much.
+    peer.say(json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 0 },
+    }))
+    .await;
+    ask(&peer, json!(3), "elicitation/create", large()).await;
+    until(|| respondent.asked().len() == 3).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_question_taken_back_is_dropped_and_not_answered() {
     let respondent = Arc::new(Scripted::gated());
     let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;

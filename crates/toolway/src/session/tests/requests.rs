@@ -1,7 +1,6 @@
 //! Our own requests: order, deadlines, cancellation, progress, pages.
 
 use futures_util::future::join_all;
-use toolway_wire::view;
 
 use super::*;
 
@@ -332,77 +331,4 @@ async fn an_rpc_error_in_the_body_of_a_status_is_that_error() {
     };
     let (outcome, ()) = tokio::join!(call(&session, "x"), script);
     assert!(matches!(outcome, Err(RequestError::Rpc(rpc)) if rpc.code == -32601));
-}
-
-async fn list(session: &Session) -> list::Listing<view::Tool> {
-    list::fetch(session, "tools/list", view::tools, LIMIT)
-        .await
-        .expect("a list")
-}
-
-fn tool(name: &str) -> Value {
-    json!({ "name": name, "inputSchema": { "type": "object" } })
-}
-
-#[tokio::test(start_paused = true)]
-async fn every_page_is_read_and_one_malformed_tool_costs_only_itself() {
-    let (session, _pump, mut peer) = legacy().await;
-    let script = async {
-        let first = peer.expect("tools/list").await;
-        assert_eq!(first.body["params"], json!({}));
-        let mut tools: Vec<Value> = (0..300).map(|number| tool(&format!("t{number}"))).collect();
-        tools[150] = json!({ "name": "broken", "inputSchema": 7 });
-        peer.answer(&first, json!({ "tools": tools, "nextCursor": "" }))
-            .await;
-        let second = peer.expect("tools/list").await;
-        assert_eq!(
-            second.body["params"],
-            json!({ "cursor": "" }),
-            "empty is a cursor too"
-        );
-        peer.answer(&second, json!({ "tools": [tool("last")] }))
-            .await;
-    };
-    let (listing, ()) = tokio::join!(list(&session), script);
-    assert_eq!(listing.items.len(), 300);
-    assert_eq!(
-        listing.items.last().map(|tool| tool.name.as_str()),
-        Some("last")
-    );
-    assert_eq!(listing.warnings.len(), 1);
-    assert!(
-        listing.warnings[0].contains("`broken`"),
-        "{:?}",
-        listing.warnings
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_repeated_cursor_and_endless_pages_stop() {
-    let (session, _pump, mut peer) = legacy().await;
-    let script = async {
-        for _ in 0..2 {
-            let request = peer.expect("tools/list").await;
-            peer.answer(
-                &request,
-                json!({ "tools": [tool("t")], "nextCursor": "same" }),
-            )
-            .await;
-        }
-    };
-    let (listing, ()) = tokio::join!(list(&session), script);
-    assert_eq!((listing.items.len(), listing.warnings.len()), (2, 1));
-
-    let script = async {
-        for page in 0..list::MAX_PAGES {
-            let request = peer.expect("tools/list").await;
-            let result = json!({ "tools": [tool("t")], "nextCursor": page.to_string() });
-            peer.answer(&request, result).await;
-        }
-    };
-    let (listing, ()) = tokio::join!(list(&session), script);
-    assert_eq!(
-        (listing.items.len(), listing.warnings.len()),
-        (list::MAX_PAGES, 1)
-    );
 }

@@ -5,12 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
+use toolway_types::Pool;
 use toolway_wire::view;
 
 use super::*;
 use crate::call::Block;
 use crate::dispatch::result::bounds::{MAX_CHARS, MAX_RAISED_CHARS};
-use crate::dispatch::result::{media, spill};
+use crate::dispatch::result::{MAX_PICTURE_MEMORY, media, spill};
 
 const BOUNDS: Bounds = Bounds {
     chars: MAX_CHARS,
@@ -48,6 +49,7 @@ impl Place {
             structured: result.structured.as_deref(),
             decoded: &decoded,
             saved: &saved,
+            picture_memory: &Pool::new(MAX_PICTURE_MEMORY),
         };
         bound(&source, bounds, &self.directory())
     }

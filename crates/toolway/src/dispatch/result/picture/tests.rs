@@ -4,6 +4,11 @@ use image::{ExtendedColorType, ImageBuffer, ImageEncoder, Rgba};
 
 use super::*;
 
+/// With all the memory there is.
+fn fit(bytes: &[u8], max_tokens: Option<usize>) -> Result<Picture, Unfit> {
+    super::fit(bytes, max_tokens, &Pool::new(MAX_MEMORY))
+}
+
 fn picture(width: u32, height: u32) -> DynamicImage {
     DynamicImage::ImageRgba8(ImageBuffer::from_fn(width, height, |x, y| {
         Rgba([x.to_le_bytes()[0], y.to_le_bytes()[0], 7, 255])
@@ -182,4 +187,33 @@ fn a_turned_photograph_stays_turned_when_it_is_scaled() {
         .unwrap();
     let fit = fit(&bytes, SHARE).unwrap();
     assert_eq!((fit.width, fit.height), (4, MAX_EDGE));
+}
+
+#[test]
+fn a_photograph_of_24_megapixels_is_scaled_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("photograph");
+    let photograph = DynamicImage::new_rgb8(6_000, 4_000);
+    photograph
+        .save_with_format(&path, ImageFormat::Jpeg)
+        .unwrap();
+    let fit = fit(&std::fs::read(&path).unwrap(), SHARE).unwrap();
+    assert_eq!((fit.width, fit.height), (1567, 1045));
+    assert_eq!(fit.mime_type, "image/jpeg");
+    assert!(image::load_from_memory(&fit.rewritten.unwrap()).is_ok());
+}
+
+#[test]
+fn sec_56_a_picture_waits_for_the_memory_it_takes() {
+    let memory = Pool::new(MAX_MEMORY);
+    let bytes = encoded(&picture(2_000, 2_000), ImageFormat::Png);
+    let held = memory.wait_for(MAX_MEMORY).unwrap();
+    let waiting = std::thread::spawn({
+        let memory = memory.clone();
+        move || super::fit(&bytes, SHARE, &memory).map(|fit| fit.width)
+    });
+    drop(held);
+    assert_eq!(waiting.join().unwrap(), Ok(MAX_EDGE));
+    // And gives it back.
+    assert!(memory.wait_for(MAX_MEMORY).is_some());
 }

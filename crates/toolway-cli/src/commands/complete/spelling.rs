@@ -2,7 +2,7 @@
 //!
 //! Owns what is never offered, and the spelling for bash, which puts in what it is given as it is.
 //! Zsh and fish quote by themselves, for the quote that is open; see
-//! `docs/decisions/0019-what-a-shell-is-offered.md`.
+//! `docs/decisions/0018-what-a-shell-is-offered.md`.
 
 use toolway_types::text::is_hidden;
 

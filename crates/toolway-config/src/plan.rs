@@ -1,19 +1,18 @@
 //! The plan: every server that was ever mentioned, and what becomes of it.
 //!
-//! Owns: the shape of the answer and the numbers that limit a run. The decisions themselves are
-//! made in `load`, `merge` and `policy`.
+//! Owns: the shape of the answer; the numbers that limit a run are `plan/limits.rs`. The decisions
+//! themselves are made in `load`, `merge` and `policy`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolway_types::text;
 use toolway_types::{
     Author, Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
     WorkingDirectory,
 };
 
+use crate::Environment;
 use crate::account::Provider;
 use crate::curation::Curation;
 use crate::ide::Editors;
@@ -25,10 +24,11 @@ use crate::policy::{Policy, admit};
 use crate::raw::keys::nearest;
 use crate::raw::settings::{Account, Identity, Named, Trust};
 use crate::raw::{self, Settings, Source};
-use crate::result_text::ResultText;
 use crate::spec::Builder;
-use crate::tool_search::ToolSearch;
-use crate::{Environment, raw::json::kind_of};
+
+mod limits;
+
+pub use limits::Limits;
 
 /// What should connect, what should not, and why.
 #[derive(Debug, Clone, Default)]
@@ -211,150 +211,6 @@ impl Verdict {
             | Verdict::Invalid { reason } => Some(reason),
         }
     }
-}
-
-/// The numbers that limit a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// `MCP_TIMEOUT`: the longest a handshake may take.
-    pub connect_timeout: Duration,
-    /// `MCP_TOOL_TIMEOUT`: the longest a call may take, where its server says nothing.
-    pub tool_timeout: Duration,
-    /// `MCP_TOOL_IDLE_TIMEOUT`: the longest a call may go without a sign of life; zero is for
-    /// ever, and absent leaves it to the kind of server.
-    pub tool_idle_timeout: Option<Duration>,
-    /// `MCP_SERVER_CONNECTION_BATCH_SIZE`: local servers that connect at a time.
-    pub local_batch: usize,
-    /// `MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE`: remote servers that connect at a time.
-    pub remote_batch: usize,
-    /// `MAX_MCP_OUTPUT_TOKENS`: the longest result that passes whole.
-    pub max_output_tokens: usize,
-    /// `TOOLWAY_RESULT_TEXT`: what becomes of hidden characters in the text of a result.
-    pub result_text: ResultText,
-    /// `TOOLWAY_TOOL_SEARCH`: which tools stay out of the list until a search finds them.
-    pub tool_search: ToolSearch,
-    /// `TOOLWAY_CONTEXT_TOKENS`: how much fits into the context that tools share with the rest.
-    pub context_tokens: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connect_timeout: Duration::from_secs(30),
-            tool_timeout: Duration::from_secs(100_000),
-            tool_idle_timeout: None,
-            local_batch: 3,
-            remote_batch: 20,
-            max_output_tokens: 25_000,
-            result_text: ResultText::default(),
-            tool_search: ToolSearch::default(),
-            context_tokens: 200_000,
-        }
-    }
-}
-
-/// The end of both spellings of the limit on silence, the one limit that may be nought.
-const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
-
-/// The variables managed settings may set without anybody being asked.
-const MANAGED: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
-
-impl Limits {
-    /// Reads them from the environment and from managed settings, which win.
-    pub(crate) fn read(
-        environment: &Environment,
-        managed: &[(Named, Value)],
-        diagnoses: &mut Vec<Diagnosis>,
-    ) -> Self {
-        let mut limits = Self::default();
-        for name in [
-            "MCP_TIMEOUT",
-            "MCP_TOOL_TIMEOUT",
-            // The other host's spelling first, so that ours wins.
-            "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
-            "MCP_TOOL_IDLE_TIMEOUT",
-            "MCP_SERVER_CONNECTION_BATCH_SIZE",
-            "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE",
-            "MAX_MCP_OUTPUT_TOKENS",
-            "TOOLWAY_CONTEXT_TOKENS",
-        ] {
-            if let Some(text) = environment.var(name).filter(|text| !text.trim().is_empty())
-                && !limits.set(name, text)
-            {
-                diagnoses.push(not_a_number(name, text));
-            }
-        }
-        if let Some(search) = ToolSearch::read(environment, diagnoses) {
-            limits.tool_search = search;
-        }
-        if let Some(text) = ResultText::read(environment, diagnoses) {
-            limits.result_text = text;
-        }
-        for (named, value) in managed {
-            let name = named.name.as_str();
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                other => {
-                    let message = format!("`env.{name}` must be a string, not {}", kind_of(other));
-                    diagnoses.push(Diagnosis::error(message).at(named.origin.clone()));
-                    continue;
-                }
-            };
-            if !MANAGED.contains(&name) {
-                let message = format!(
-                    "`env.{name}` is not applied: besides {} a person has to confirm it first",
-                    MANAGED.map(|name| format!("`{name}`")).join(", ")
-                );
-                diagnoses.push(Diagnosis::warning(message).at(named.origin.clone()));
-            } else if !limits.set(name, &text) {
-                diagnoses.push(not_a_number(name, &text).at(named.origin.clone()));
-            }
-        }
-        limits
-    }
-
-    /// Sets one of them; false when the text is no positive number, or nought where that means
-    /// something.
-    fn set(&mut self, name: &str, text: &str) -> bool {
-        let Ok(number) = text.trim().parse::<u64>() else {
-            return false;
-        };
-        if name.ends_with(IDLE) {
-            self.tool_idle_timeout = Some(Duration::from_millis(number));
-            return true;
-        }
-        if number == 0 {
-            return false;
-        }
-        let count = usize::try_from(number).unwrap_or(usize::MAX);
-        match name {
-            "MCP_TIMEOUT" => self.connect_timeout = Duration::from_millis(number),
-            "MCP_TOOL_TIMEOUT" => self.tool_timeout = Duration::from_millis(number),
-            "MCP_SERVER_CONNECTION_BATCH_SIZE" => self.local_batch = count,
-            "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE" => self.remote_batch = count,
-            "MAX_MCP_OUTPUT_TOKENS" => self.max_output_tokens = count,
-            "TOOLWAY_CONTEXT_TOKENS" => self.context_tokens = count,
-            _ => {}
-        }
-        true
-    }
-}
-
-/// The longest value that a message repeats, in characters.
-const SHOWN_OF_A_VALUE: usize = 40;
-
-fn not_a_number(name: &str, value: &str) -> Diagnosis {
-    let wanted = if name.ends_with(IDLE) {
-        "a whole number"
-    } else {
-        "a whole number above zero"
-    };
-    let value = text::spelled_out(value);
-    let value = text::cut(&value, SHOWN_OF_A_VALUE);
-    Diagnosis::warning(format!(
-        "`{name}` is `{value}`, which is not {wanted}; the default is kept"
-    ))
 }
 
 /// Reads `TOOLWAY_MCP_NO_PREFIX`, or what the other host calls it; ours wins.

@@ -1,33 +1,27 @@
 //! Who may connect, and whose instructions models get to see.
 //!
-//! Owns: the organisation's lists, and the verdict on every server. The order of the questions
-//! matters: nothing of a project's definition is expanded before a person approved it.
+//! Owns: the organisation's lists, and the plan that follows from them; the verdict on one server is
+//! `policy/judge.rs`.
 //! Does not own: whether a single call may run (`permission`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::name::as_word;
-use toolway_types::{
-    Author, Diagnosis, Origin, Scope, Secret, ServerSpec, ShieldMode, TransportSpec,
-};
+use toolway_types::{Origin, Scope, ServerSpec, TransportSpec};
 
 use crate::Environment;
-use crate::account::directory::stands_for;
-use crate::approval::{Standing, note_brought};
+use crate::approval::note_brought;
 use crate::curation::Curation;
-use crate::env;
-use crate::merge::{Basis, Candidate, Config, switched_off};
+use crate::merge::Config;
 use crate::permission::HookPlace;
 use crate::plan::{
-    Limits, Plan, PlannedServer, Verdict, account_settings, call_settings, identity_settings,
-    managed_env, no_prefix,
+    Limits, Plan, PlannedServer, account_settings, call_settings, identity_settings, managed_env,
+    no_prefix,
 };
 use crate::raw::{Settings, Source};
-use crate::spec::Builder;
 
 pub(crate) mod cross_app;
+mod judge;
 mod line;
 pub(crate) mod lists;
 mod program;
@@ -36,6 +30,7 @@ mod steering;
 mod weak;
 
 use cross_app::Requirement;
+use judge::Judge;
 use lists::{Lists, Refusal};
 use program::{Search, Started};
 use rule::{Subject, Target};
@@ -288,228 +283,5 @@ fn source_of(origin: &Origin) -> Source {
         Origin::Flag { flag, .. } => Source::Flag(flag),
         Origin::Program => Source::Program,
         Origin::Directory(host) => Source::Directory(Arc::clone(host)),
-    }
-}
-
-/// The remark that an entry's own word for its shield is too weak to count.
-fn weakened(candidate: &Candidate, spec: &ServerSpec) -> Option<Diagnosis> {
-    let TransportSpec::Stdio(stdio) = &spec.transport else {
-        return None;
-    };
-    let raw = &candidate.raw;
-    let asked = ShieldMode::parse(raw.definition.get("shield")?.as_str()?)?;
-    (asked < stdio.shield).then(|| {
-        let line = raw.spot.line_of(&raw.definition, "shield");
-        Diagnosis::warning(format!(
-            "`\"shield\": \"{}\"` does not count: an entry cannot ask for less than `{}` here",
-            asked.as_str(),
-            stdio.shield.as_str()
-        ))
-        .of(&raw.name)
-        .at(source_of(&raw.origin).origin(line))
-        .hint("take the key out; `TOOLWAY_SHIELD` is yours to set")
-    })
-}
-
-/// Why a definition cannot be connected to.
-enum Objection {
-    Policy(String),
-    Faults(Vec<Diagnosis>),
-}
-
-struct Judge<'a> {
-    basis: &'a Basis,
-    policy: &'a Policy,
-    blocked: Option<&'a Diagnosis>,
-    inherited: &'a Arc<BTreeMap<String, Secret>>,
-}
-
-impl Judge<'_> {
-    fn plan(&self, mut candidate: Candidate) -> PlannedServer {
-        let mut found = Vec::new();
-        let verdict = self.verdict(&candidate, &mut found);
-        candidate.raw.diagnoses.append(&mut found);
-        if let Verdict::Admitted(spec) = &verdict {
-            let ignored = cross_app::ignored(&candidate.raw, spec);
-            candidate.raw.diagnoses.extend(ignored);
-            candidate.raw.diagnoses.extend(weakened(&candidate, spec));
-        }
-        let raw = &candidate.raw;
-        let mut curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
-        if let Verdict::Admitted(spec) = &verdict
-            && let Err(reason) =
-                self.policy
-                    .check_instructions(&self.basis.environment, spec, &raw.definition)
-        {
-            curation.instructions_dropped = Some(reason);
-        }
-        PlannedServer {
-            curation: Arc::new(curation),
-            name: candidate.raw.name,
-            scope: candidate.scope,
-            author: candidate.author,
-            origin: candidate.raw.origin,
-            transport: candidate.raw.kind,
-            definition: candidate.raw.definition,
-            digest: candidate.digest,
-            verdict,
-            shadows: candidate.shadows,
-            diagnoses: candidate.raw.diagnoses,
-            variables: candidate.variables,
-        }
-    }
-
-    /// What may not be connected to may not be reached through a provider's proxy either.
-    fn denies_behind_proxy(&self, candidate: &Candidate) -> Result<(), String> {
-        let Some(url) = stands_for(candidate.scope, &candidate.raw.definition) else {
-            return Ok(());
-        };
-        let subject = Subject {
-            name: candidate.raw.name.as_str(),
-            target: Target::Remote(&url),
-        };
-        let denied = self.policy.servers.denies(&subject);
-        denied.map_err(|refusal| refusal.to_string())
-    }
-
-    fn verdict(&self, candidate: &Candidate, found: &mut Vec<Diagnosis>) -> Verdict {
-        let refused = |reason: String| Verdict::Refused { reason };
-        if let Some(blocked) = self.blocked {
-            return refused(blocked.message.clone());
-        }
-        if let Some(lost) = &candidate.lost {
-            return Verdict::Shadowed {
-                by: lost.to.clone(),
-                reason: lost.reason.clone(),
-            };
-        }
-        if let Some(fault) = candidate.raw.fault() {
-            return Verdict::Invalid {
-                reason: fault.message.clone(),
-            };
-        }
-        if candidate.author == Author::Stranger {
-            return refused(format!(
-                "its file belongs to another user of this machine ({})",
-                candidate.raw.origin
-            ));
-        }
-        let name = Subject {
-            name: candidate.raw.name.as_str(),
-            target: Target::Nothing,
-        };
-        if let Err(reason) = self
-            .policy
-            .servers
-            .denies(&name)
-            .map_err(|refusal| refusal.to_string())
-            .and_then(|()| self.policy.excludes(candidate.scope))
-            .and_then(|()| self.denies_behind_proxy(candidate))
-        {
-            return refused(reason);
-        }
-        // Without variables the definition is final as written, so the policy can speak first. A
-        // file that it names is not read before somebody said so.
-        let mut early = None;
-        let reads_file = candidate.raw.definition.contains_key("sessionTokenFile");
-        if candidate.variables.is_empty() && !reads_file {
-            match self.checked(candidate) {
-                Ok(spec) => early = Some(spec),
-                Err(Objection::Policy(reason)) => return refused(reason),
-                Err(Objection::Faults(_)) => {}
-            }
-        }
-        if let Some(reason) = switched_off(self.basis, candidate) {
-            return Verdict::Disabled { reason };
-        }
-        let allow_env = match candidate.standing.clone() {
-            Standing::Approved { allow_env, .. } => allow_env,
-            Standing::Rejected { reason } => return Verdict::Rejected { reason },
-            Standing::Pending { reason, changed } => {
-                return Verdict::PendingApproval { reason, changed };
-            }
-        };
-        if !candidate.author.reads_any_variable()
-            && let Err(diagnosis) = self.readable(candidate, allow_env)
-        {
-            let reason = diagnosis.message.clone();
-            found.push(diagnosis);
-            return refused(reason);
-        }
-        match early.map_or_else(|| self.checked(candidate), Ok) {
-            Ok(spec) => Verdict::Admitted(Box::new(spec)),
-            Err(Objection::Policy(reason)) => refused(reason),
-            Err(Objection::Faults(faults)) => {
-                let reason = faults.first().map(|fault| fault.message.clone());
-                found.extend(faults);
-                Verdict::Invalid {
-                    reason: reason.unwrap_or_default(),
-                }
-            }
-        }
-    }
-
-    /// The definition, expanded and held against the policy.
-    fn checked(&self, candidate: &Candidate) -> Result<ServerSpec, Objection> {
-        let mut spec = self.build(candidate).map_err(Objection::Faults)?;
-        let (environment, entry) = (&self.basis.environment, &candidate.raw.definition);
-        self.policy
-            .clear(environment, &mut spec, entry, candidate.scope)
-            .map_err(Objection::Policy)?;
-        self.policy.require_cross_app(&mut spec);
-        Ok(spec)
-    }
-
-    /// Whether a project's server reads only what it may (SEC-40).
-    fn readable(&self, candidate: &Candidate, mut allowed: Vec<String>) -> Result<(), Diagnosis> {
-        let general = self
-            .basis
-            .settings
-            .iter()
-            .flat_map(|(_, s)| &s.project_variables);
-        allowed.extend(general.map(|named| named.name.clone()));
-        let forbidden = env::not_allowed(&candidate.variables, &allowed);
-        if forbidden.is_empty() {
-            return Ok(());
-        }
-        let names = forbidden
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let flags = forbidden.join(" --allow-env ");
-        let server = &candidate.raw.name;
-        Err(Diagnosis::error(format!(
-            "a project's file may not read {names} from your environment without your word"
-        ))
-        .of(server)
-        .at(candidate.raw.origin.clone())
-        .hint(format!(
-            "run `toolway approve {} --allow-env {flags}`",
-            as_word(server.as_str())
-        )))
-    }
-
-    fn build(&self, candidate: &Candidate) -> Result<ServerSpec, Vec<Diagnosis>> {
-        let raw = &candidate.raw;
-        let Some(kind) = raw.kind else {
-            return Err(vec![
-                Diagnosis::error("its transport is unknown").of(&raw.name),
-            ]);
-        };
-        Builder {
-            name: &raw.name,
-            kind,
-            definition: &raw.definition,
-            spot: &raw.spot,
-            source: source_of(&raw.origin),
-            place: &candidate.place,
-            environment: &self.basis.environment,
-            inherited: self.inherited,
-            editors: &self.basis.editors,
-            scope: candidate.scope,
-            author: candidate.author,
-        }
-        .build()
     }
 }

@@ -37,7 +37,7 @@ pub use tool::{Annotations, TOOLS, Tool, tools};
 pub const LIST: Budget = Budget::new(16 << 20, 10_000);
 
 /// The largest single item of a list; a larger one costs only itself.
-pub const MAX_ITEM: usize = 1 << 20;
+pub const MAX_ITEM: usize = 4 << 20;
 
 /// The most parts of a result that is no list: blocks of content, messages of a prompt. What has
 /// more is made to be large when it is read, not to be read.

@@ -3,6 +3,7 @@
 //! Owns the translation of flags to an entry, and the one function (`write`) through which
 //! `add`, `add-json` and `import` all write.
 
+mod oauth;
 mod place;
 
 use clap::{Args, ValueEnum};
@@ -208,35 +209,6 @@ pub(crate) fn require_known_scheme(word: &str) -> Result<(), Report> {
     }
 }
 
-fn oauth(args: &AddArgs) -> Result<Map<String, Value>, Report> {
-    let mut oauth = Map::new();
-    if let Some(id) = &args.client_id {
-        oauth.insert("clientId".to_owned(), json!(id));
-    }
-    if let Some(port) = args.callback_port {
-        oauth.insert("callbackPort".to_owned(), json!(port));
-    }
-    if let Some(account) = &args.account {
-        oauth.insert("account".to_owned(), json!(account));
-    }
-    if args.xaa {
-        oauth.insert("xaa".to_owned(), json!(true));
-    }
-    let workload = match &args.workload_token_file {
-        Some(file) => Some(json!({ "tokenFile": file })),
-        None => (args.workload_github_actions).then(|| json!({ "githubActions": true })),
-    };
-    if let Some(workload) = workload {
-        if args.writing.scope == WritableScope::Project {
-            let message = "a project's file cannot say where this machine's identity is";
-            return Err(Report::new(Exit::Usage, message)
-                .hint("write it to your own settings: `--scope user` or `--scope local`"));
-        }
-        oauth.insert("workload".to_owned(), workload);
-    }
-    Ok(oauth)
-}
-
 fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
     let Some((first, rest)) = args.target.split_first() else {
         return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
@@ -303,7 +275,7 @@ fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
                 pairs(&args.header, ":", "--header 'Key: Value'")?,
             );
         }
-        let oauth = oauth(args)?;
+        let oauth = oauth::of(args)?;
         if !oauth.is_empty() {
             entry.insert("oauth".to_owned(), Value::Object(oauth));
         }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -53,8 +53,9 @@ pub(crate) struct Record {
     pub(crate) digest: String,
     pub(crate) definition: Value,
     pub(crate) allow_env: Vec<String>,
-    /// The repository's files that it runs, as they were.
-    pub(crate) files: Files,
+    /// The repository's files that it runs, as they were; none of an entry that a person typed,
+    /// who then means whatever stands there.
+    pub(crate) files: Option<Files>,
 }
 
 impl fmt::Debug for Record {
@@ -194,12 +195,27 @@ fn record_of(server: &Value) -> Record {
             .flatten()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect(),
-        files: files
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, digest)| Some((name.clone(), digest.as_str()?.to_owned())))
-            .collect(),
+        files: files.map(|files| {
+            let digests = files.iter();
+            digests
+                .filter_map(|(name, digest)| Some((name.clone(), digest.as_str()?.to_owned())))
+                .collect()
+        }),
     }
+}
+
+/// The repository's files that approvals of this project's servers cover: a server must not start
+/// again with another script than the one that was approved.
+pub(crate) fn approved_files(environment: &Environment) -> impl Iterator<Item = PathBuf> {
+    let approvals = Approvals::read(environment).0;
+    let directories = environment.project_directories();
+    let directories = directories.chain([environment.project_root()]);
+    let projects: Vec<ProjectRecord> = directories
+        .filter_map(|directory| approvals.project(directory).cloned())
+        .collect();
+    let records = projects.into_iter().flat_map(|project| project.servers);
+    let files = records.filter_map(|(_, record)| record.files);
+    files.flat_map(|files| files.into_keys().map(PathBuf::from))
 }
 
 /// Records that a person approved a server, and which variables it may read beyond the harmless
@@ -298,7 +314,6 @@ pub(crate) fn record_typed(
             "digest": digest(&path_key(path), scope, definition),
             "definition": definition,
             "allowEnv": env::variables_of(definition),
-            "files": files::named(environment, directory, definition),
         }),
     )
 }

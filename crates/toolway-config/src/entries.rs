@@ -14,6 +14,7 @@ use toolway_types::{Diagnosis, Origin, Scope, ServerName, Severity};
 use crate::approval::{self, LocalTrust};
 use crate::edit::{Document, EditError, Edited, edit, edit_with};
 use crate::env::WORKSPACE;
+use crate::load::strangers_place;
 use crate::raw::validate;
 use crate::{Environment, Flags, PlannedServer, Verdict, plan};
 
@@ -227,6 +228,14 @@ fn edit_settings<T>(
 ) -> Result<Edited<T>, EditError> {
     if matches!(scope, Scope::Project | Scope::Local) {
         stays_in_project(path)?;
+        // What is written there may be a secret, and would be another's to read and to change.
+        if let Some(owner) = strangers_place(environment, path) {
+            return Err(EditError::Refused(format!(
+                "`{}`, or the directory that it lies in, belongs to another user (id {owner}); \
+                 nothing was written",
+                path.display()
+            )));
+        }
     }
     let edited = match (scope, path.parent()) {
         // What we keep beside a repository's files must not end up in its history.

@@ -226,10 +226,11 @@ impl Variables<'_> {
             "TOOLWAY_PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" if self.plugin_root.is_some() => {
                 self.plugin_root.map(Cow::Borrowed)
             }
+            // A name that is not text must not come to mean another directory.
             "TOOLWAY_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" => {
-                Some(self.environment.project_root().to_string_lossy())
+                self.environment.project_root().to_str().map(Cow::Borrowed)
             }
-            WORKSPACE => Some(self.environment.cwd().to_string_lossy()),
+            WORKSPACE => self.environment.cwd().to_str().map(Cow::Borrowed),
             _ => self.environment.var(name).map(Cow::Borrowed),
         }
     }
@@ -265,13 +266,18 @@ impl Variables<'_> {
     }
 }
 
+/// Whether a variable says nothing secret.
+pub(crate) fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name)
+}
+
 /// The variables among `names` that a project's file may not read.
 pub(crate) fn not_allowed<'a>(names: &'a [String], allowed: &[impl AsRef<str>]) -> Vec<&'a str> {
     names
         .iter()
         .map(String::as_str)
         .filter(|name| {
-            !HARMLESS.contains(name)
+            !is_harmless(name)
                 && !allowed
                     .iter()
                     .any(|pattern| pattern::matches(pattern.as_ref(), name))

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 
 use crate::import::Places;
+use crate::ownership::Owners;
 
 /// The name of a project's committed file.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
@@ -103,10 +104,12 @@ impl Environment {
         let cwd = resolve(cwd, Path::new("/"));
         let named_home = home.filter(|home| home.is_absolute());
         let home = named_home.as_ref().map(|home| resolve(home, &cwd));
-        let project_root = projects(&cwd, home.as_deref()).next().unwrap_or(&cwd);
+        let owners = Owners::of_process(vars.get("SUDO_UID").map(String::as_str));
+        let own = own_projects(&cwd, home.as_deref(), owners);
+        let project_root = own.first().copied().unwrap_or(&cwd);
         let project_root = project_root.to_path_buf();
         // A repository may mark a folder of its own as a project; it all belongs to the repository.
-        let outermost = projects(&cwd, home.as_deref()).last().unwrap_or(&cwd);
+        let outermost = own.last().copied().unwrap_or(&cwd);
         let mut diagnoses = Vec::new();
         if home.is_none() && !vars.contains_key("TOOLWAY_HOME") {
             diagnoses.push(
@@ -203,6 +206,18 @@ impl Environment {
         self.state_home().join("private")
     }
 
+    /// Whose files count as the person's.
+    pub(crate) fn owners(&self) -> Owners {
+        Owners::of_process(self.var("SUDO_UID"))
+    }
+
+    /// The outermost project that a directory lies in: what lies between two projects is a
+    /// repository's too.
+    pub(crate) fn repository_of<'a>(&'a self, directory: &'a Path) -> &'a Path {
+        let projects = own_projects(directory, self.home(), self.owners());
+        projects.last().copied().unwrap_or(directory)
+    }
+
     /// The file a person edits for a scope, where that scope has one.
     pub fn settings_file(&self, scope: Scope) -> Option<PathBuf> {
         let nowhere = self.project_root() == Path::new(NOWHERE);
@@ -250,14 +265,15 @@ impl Environment {
     /// The variables every child process gets from the host (SEC-39).
     pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
         let inherits = |name: &str| name.starts_with("LC_") || INHERITED.contains(&name);
-        let project = Secret::new(self.project_root().to_string_lossy());
+        // A name that is not text must not come to mean another directory.
+        let project = self.project_root().to_str().map(Secret::new);
         self.facts
             .vars
             .iter()
             // A value starting with `()` is a function to old shells.
             .filter(|(name, value)| inherits(name) && !value.expose().starts_with("()"))
             .map(|(name, value)| (name.clone(), value.clone()))
-            .chain([("TOOLWAY_PROJECT_DIR".to_owned(), project)])
+            .chain(project.map(|project| ("TOOLWAY_PROJECT_DIR".to_owned(), project)))
             .collect()
     }
 
@@ -417,6 +433,24 @@ fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {
     }
 }
 
+/// The directories above, and including, this one that look like a project's, nearest first, where
+/// the person or root made both the directory and the mark: others must not say what the project
+/// is, or they would choose where its settings lie (SEC-55).
+pub(crate) fn own_projects<'a>(
+    cwd: &'a Path,
+    home: Option<&'a Path>,
+    owners: Owners,
+) -> Vec<&'a Path> {
+    let is_own = |directory: &&Path| {
+        let marks = MARKS.map(|mark| directory.join(mark));
+        owners.have_at(directory) && marks.iter().any(|mark| owners.have_at(mark))
+    };
+    projects(cwd, home).filter(is_own).collect()
+}
+
+/// What a project's directory is known by.
+const MARKS: [&str; 3] = [PROJECT_FOLDER, PROJECT_FILE, ".git"];
+
 /// The directories above, and including, this one that look like a project's, nearest first.
 pub(crate) fn projects<'a>(
     cwd: &'a Path,
@@ -425,7 +459,7 @@ pub(crate) fn projects<'a>(
     cwd.ancestors()
         .take_while(move |directory| Some(*directory) != home)
         .filter(|directory| {
-            [PROJECT_FOLDER, PROJECT_FILE, ".git"]
+            MARKS
                 .iter()
                 .any(|mark| directory.join(mark).symlink_metadata().is_ok())
         })

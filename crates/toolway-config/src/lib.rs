@@ -19,6 +19,7 @@ pub mod identity;
 pub mod import;
 pub mod load;
 pub mod merge;
+mod ownership;
 pub mod permission;
 mod pinning;
 pub mod plan;

@@ -179,6 +179,22 @@ pub(crate) fn load_with(
     }
 }
 
+/// Whose a project's file, or the place where it would be, is: another user's, unless the person or
+/// the organisation trusts that directory.
+pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<u32> {
+    let mut loader = Loader {
+        environment,
+        strict: false,
+        last_good: None,
+        layers: Vec::new(),
+        diagnoses: Vec::new(),
+        blocked: None,
+    };
+    loader.system();
+    loader.user();
+    loader.stranger(path, &owner::open_in_project(path))
+}
+
 /// Who writes what stands in a scope. What Toolway wrote into local settings for a person is told
 /// apart by its approval (`merge`).
 pub(crate) fn usual_author(scope: Scope) -> Author {
@@ -226,13 +242,16 @@ impl Loader<'_> {
     /// it could be read stands for it.
     fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
         let source = Source::File(path.to_path_buf());
-        let opened = open(path);
-        let stranger = match &opened {
-            Ok((_, facts)) if owner::is_projects(kind) => self.stranger(path, facts),
-            _ => None,
+        let (opened, stranger) = if owner::is_projects(kind) {
+            let opened = owner::open_in_project(path);
+            let stranger = self.stranger(path, &opened);
+            (opened.file, stranger)
+        } else {
+            (open(path), None)
         };
+        let is_there = opened.is_ok();
         let text = read_opened(opened, LIMIT);
-        if let Some(owner) = stranger {
+        if let Some(owner) = stranger.filter(|_| is_there) {
             return self.strangers_file(text.ok().flatten(), &source, kind, owner);
         }
         let text = match text {

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
@@ -93,9 +94,15 @@ impl Candidate {
         }
     }
 
-    /// Whether it counts at all: what nobody approved takes no other's place (SEC-55).
+    /// Whether it counts at all: what nobody approved, or could not start anyway, takes no place of
+    /// a person's own (SEC-55).
     pub(crate) fn is_approved(&self) -> bool {
+        let starts = || {
+            let off = self.raw.definition.get("disabled") == Some(&Value::Bool(true));
+            !off && self.raw.fault().is_none()
+        };
         matches!(self.standing, Standing::Approved { .. })
+            && (self.author != Author::Repository || starts())
     }
 
     /// The order of precedence: no two servers of one name have the same.

@@ -14,6 +14,7 @@ use toolway_types::{
 
 use crate::Environment;
 use crate::account::Provider;
+use crate::approval::Vouched;
 use crate::curation::Curation;
 use crate::ide::Editors;
 use crate::identity::IdentitySettings;
@@ -279,6 +280,7 @@ pub fn adhoc(
         editors: &Editors::look(environment),
         scope: Scope::Dynamic,
         author: Author::Invocation,
+        vouched: Vouched::Seen,
     }
     .build()
     .map_err(|faults| {

@@ -17,7 +17,7 @@ use toolway_types::Scope;
 
 use crate::Environment;
 use crate::account::directory::copy_file;
-use crate::approval::Began;
+use crate::approval::{Began, approved_files};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER};
 use crate::ide::lock_files;
 use crate::load::{self, Flags, plugin_files, system_files};
@@ -141,6 +141,7 @@ pub fn watched_paths(environment: &Environment, flags: &Flags) -> Vec<PathBuf> {
         plugin_files(environment.config_home()).for_each(&mut add);
         add(copy_file(environment));
     }
+    approved_files(environment).for_each(&mut add);
     lock_files(environment).for_each(&mut add);
     for value in &flags.mcp_config {
         if !value.trim_start().starts_with('{') {

@@ -18,6 +18,7 @@ use toolway_types::{
 };
 
 use crate::Environment;
+use crate::approval::Vouched;
 use crate::env::Variables;
 use crate::ide::Editors;
 use crate::load::Place;
@@ -41,6 +42,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) editors: &'a Editors,
     pub(crate) scope: Scope,
     pub(crate) author: Author,
+    /// Whether a person has seen this very entry.
+    pub(crate) vouched: Vouched,
 }
 
 impl Builder<'_> {
@@ -237,9 +240,11 @@ impl Work<'_> {
             // Approved for one directory, it must not run what a folder below it, perhaps another
             // repository's, has under the same relative name.
             Scope::Project | Scope::Plugin => builder.place.directory.clone().into(),
-            scope => builder
-                .environment
-                .private_directory(&label(scope, builder.name)),
+            scope => {
+                let project = builder.environment.project_root();
+                let label = label(scope, builder.name, project);
+                builder.environment.private_directory(&label)
+            }
         }
     }
 
@@ -307,20 +312,33 @@ impl Work<'_> {
     }
 }
 
-/// What the private directory of a server is called: by its scope too, because two servers of one
-/// name must not find each other's files.
-fn label(scope: Scope, name: &ServerName) -> String {
+/// What the private directory of a server is called: by its scope too, and by its project where it
+/// belongs to one, because two servers of one name must not find each other's files.
+fn label(scope: Scope, name: &ServerName, project: &Path) -> String {
+    let digits = |text: &[u8]| hex::encode(&Sha256::digest(text)[..8]);
+    let own = plain_label(name, digits);
+    match scope {
+        Scope::Local | Scope::Dynamic => {
+            format!(
+                "{scope}-{own}.{}",
+                digits(project.as_os_str().as_encoded_bytes())
+            )
+        }
+        _ => format!("{scope}-{own}"),
+    }
+}
+
+fn plain_label(name: &ServerName, digits: impl Fn(&[u8]) -> String) -> String {
     /// The longest name that is a part of a file's name as it is.
     const LONGEST: usize = 48;
     let name = name.as_str();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if name.len() <= LONGEST && name.chars().all(is_plain) {
-        return format!("{scope}-{name}");
+        return name.to_owned();
     }
     let plain: String = name.chars().filter(|c| is_plain(*c)).take(24).collect();
     // A plain name has no dot, so the two forms never meet.
-    let digest = hex::encode(Sha256::digest(name.as_bytes()));
-    format!("{scope}-{plain}.{}", &digest[..16])
+    format!("{plain}.{}", digits(name.as_bytes()))
 }
 
 fn holds(value: &Value, needle: &str) -> bool {

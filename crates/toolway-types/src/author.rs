@@ -38,6 +38,14 @@ impl Author {
         self == Author::Person
     }
 
+    /// Whether this author came with files of its own, and so has no business with the person's.
+    pub fn brings_files(self) -> bool {
+        matches!(
+            self,
+            Author::Plugin | Author::Provider | Author::Repository | Author::Stranger
+        )
+    }
+
     /// Whether an entry of this author may use the identity of this machine.
     pub fn may_use_machine_identity(self) -> bool {
         matches!(self, Author::Person | Author::Organisation)

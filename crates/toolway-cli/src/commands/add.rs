@@ -25,7 +25,7 @@ use crate::report::{Outcome, Report, render_diagnosis};
 #[command(after_help = "Examples:
   toolway add docs https://mcp.example.com/mcp
   toolway add files -s user -- npx -y @modelcontextprotocol/server-filesystem ~/notes
-  toolway add git -s user --cwd '${workspace}' -- uvx mcp-server-git
+  toolway add git -s user -- uvx mcp-server-git --repository '${workspace}'
   toolway add github-work https://mcp.example.com/mcp --account work
   toolway add tracker https://mcp.example.com/mcp -H 'Authorization: Bearer ${TRACKER_TOKEN}'")]
 pub(crate) struct AddArgs {

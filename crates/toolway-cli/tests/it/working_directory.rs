@@ -264,7 +264,7 @@ fn adding_a_server_of_the_current_directory_says_how_it_is_started_there() {
     ----- stderr
     added `files` to the user scope: [HOME]/.config/toolway/settings.json:3
     warning: `files` is started in a directory of its own, where `.` is not what it is here
-    hint: to start it in the directory where Toolway runs: `toolway add files --force -s user --cwd '${workspace}' -- npx -y server-filesystem@1.0.0 .`
+    hint: in its place write '${workspace}' for the directory where Toolway runs, or [PROJECT] for this one
     ");
     home.write(home.project().join("server.py"), "");
     assert_snapshot!(add(&["add", "own", "--", "python3", "server.py"]), @r"
@@ -273,7 +273,7 @@ fn adding_a_server_of_the_current_directory_says_how_it_is_started_there() {
     ----- stderr
     added `own` to the local scope: [PROJECT]/.toolway/settings.local.json:3
     warning: `own` is started in a directory of its own, where `server.py` is not what it is here
-    hint: write its whole path: `toolway add own --force -s local -- python3 [PROJECT]/server.py`
+    hint: write [PROJECT]/server.py in its place
     ");
     assert_snapshot!(add(&["add", "git", "-s", "user", "--cwd", "${workspace}", "--", "mcp-server-git"]), @r"
     exit: 0

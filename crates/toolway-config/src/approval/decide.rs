@@ -3,6 +3,8 @@
 //! Owns that one decision and its wording. It reads the definition as written, and the files that an
 //! approved one runs; no variable of the environment is expanded to answer it (SEC-01, SEC-02).
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 use similar::TextDiff;
 use toolway_types::{Author, Scope};
@@ -33,6 +35,14 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
+    /// Whether a person has seen this very entry.
+    pub(crate) fn vouched(&self) -> Vouched {
+        match self {
+            Self::Approved { vouched, .. } => *vouched,
+            Self::Rejected { .. } | Self::Pending { .. } => Vouched::Unseen,
+        }
+    }
+
     /// That of an entry about which nobody has to be asked.
     pub(crate) fn unasked() -> Self {
         Self::Approved {
@@ -89,8 +99,12 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             let directory = &candidate.place.directory;
-            let now = files::named(&basis.environment, directory, &server.definition);
-            if let Some(what) = first_change(&record.files, &now) {
+            let now = || files::named(&basis.environment, directory, &server.definition);
+            let changed = record
+                .files
+                .as_ref()
+                .and_then(|was| first_change(directory, was, &now()));
+            if let Some(what) = changed {
                 let reason = format!("{what} since `{name}`, which runs it, was approved");
                 return Standing::Pending {
                     reason,
@@ -145,8 +159,12 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
 }
 
 /// What of the files that an entry runs is not as it was.
-fn first_change(approved: &Files, now: &Files) -> Option<String> {
-    let file = |name: &str| format!("`{}`", spelled_out(name));
+fn first_change(directory: &Path, approved: &Files, now: &Files) -> Option<String> {
+    let file = |name: &str| {
+        let below = Path::new(name).strip_prefix(directory);
+        let shown = below.map_or_else(|_| name.into(), Path::to_string_lossy);
+        format!("`{}`", spelled_out(&shown))
+    };
     let new_or_other = now
         .iter()
         .find_map(|(name, digest)| match approved.get(name) {

@@ -117,9 +117,9 @@ impl Held {
                     Some(rustix::fs::Uid::from_raw(user)),
                     Some(rustix::fs::Gid::from_raw(group)),
                 );
-                // Rights for a group must not pass to another group.
+                // Rights for others must not pass to others still.
                 if kept.is_err() {
-                    mode &= !0o070;
+                    mode &= !0o077;
                 }
             }
             file.set_permissions(Permissions::from_mode(mode))

@@ -5,15 +5,22 @@
 //! to the person, or to the system; `safeDirectories` in the person's or the organisation's
 //! settings says where others are trusted.
 
-use std::fs::Metadata;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+#[cfg(not(target_os = "linux"))]
+use rustix::fs::{AtFlags, statat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
 use toolway_types::{Diagnosis, Origin};
 
 use super::Loader;
 use crate::Environment;
 use crate::environment::PROJECT_FOLDER;
+use crate::error::ReadError;
 use crate::raw::keys::spelled_out;
 use crate::raw::{self, FileKind, RawFile, Source};
 
@@ -25,17 +32,102 @@ pub(super) fn is_projects(kind: FileKind) -> bool {
     )
 }
 
+/// A project's file as it was opened.
+pub(super) struct Opened {
+    pub(super) file: Result<(File, Metadata), ReadError>,
+    /// Everybody whose hand was in it: owners of the project, its folder, links and the file.
+    owners: Vec<u32>,
+}
+
+/// Opens a project's file step by step. Nobody can change whose it is between looking and opening,
+/// and a link to the person's own file is still the word of whoever made the link.
+pub(super) fn open_in_project(path: &Path) -> Opened {
+    let mut owners = Vec::new();
+    let file = walk(path, &mut owners);
+    Opened { file, owners }
+}
+
+fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), ReadError> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(ReadError::NotAFile);
+    };
+    let project = project_of(path);
+    let project_folder = directory(CWD, project.as_os_str(), owners)?;
+    let folder = match folder.strip_prefix(project) {
+        Ok(below) if !below.as_os_str().is_empty() => {
+            directory(&project_folder, below.as_os_str(), owners)?
+        }
+        _ => project_folder,
+    };
+    let target = look(&folder, name, owners)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = match target {
+        // What a link of the person's own leads to is theirs to say.
+        Some(target) => openat(&folder, target.as_str(), flags, Mode::empty()),
+        None => openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()),
+    };
+    let file = File::from(opened.map_err(io::Error::from)?);
+    let facts = file.metadata()?;
+    owners.push(facts.uid());
+    if facts.is_file() {
+        Ok((file, facts))
+    } else {
+        Err(ReadError::NotAFile)
+    }
+}
+
+/// A directory that is only passed through need not be readable.
+#[cfg(target_os = "linux")]
+const PASSED: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const PASSED: OFlags = OFlags::RDONLY;
+
+fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<OwnedFd, ReadError> {
+    let target = look(&at, name, owners)?;
+    let flags = PASSED | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = match target {
+        Some(target) => openat(&at, target.as_str(), flags, Mode::empty()),
+        None => openat(&at, name, flags | OFlags::NOFOLLOW, Mode::empty()),
+    };
+    let opened = opened.map_err(io::Error::from)?;
+    owners.push(fstat(&opened).map_err(io::Error::from)?.st_uid);
+    Ok(opened)
+}
+
+/// Notes whose a name is, and says where it leads if it is a link: both of the same link.
+fn look(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Option<String>, ReadError> {
+    #[cfg(target_os = "linux")]
+    let (facts, read) = {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = openat(&at, name, flags, Mode::empty()).map_err(io::Error::from)?;
+        let facts = fstat(&handle).map_err(io::Error::from)?;
+        (facts, move || readlinkat(handle, "", Vec::new()))
+    };
+    #[cfg(not(target_os = "linux"))]
+    let (facts, read) = {
+        let facts = statat(&at, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)?;
+        (facts, || readlinkat(&at, name, Vec::new()))
+    };
+    owners.push(facts.st_uid);
+    if FileType::from_raw_mode(facts.st_mode) != FileType::Symlink {
+        return Ok(None);
+    }
+    let target = read().map_err(io::Error::from)?;
+    // A link to a name that is not text leads nowhere that we know.
+    target.into_string().map(Some).map_err(|_| ReadError::Link)
+}
+
 impl Loader<'_> {
     /// Who else a project's file belongs to, unless the person trusts its directory.
-    pub(super) fn stranger(&self, path: &Path, file: &Metadata) -> Option<u32> {
-        let owner = stranger(self.environment, path, file)?;
-        let directory = project_of(path);
+    pub(super) fn stranger(&self, path: &Path, opened: &Opened) -> Option<u32> {
+        let ours = self.environment.owners();
+        let owner = opened.owners.iter().copied().find(|id| !ours.are(*id))?;
         let listed = self
             .layers
             .iter()
             .flat_map(|layer| &layer.settings.safe_directories);
         let listed = listed.map(|named| named.name.as_str());
-        (!is_safe(self.environment, directory, listed)).then_some(owner)
+        (!is_safe(self.environment, project_of(path), listed)).then_some(owner)
     }
 
     /// The servers of another user's file, to be shown and not used; its settings say nothing.
@@ -78,36 +170,6 @@ fn project_of(path: &Path) -> &Path {
         Some(project) if folder.ends_with(PROJECT_FOLDER) => project,
         _ => folder,
     }
-}
-
-/// The user id of somebody else, if a file or its directory is theirs. The facts are those of the
-/// opened file, so nobody can change the answer afterwards.
-fn stranger(environment: &Environment, path: &Path, file: &Metadata) -> Option<u32> {
-    let directory = path.parent().and_then(|parent| parent.metadata().ok());
-    let project = project_of(path).metadata().ok();
-    // A link to the person's own file is still the word of whoever made the link.
-    let link = path.symlink_metadata().ok();
-    let owners = [
-        Some(file),
-        directory.as_ref(),
-        project.as_ref(),
-        link.as_ref(),
-    ];
-    let ours = us(environment);
-    owners
-        .into_iter()
-        .flatten()
-        .map(Metadata::uid)
-        .find(|owner| *owner != 0 && !ours.contains(&Some(*owner)))
-}
-
-/// Who the person is: with `sudo`, also who they were before.
-fn us(environment: &Environment) -> [Option<u32>; 2] {
-    let now = rustix::process::geteuid().as_raw();
-    let before = (now == 0)
-        .then(|| environment.var("SUDO_UID")?.parse().ok())
-        .flatten();
-    [Some(now), before]
 }
 
 /// Whether a list of safe directories covers one: by its path, by `<path>/*` for everything below

@@ -237,6 +237,7 @@ impl Judge<'_> {
             editors: &self.basis.editors,
             scope: candidate.scope,
             author: candidate.author,
+            vouched: candidate.standing.vouched(),
         }
         .build()
     }

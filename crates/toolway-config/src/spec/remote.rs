@@ -14,7 +14,7 @@ use toolway_types::{
 use url::Url;
 
 use super::Work;
-use crate::environment::projects;
+use crate::approval::Vouched;
 use crate::error::ReadError;
 use crate::ide::TOKEN_HEADER;
 use crate::load::beneath::open_beneath;
@@ -170,11 +170,19 @@ impl Work<'_> {
 
     fn token_text(&self, path: &Path) -> Result<Option<String>, ReadError> {
         let directory = &self.builder.place.directory;
-        let in_project = matches!(self.builder.scope, Scope::Project | Scope::Local);
-        let opened = if in_project {
-            // The outermost: what lies between two projects is a repository's too.
-            let repository = projects(directory, self.builder.environment.home()).last();
-            open_beneath(repository.unwrap_or(directory), directory, path)
+        let opened = if self.builder.author.brings_files() {
+            // A file of the person's is named by the person, or shown to them first.
+            if path.is_absolute() && self.builder.vouched == Vouched::Unseen {
+                return Err(ReadError::Outside);
+            }
+            let root = match self.builder.scope {
+                Scope::Plugin => directory,
+                _ => self.builder.environment.repository_of(directory),
+            };
+            open_beneath(root, directory, path)
+        } else if self.builder.scope == Scope::Local {
+            let root = self.builder.environment.repository_of(directory);
+            open_beneath(root, directory, path)
         } else {
             open(&directory.join(path))
         };

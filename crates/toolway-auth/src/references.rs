@@ -89,6 +89,9 @@ pub enum Missing {
     /// It would lead to another place of the server.
     #[error("a name of dots only cannot stand in an address")]
     NotAName,
+    /// Policy forbids the address that it makes; the words complete the sentence "it is …".
+    #[error("with its value the address is {0}")]
+    Denied(String),
     /// The host has nothing to look secrets up in.
     #[error("this program looks up no secrets")]
     Nowhere,
@@ -125,7 +128,11 @@ impl References {
         let values = self.all(&spec.references, options).await?;
         let spelled = spec.references.iter().zip(&values);
         let spelled = spelled.flat_map(|(reference, value)| reference.spellings(value));
-        Ok((spec.with_secrets(&values), spelled.collect()))
+        let filled = spec.with_secrets(&values);
+        match denied(spec, &filled) {
+            Some(error) => Err(error),
+            None => Ok((filled, spelled.collect())),
+        }
     }
 
     /// The settings of a login with all their secrets in place.
@@ -236,6 +243,16 @@ fn missing(reference: &SecretReference, why: Missing) -> ReferenceError {
         kind: reference.kind,
         why,
     }
+}
+
+/// Why policy forbids a definition with its secrets: it was asked before they were known, and a
+/// value can hold a path.
+fn denied(spec: &ServerSpec, filled: &ServerSpec) -> Option<ReferenceError> {
+    let mut references = spec.references.iter();
+    let reference = references.find(|reference| reference.is_in_address())?;
+    let remote = filled.transport.remote()?;
+    let why = remote.rules.admits(&remote.url).err()?;
+    Some(missing(reference, Missing::Denied(why.to_owned())))
 }
 
 async fn read_file(path: PathBuf) -> Result<Secret, Missing> {

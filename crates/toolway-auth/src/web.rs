@@ -25,7 +25,7 @@ use toolway_types::text::cut;
 use url::{Host, Url, form_urlencoded};
 
 use address::{Class, classify};
-use filter::{Filter, Withheld};
+use filter::{Denied, Filter, Withheld};
 pub use filter::{Lookup, System};
 pub use reply::Reply;
 
@@ -178,6 +178,8 @@ pub struct Web {
     client: Client,
     lookup: Arc<dyn Lookup>,
     reach: Reach,
+    /// See [`Self::pinned`].
+    pinned: Option<Arc<str>>,
     secure: Client,
     plain: Client,
     /// What policy denies to the server in question.
@@ -212,26 +214,43 @@ impl Web {
         client: Client,
         reach: Reach,
         lookup: Arc<dyn Lookup>,
-        pinned: Option<&Arc<str>>,
+        pinned: Option<Arc<str>>,
     ) -> Self {
-        let proxies: Arc<[String]> = client.proxy_hosts().into();
-        let filtered = |secure| {
-            client.resolving(Arc::new(Filter {
-                reach,
-                secure,
-                pinned: pinned.cloned(),
-                proxies: Arc::clone(&proxies),
-                lookup: Arc::clone(&lookup),
-            }))
-        };
-        Self {
+        let mut web = Self {
             reach,
-            secure: filtered(true),
-            plain: filtered(false),
+            pinned,
+            secure: client.clone(),
+            plain: client.clone(),
             rules: Arc::default(),
             client,
             lookup,
+        };
+        web.secure = web.filtered(true, None);
+        web.plain = web.filtered(false, None);
+        web
+    }
+
+    /// A client whose names lead only where they may.
+    fn filtered(&self, secure: bool, denied: Option<Denied>) -> Client {
+        self.client.resolving(Arc::new(Filter {
+            reach: self.reach,
+            secure,
+            pinned: self.pinned.clone(),
+            proxies: self.client.proxy_hosts().into(),
+            lookup: Arc::clone(&self.lookup),
+            denied,
+        }))
+    }
+
+    /// The client for one address. Where policy denies addresses, it has no connection that was
+    /// made for another one: a rule may speak of a path.
+    fn client_for(&self, url: &Url) -> Client {
+        let secure = url.scheme() == "https";
+        if self.rules.speak_of_addresses() {
+            let (url, rules) = (url.clone(), Arc::clone(&self.rules));
+            return self.filtered(secure, Some(Denied { url, rules }));
         }
+        if secure { &self.secure } else { &self.plain }.clone()
     }
 
     /// The same, but nothing is asked that policy denies: whoever may not be connected to gets no
@@ -259,7 +278,7 @@ impl Web {
             _ => None,
         };
         let lookup = Arc::clone(&self.lookup);
-        Self::build(self.client.clone(), self.reach, lookup, host.as_ref()).within(&self.rules)
+        Self::build(self.client.clone(), self.reach, lookup, host).within(&self.rules)
     }
 
     /// What may be reached.
@@ -403,12 +422,8 @@ impl Web {
         body: Bytes,
     ) -> Result<Reply, WebError> {
         self.check(url)?;
-        let client = if url.scheme() == "https" {
-            &self.secure
-        } else {
-            &self.plain
-        };
-        let client = client
+        let client = self
+            .client_for(url)
             .for_url(url)
             .map_err(|error| WebError::Client(error.to_string()))?;
         headers
@@ -451,7 +466,7 @@ fn fault(url: &Url, error: &reqwest::Error) -> WebError {
     let mut cause: &(dyn Error + 'static) = error;
     loop {
         if let Some(withheld) = cause.downcast_ref::<Withheld>() {
-            let why = withheld.0.to_owned();
+            let why = withheld.0.clone();
             return WebError::Forbidden { url, why };
         }
         match cause.source() {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::Resolve;
-use toolway_types::RemoteSpec;
+use toolway_types::{RemoteSpec, UrlRules};
 use url::{Host, Url};
 
 use crate::error::OpenError;
@@ -165,15 +165,26 @@ impl Client {
         built.clone().map_err(OpenError::Client)
     }
 
-    /// The client for a server, whose name leads to no address that policy denies. A proxy looks
-    /// names up itself.
-    pub(crate) fn for_server(&self, spec: &RemoteSpec) -> Result<reqwest::Client, OpenError> {
-        let guard = Guard::of(spec);
-        let is_name = matches!(spec.url.host(), Some(Host::Domain(_)));
-        if !is_name || !guard.is_needed() || self.proxy_for(&spec.url).is_some() {
-            return self.for_url(&spec.url);
+    /// The client for requests of a server to one URL, whose name leads to no address that
+    /// policy denies there. It shares no connection with others then: one that is open is not
+    /// asked about again. A proxy looks names up itself.
+    pub(crate) fn guarded(
+        &self,
+        url: &Url,
+        rules: &Arc<UrlRules>,
+    ) -> Result<reqwest::Client, OpenError> {
+        if !self.guards(url, rules) {
+            return self.for_url(url);
         }
-        self.resolving(Arc::new(guard)).for_url(&spec.url)
+        let guard = Guard::of(url, rules).looking_up(self.0.resolver.clone());
+        self.resolving(Arc::new(guard)).for_url(url)
+    }
+
+    /// Whether policy has a say in what the name in a URL leads to.
+    pub(crate) fn guards(&self, url: &Url, rules: &UrlRules) -> bool {
+        matches!(url.host(), Some(Host::Domain(_)))
+            && rules.speak_of_addresses()
+            && self.proxy_for(url).is_none()
     }
 
     /// The proxy on the way to a URL, as host and port.
@@ -202,7 +213,7 @@ impl Client {
             proxies: self.0.proxies(),
             connect_timeout: self.0.options.connect_timeout,
             user_agent: self.0.options.user_agent.clone(),
-            guard: Guard::of(spec),
+            guard: Guard::of(&spec.url, &spec.rules),
         })
     }
 }

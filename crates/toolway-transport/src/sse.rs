@@ -43,10 +43,10 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
         let reason = match inbox.while_opening(Stream::open(&endpoint, &url)).await {
             None => CloseReason::Asked,
             Some(Err(reason)) => reason,
-            Some(Ok((stream, target))) => {
-                let posts = Posts::new(endpoint.at(target));
-                run(inbox, stream, posts, &event_queue).await
-            }
+            Some(Ok((stream, target))) => match endpoint.at(target) {
+                Ok(endpoint) => run(inbox, stream, Posts::new(endpoint), &event_queue).await,
+                Err(error) => CloseReason::Broken(error.to_string()),
+            },
         };
         report_end(&event_queue, reason).await;
     });

@@ -9,7 +9,7 @@ use toolway_testkit::marked::MARK;
 use toolway_transport::OpenOptions;
 use toolway_types::{
     OauthSpec, ProtocolMode, ReferenceKind, RemoteSpec, Secret, SecretReference, ServerName,
-    ServerSpec, StdioSpec, TransportSpec,
+    ServerSpec, StdioSpec, TransportSpec, UrlList, UrlPattern, UrlRules,
 };
 
 use super::References;
@@ -149,6 +149,58 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
         let error = error.expect_err("refused").to_string();
         assert!(error.contains("cannot stand in an address"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn sec_53_a_secret_in_an_address_leads_to_no_denied_path() {
+    let home = ScannedFolder::new();
+    let references = references(home.path());
+    let wanted = SecretReference {
+        place: "url".to_owned(),
+        ..reference(ReferenceKind::Keychain, "k")
+    };
+    let word = wanted.placeholder();
+    let list = |pattern: &str, reason: &str| UrlList {
+        patterns: vec![UrlPattern::parse(pattern).unwrap()],
+        reason: reason.to_owned(),
+    };
+    let rules = UrlRules {
+        denied: vec![list("*://*/admin/*", "denied by a rule")],
+        allowed: vec![list("http://h.example/t/*", "in no list")],
+    };
+    let remote = RemoteSpec {
+        rules: Arc::new(rules),
+        url: format!("http://h.example/t/{word}/mcp").parse().unwrap(),
+        headers: Vec::new(),
+        headers_helper: None,
+        oauth: None,
+    };
+    let spec = ServerSpec {
+        transport: TransportSpec::Http(remote),
+        ..process(vec![wanted])
+    };
+    let resolve = async |value: &str| {
+        let secret = format!("{CANARY}{value}");
+        let key = Key::named("k");
+        references
+            .vault
+            .write(&key, &secret.as_str().into())
+            .await
+            .unwrap();
+        let resolved = references.resolve(&spec, &OpenOptions::default()).await;
+        resolved.map(drop).map_err(|error| error.to_string())
+    };
+    for (value, why) in [
+        ("/../../admin/y?z=", "denied by a rule"),
+        ("%2f..%2f..%2fadmin", "denied by a rule"),
+        ("\\..\\..\\admin\\y", "denied by a rule"),
+        ("/../../other", "in no list"),
+    ] {
+        let expected =
+            format!("`url` needs `${{keychain:k}}`: with its value the address is {why}");
+        assert_eq!(resolve(value).await, Err(expected), "{value}");
+    }
+    assert_eq!(resolve("").await, Ok(()));
 }
 
 #[tokio::test]

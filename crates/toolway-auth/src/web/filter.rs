@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use toolway_types::UrlRules;
+use url::Url;
 
 use super::Reach;
 use super::address::{Class, classify};
@@ -34,7 +36,7 @@ impl Lookup for System {
 /// No address of a name may be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Withheld(pub(super) &'static str);
+pub(super) struct Withheld(pub(super) String);
 
 /// The resolver of the connections themselves: what it withholds is not connected to, whatever
 /// an earlier lookup of the same name said.
@@ -46,6 +48,22 @@ pub(super) struct Filter {
     /// Names that the person wrote and that are no target.
     pub(super) proxies: Arc<[String]>,
     pub(super) lookup: Arc<dyn Lookup>,
+    /// What policy denies, and the address that is asked.
+    pub(super) denied: Option<Denied>,
+}
+
+/// What policy denies at the addresses that the name in a URL leads to.
+#[derive(Clone)]
+pub(super) struct Denied {
+    pub(super) url: Url,
+    pub(super) rules: Arc<UrlRules>,
+}
+
+impl Denied {
+    fn admits(&self, address: IpAddr) -> Result<(), String> {
+        let leads = |why| format!("it leads to {address}, which is {why}");
+        self.rules.denies_at(&self.url, address).map_err(leads)
+    }
 }
 
 impl Resolve for Filter {
@@ -60,6 +78,8 @@ impl Resolve for Filter {
             .pinned
             .as_ref()
             .is_some_and(|pinned| pinned.eq_ignore_ascii_case(name.as_str()));
+        // A proxy is not who is asked.
+        let denied = self.denied.clone().filter(|_| !is_proxy);
         Box::pin(async move {
             let found = lookup.lookup(name.as_str()).await?;
             let mut admitted = Vec::new();
@@ -67,11 +87,15 @@ impl Resolve for Filter {
             for address in found {
                 let class = classify(address);
                 if is_pinned && class == Class::Public {
-                    why = Some("the server's name leads elsewhere than a moment ago");
+                    why = Some("the server's name leads elsewhere than a moment ago".to_owned());
+                    continue;
+                }
+                if let Some(Err(reason)) = denied.as_ref().map(|denied| denied.admits(address)) {
+                    why = Some(reason);
                     continue;
                 }
                 match reach.admits(class, secure) {
-                    Err(reason) if !is_proxy => why = Some(reason),
+                    Err(reason) if !is_proxy => why = Some(reason.to_owned()),
                     _ => admitted.push(SocketAddr::new(address, 0)),
                 }
             }

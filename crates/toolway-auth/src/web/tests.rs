@@ -78,6 +78,34 @@ async fn sec_53_nobody_who_is_denied_is_asked_about_a_login() {
     assert_eq!(site.connects.load(Ordering::SeqCst), 3, "the redirect only");
 }
 
+#[tokio::test]
+async fn sec_53_a_name_gives_a_login_no_way_to_a_denied_address() {
+    let routes = Router::new()
+        .route("/start", any(|| async { redirect_to("/admin/token") }))
+        .route("/open", any(|| async { "{}" }))
+        .route("/admin/token", any(|| async { "{}" }));
+    let site = Site::new(routes).await;
+    let rules = UrlRules {
+        denied: vec![UrlList {
+            patterns: vec![UrlPattern::parse("*://localhost:*/admin/*").unwrap()],
+            reason: "denied by a rule".to_owned(),
+        }],
+        allowed: Vec::new(),
+    };
+    let web = named(Reach::Loopback, &Names::to(&["127.0.0.1"])).within(&Arc::new(rules));
+    let start = site.url("inside.test", "/start");
+    for web in [web.clone(), web.trusting(), web.pinned(&start)] {
+        web.get(&site.url("inside.test", "/open")).await.unwrap();
+        for path in ["/start", "/admin/token"] {
+            let why = forbidden(web.get(&site.url("inside.test", path)).await, path);
+            assert_eq!(
+                why, "it leads to 127.0.0.1, which is denied by a rule",
+                "{path}"
+            );
+        }
+    }
+}
+
 fn redirect_to(path: &str) -> impl IntoResponse {
     (http::StatusCode::FOUND, [("location", path.to_owned())])
 }

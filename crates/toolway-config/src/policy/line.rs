@@ -17,40 +17,60 @@ const SPECIAL: &[char] = &[
 /// What ends one command and may begin another.
 const BETWEEN: &[char] = &['|', '&', ';', '(', ')', '`', '{', '}', '\n', '\r'];
 
-/// Programs whose arguments are a command.
-const WRAPPERS: [&str; 32] = [
-    "ash",
-    "bash",
+/// Words of the language that may stand before a command.
+const KEYWORDS: [&str; 9] = [
+    "!", "if", "then", "elif", "else", "while", "until", "do", "{",
+];
+
+/// Programs that read commands.
+const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
+
+/// Programs whose arguments are a command, beside the shells.
+const WRAPPERS: [&str; 44] = [
+    "builtin",
     "busybox",
     "chroot",
     "chrt",
     "command",
-    "dash",
+    "coproc",
+    "dbus-run-session",
     "doas",
     "env",
     "eval",
     "exec",
-    "fish",
+    "find",
     "flatpak-spawn",
+    "flock",
     "ionice",
-    "ksh",
+    "linux32",
+    "linux64",
+    "ltrace",
     "nice",
     "nohup",
     "nsenter",
+    "parallel",
+    "prlimit",
     "runuser",
+    "script",
     "setarch",
     "setpriv",
     "setsid",
-    "sh",
+    "ssh-agent",
+    "start-stop-daemon",
     "stdbuf",
+    "strace",
     "su",
     "sudo",
+    "systemd-run",
     "taskset",
     "time",
     "timeout",
+    "toybox",
+    "trap",
+    "unbuffer",
     "unshare",
+    "watch",
     "xargs",
-    "zsh",
 ];
 
 /// A line, read.
@@ -58,10 +78,53 @@ const WRAPPERS: [&str; 32] = [
 pub(crate) struct Line {
     /// Its words, where they are all there is to it.
     pub(super) words: Option<Vec<String>>,
-    /// All that may be a command in it, its words without their quotes.
-    pub(super) commands: Vec<Vec<String>>,
+    /// What stands between separators in it, the words without their quotes.
+    pub(super) parts: Vec<Part>,
     /// Whether the name of a program in it is computed.
     pub(super) hides: bool,
+}
+
+/// Some words that have a command in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    words: Vec<String>,
+    begins: Begins,
+}
+
+/// Where in a part its command begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    AtFirst,
+    /// Words of the language, variables, redirections, options, other programs may come before.
+    Anywhere,
+}
+
+impl Part {
+    /// A command, whose arguments may be another one.
+    pub(super) fn command(words: Vec<String>) -> Self {
+        let begins = match words.first() {
+            Some(first) if is_wrapper(first) => Begins::Anywhere,
+            _ => Begins::AtFirst,
+        };
+        Self { words, begins }
+    }
+
+    /// Words that may be a command from any of them on.
+    pub(super) fn anywhere(words: Vec<String>) -> Self {
+        Self {
+            words,
+            begins: Begins::Anywhere,
+        }
+    }
+
+    /// All that may be a command in it.
+    pub(super) fn commands(&self) -> impl Iterator<Item = &[String]> {
+        let count = match self.begins {
+            Begins::AtFirst => self.words.len().min(1),
+            Begins::Anywhere => self.words.len(),
+        };
+        (0..count).map(|at| &self.words[at..])
+    }
 }
 
 impl Line {
@@ -75,31 +138,128 @@ impl Line {
             words,
             ..Self::default()
         };
-        for part in line.split(BETWEEN) {
-            let words: Vec<String> = part
-                .split_whitespace()
-                .map(|word| word.replace(['\'', '"', '\\'], ""))
-                .skip_while(|word| is_assignment(word))
-                .collect();
-            let Some(first) = words.first() else { continue };
-            read.hides |= first.contains(['$', '*', '?', '[', '~']);
-            read.commands.extend(with_wrapped(&words));
+        // What `env -S` takes for a blank, and what braces make several words of.
+        let blanks = line.contains('\\').then(|| with_env_blanks(line));
+        let braces = line.contains('{').then(|| line.replace(',', " "));
+        for text in [Some(line.to_owned()), blanks, braces]
+            .into_iter()
+            .flatten()
+        {
+            read.add(&marked(&text));
         }
         read
     }
+
+    fn add(&mut self, text: &str) {
+        for part in text.split(BETWEEN) {
+            let words: Vec<String> = part
+                .split_whitespace()
+                .map(|word| word.replace(['\'', '"', '\\'], ""))
+                .collect();
+            if words.is_empty() {
+                continue;
+            }
+            self.hides |= hides(&words) || (self.words.is_none() && reads_commands(&words));
+            self.parts.push(match self.words {
+                Some(_) => Part::command(words),
+                None => Part::anywhere(words),
+            });
+        }
+    }
 }
 
-/// A command, and those that it runs when it is a wrapper.
-pub(super) fn with_wrapped(words: &[String]) -> Vec<Vec<String>> {
-    let mut all = vec![words.to_vec()];
-    let is_wrapper = words.first().is_some_and(|first| {
-        let name = first.rsplit('/').next().unwrap_or_default();
-        WRAPPERS.contains(&name)
-    });
-    if is_wrapper {
-        all.extend((1..words.len()).map(|at| words[at..].to_vec()));
+/// A line in which a `$` stands wherever something is computed, and `&` only between commands.
+fn marked(line: &str) -> String {
+    let line = line
+        .replace("\\\n", "")
+        .replace(">&", "> ")
+        .replace("<&", "< ")
+        .replace("&>", "> ")
+        .replace(">|", "> ");
+    // Without quotes, every second backtick ends what another began.
+    let is_quoted = line.contains(['\'', '"', '\\']);
+    let mut is_open = false;
+    let mut marked = String::with_capacity(line.len());
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_computed = match c {
+            '`' => {
+                is_open = !is_open;
+                is_open || is_quoted
+            }
+            // A group has a blank after its brace.
+            '{' => rest.peek().is_some_and(|next| !next.is_whitespace()),
+            _ => false,
+        };
+        if is_computed {
+            marked.push('$');
+        }
+        marked.push(c);
     }
-    all
+    marked
+}
+
+fn with_env_blanks(line: &str) -> String {
+    ["\\_", "\\t", "\\n", "\\r", "\\f", "\\v"]
+        .iter()
+        .fold(line.to_owned(), |line, blank| line.replace(blank, " "))
+}
+
+/// Whether a word that may name a program is computed: the first, but for what the language has
+/// before it, and each after a wrapper.
+fn hides(words: &[String]) -> bool {
+    let (mut may_name, mut is_wrapped, mut is_file) = (true, false, false);
+    for word in words {
+        if std::mem::take(&mut is_file) {
+            continue;
+        }
+        let head = word.split(['<', '>']).next().unwrap_or_default();
+        is_file = word.ends_with(['<', '>']);
+        if head.len() < word.len() && head.bytes().all(|byte| byte.is_ascii_digit()) {
+            continue;
+        }
+        if is_assignment(head) || KEYWORDS.contains(&head) {
+            continue;
+        }
+        let is_computed = head.contains(['$', '*', '?', '[', '~']) && !matches!(head, "[" | "[[");
+        if (may_name || is_wrapped) && is_computed {
+            return true;
+        }
+        is_wrapped |= is_wrapper(head);
+        may_name = false;
+    }
+    false
+}
+
+/// Whether a shell stands there without a line or a file: it reads what nobody sees here.
+fn reads_commands(words: &[String]) -> bool {
+    let is_before = |word: &&String| is_assignment(word) || KEYWORDS.contains(&word.as_str());
+    let mut words = words.iter().skip_while(is_before);
+    words.next().is_some_and(|first| is_shell(first))
+        && words
+            .all(|word| word.contains(['<', '>']) || (word.starts_with('-') && !word.contains('c')))
+}
+
+/// The name of a program in a path to it, without the number of its version.
+fn name_of(program: &str) -> String {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    // `linux32` is a name with its number.
+    let is_known = WRAPPERS.contains(&name);
+    (if is_known { name } else { bare }).to_lowercase()
+}
+
+fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&name_of(program).as_str())
+}
+
+/// Whether the arguments of a program may be a command. Those of the system's loader are.
+pub(super) fn is_wrapper(program: &str) -> bool {
+    let name = name_of(program);
+    let is_loader = ["ld-", "ld.so", "ld64.so"]
+        .iter()
+        .any(|loader| name.starts_with(loader));
+    is_loader || WRAPPERS.contains(&name.as_str()) || is_shell(program)
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -115,7 +275,10 @@ mod tests {
 
     fn runs(line: &str, command: &[&str]) -> bool {
         let read = Line::read(line);
-        read.commands.iter().any(|words| words == command)
+        read.parts
+            .iter()
+            .flat_map(Part::commands)
+            .any(|words| words == command)
     }
 
     #[test]
@@ -160,13 +323,56 @@ mod tests {
             "sh -c 'evil x'",
             "{ evil x; }",
             "true\nevil x",
+            "if evil x; then echo 1; fi",
+            "! evil x",
+            "</dev/null evil x",
+            "< /dev/null evil x",
+            "2>&1 evil x",
+            "for i in 1; do evil x; done",
+            "while evil x; do :; done",
+            "ev\\\nil x",
+            "coproc evil x",
+            "{evil,x}",
+            "env -S 'evil\\_x'",
+            "/lib64/ld-linux-x86-64.so.2 evil x",
+            "bash-5.2 -c 'evil x'",
         ] {
             assert!(runs(line, &["evil", "x"]), "{line:?}");
         }
         assert!(!runs("pass show evil x", &["evil", "x"]));
-        for line in ["$X y", "true; $(echo evil)", "~/x", "/bin/ev*"] {
+        for line in [
+            "$X y",
+            "true; $(echo evil)",
+            "~/x",
+            "/bin/ev*",
+            "X=evil; command $X y",
+            "! $X y",
+            "if $X y; then :; fi",
+            "</dev/null $X",
+            "> /dev/null $X",
+            "2>&1 $X",
+            "`printf evil` x",
+            "e`printf vil` x",
+            "{e,}vil x",
+            "e{vi,}l x",
+            "echo a | sh",
+            "base64 -d x | /bin/bash -s",
+            "set -- evil; \"$@\"",
+        ] {
             assert!(Line::read(line).hides, "{line:?}");
         }
-        assert!(!Line::read("op read \"$ITEM\"").hides);
+        for line in [
+            "op read \"$ITEM\"",
+            "X=$Y op read z",
+            "[ -f x ] && op read $X",
+            "op read $X 2>/dev/null",
+            "echo `date`",
+            "echo {a,b} | tr a b",
+            "{ op read x; }",
+            "for i in $X; do op read $i; done",
+            "sh -c 'op read x'",
+        ] {
+            assert!(!Line::read(line).hides, "{line:?}");
+        }
     }
 }

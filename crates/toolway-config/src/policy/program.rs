@@ -11,7 +11,7 @@ use toolway_types::{
     ReferenceKind, Secret, SecretReference, ServerSpec, StdioSpec, TransportSpec, WorkloadSource,
 };
 
-use super::line::{self, Line};
+use super::line::{self, Line, Part};
 use super::steering::steers;
 use crate::Environment;
 use crate::load::split_command;
@@ -157,30 +157,135 @@ impl Search<'_> {
 }
 
 impl Started {
-    /// Every command that may run because of it, itself first; and whether one is hidden.
-    pub(crate) fn may_run(&self) -> (Vec<Vec<String>>, bool) {
-        let mut all = line::with_wrapped(&self.words);
+    /// Everything that may have a command in it that runs because of it; and whether one is
+    /// hidden.
+    pub(crate) fn may_run(&self) -> (Vec<Part>, bool) {
+        let mut parts = vec![Part::command(self.words.clone())];
         let mut hides = false;
-        // A word may be a line for a shell as well, where there are several to it.
-        let lines: Vec<Line> = match &self.line {
-            Some(line) => vec![line.clone()],
-            None if all.len() > 1 => {
-                let lines = self
-                    .words
-                    .iter()
-                    .filter(|word| word.contains(char::is_whitespace));
-                lines.map(|word| Line::read(word)).collect()
+        // What it is started as, where that is known. A link gives a shell another name.
+        let words = match &self.line {
+            Some(line) => {
+                parts.extend(line.parts.iter().cloned());
+                hides |= line.hides;
+                line.words.as_ref()
             }
-            None => Vec::new(),
+            None => Some(&self.words),
         };
-        for line in lines {
-            hides |= line.hides;
-            all.extend(line.commands);
+        let Some(words) = words else {
+            return (parts, hides);
+        };
+        let real = self
+            .found
+            .as_ref()
+            .map(|found| found.real.to_string_lossy());
+        let mut names = words
+            .first()
+            .map(String::as_str)
+            .into_iter()
+            .chain(real.as_deref());
+        if !names.any(line::is_wrapper) {
+            parts.push(Part::command(words.clone()));
+            return (parts, hides);
         }
-        (all, hides)
+        parts.push(Part::anywhere(words.clone()));
+        // Each of its words may be a line for a shell as well.
+        for line in words.iter().skip(1).map(|word| Line::read(word)) {
+            hides |= line.hides;
+            parts.extend(line.parts);
+        }
+        (parts, hides)
     }
 }
 
 fn is_executable(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use serde_json::json;
+    use toolway_types::Origin;
+    use toolway_types::url_rules::Reading;
+
+    use super::super::rule::{Rule, Subject, Target};
+    use super::*;
+
+    fn is_denied(rule: &[&str], started: &Started) -> bool {
+        let rule = json!({ "serverCommand": rule });
+        let rule = Rule::parse(&rule, Origin::Program, Reading::Wide).unwrap();
+        let target = Target::Command(started);
+        rule.matches(&Subject { name: "x", target }, Reading::Wide)
+    }
+
+    fn process(words: &[&str]) -> Started {
+        let real = Path::new(words[0]).canonicalize().ok();
+        Started {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            found: real.map(|real| Found {
+                real,
+                is_relative: false,
+            }),
+            ..Started::default()
+        }
+    }
+
+    #[test]
+    fn sec_53_a_denied_command_runs_behind_no_wrapper() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("harmless");
+        symlink("/bin/sh", &link).unwrap();
+        let link = link.to_str().unwrap();
+        for words in [
+            &["touch", "F"][..],
+            &["bash", "-c", "if touch F; then :; fi"],
+            &["bash", "-c", "{touch,F}"],
+            &["bash", "-c", "! touch F"],
+            &["sh", "-c", "\"$0\" F", "touch"],
+            &["sh", "-c", "touch"],
+            &["env", "-S", "touch\\_F"],
+            &["env", "-Stouch F"],
+            &["env", "-iStouch F"],
+            &["env", "--split-string=touch F"],
+            &["env", "A=1", "touch", "F"],
+            &[link, "-c", "touch F"],
+            &["/lib64/ld-linux-x86-64.so.2", "/usr/bin/touch", "F"],
+            &["ld.so", "--argv0", "x", "/usr/bin/touch", "F"],
+            &["find", ".", "-exec", "touch", "F", ";"],
+        ] {
+            assert!(is_denied(&["touch", "**"], &process(words)), "{words:?}");
+        }
+        for words in [
+            &["node", "server.js", "touch", "F"][..],
+            &["bash", "-c", "cd /x && node server.js \"$PORT\""],
+            &["env", "A=1", "node", "touch.js"],
+        ] {
+            assert!(!is_denied(&["touch", "**"], &process(words)), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn sec_53_a_denied_program_is_known_behind_a_link_and_quoted_words() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("harmless");
+        let target = directory.path().join("touch");
+        std::fs::write(&target, "").unwrap();
+        symlink(&target, &link).unwrap();
+        let command = format!("{} 'a b'", link.display());
+        let started = Started {
+            line: Some(Line::read(&command)),
+            ..process(&[link.to_str().unwrap()])
+        };
+        assert!(is_denied(&["touch", "**"], &started));
+    }
+
+    #[test]
+    fn a_line_of_many_words_costs_little() {
+        let words = "a -b ".repeat(20_000);
+        assert!(!is_denied(
+            &["touch", "**"],
+            &process(&["sh", "-c", &words])
+        ));
+    }
 }

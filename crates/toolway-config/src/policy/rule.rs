@@ -13,6 +13,7 @@ use toolway_types::url_rules::{Reading, UrlPattern};
 use toolway_types::{Origin, wildcard};
 use url::Url;
 
+use super::line::Part;
 use super::program::{Found, Started};
 
 /// One list of one file.
@@ -210,15 +211,15 @@ impl CommandRule {
                 permits(&started.words) || plain.is_some_and(|words| permits(words))
             }
             Reading::Wide => {
-                let (commands, hides) = started.may_run();
+                let (parts, hides) = started.may_run();
                 let real = started.found.as_ref().map(|found| found.real.as_path());
                 // Where the program was found is known of the first only, or of a plain line.
-                let first = started
-                    .line
-                    .as_ref()
-                    .map_or_else(|| commands.first(), |line| line.words.as_ref());
+                let first = match &started.line {
+                    None => Some(started.words.as_slice()),
+                    Some(line) => line.words.as_deref(),
+                };
                 hides
-                    || commands.iter().any(|words| {
+                    || parts.iter().flat_map(Part::commands).any(|words| {
                         let real = real.filter(|_| Some(words) == first);
                         self.has(words, |pattern, command| {
                             could_be_program(pattern, command, real)
@@ -328,6 +329,21 @@ fn permits_program(pattern: &str, command: &str, found: Option<&Found>) -> bool 
             || (is_plain(command) && found.is_none_or(|found| leads(pattern, &found.real))))
 }
 
+/// What may be a program behind an option in the same word: `-Stouch`, `--split-string=touch`.
+fn behind_options(word: &str) -> Vec<String> {
+    /// More options than that stand in no one word before a value.
+    const LETTERS: usize = 6;
+    let Some(options) = word.strip_prefix('-') else {
+        return Vec::new();
+    };
+    let letters = options.char_indices().skip(1).take(LETTERS);
+    let mut values: Vec<&str> = letters.map(|(at, _)| &options[at..]).collect();
+    values.extend(options.split_once('=').map(|(_, value)| value));
+    let last = |value: &&str| value.rsplit('/').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = values.iter().map(last).collect();
+    values.into_iter().map(str::to_owned).chain(names).collect()
+}
+
 /// Whether a denial of a program could mean this one, by any of its names.
 fn could_be_program(pattern: &str, command: &str, real: Option<&Path>) -> bool {
     let last = |path: &Path| {
@@ -341,7 +357,7 @@ fn could_be_program(pattern: &str, command: &str, real: Option<&Path>) -> bool {
         real.and_then(last),
     ];
     let folded = fold(pattern);
-    let mut names = names.into_iter().flatten();
+    let mut names = names.into_iter().flatten().chain(behind_options(command));
     names.any(|name| wildcard::matches(&folded, &fold(&name)))
         || real.is_some_and(|real| leads(pattern, real))
 }

@@ -5,16 +5,16 @@
 //! entry's `env`. An organisation that needs one of them says so in its rule.
 
 /// Whole names.
-const NAMES: [&str; 56] = [
+const NAMES: &[&str] = &[
     // Where programs and personal settings are found.
     "PATH",
     "HOME",
     "USERPROFILE",
     "ZDOTDIR",
-    "XDG_CONFIG_HOME",
-    "XDG_CONFIG_DIRS",
-    "XDG_DATA_HOME",
-    "XDG_DATA_DIRS",
+    "CDPATH",
+    "FPATH",
+    "PREFIX",
+    "DESTDIR",
     // The system's library and its loader; `LD_` and `DYLD_` are below.
     "GCONV_PATH",
     "GLIBC_TUNABLES",
@@ -23,6 +23,11 @@ const NAMES: [&str; 56] = [
     "OPENSSL_CONF",
     "OPENSSL_ENGINES",
     "OPENSSL_MODULES",
+    "GIO_EXTRA_MODULES",
+    "GIO_MODULE_DIR",
+    "GTK_MODULES",
+    "GTK_PATH",
+    "QT_PLUGIN_PATH",
     // Shells, and what programs start for a person.
     "BASHOPTS",
     "BASH_ENV",
@@ -39,6 +44,37 @@ const NAMES: [&str; 56] = [
     "PAGER",
     "SSH_ASKPASS",
     "VISUAL",
+    "MANPAGER",
+    "RSYNC_RSH",
+    "CVS_RSH",
+    "SVN_SSH",
+    "SUDO_ASKPASS",
+    "EXINIT",
+    "VIMINIT",
+    "INPUTRC",
+    "GNUPGHOME",
+    "HGRCPATH",
+    // Options and libraries of common tools, and what they compile with.
+    "AWKPATH",
+    "AWKLIBPATH",
+    "TAR_OPTIONS",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "GNUMAKEFLAGS",
+    "MFLAGS",
+    "CC",
+    "CXX",
+    "LD",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    // Settings of cloud tools that name programs to run for credentials.
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AZURE_CONFIG_DIR",
+    "AZURE_EXTENSION_DIR",
+    "KUBECONFIG",
+    "CONTAINER_HOST",
+    "CONTAINER_SSHKEY",
     // Interpreters.
     "CLASSPATH",
     "JAVA_HOME",
@@ -65,11 +101,25 @@ const NAMES: [&str; 56] = [
     "GOPROXY",
     "GOROOT",
     "GOTOOLCHAIN",
-    "ERL_LIBS",
+    "GOBIN",
+    "GOENV",
+    "GOSUMDB",
+    "GONOSUMDB",
+    "M2_HOME",
+    "SBT_OPTS",
+    "PSMODULEPATH",
+    "TCLLIBPATH",
+    "GUILE_LOAD_PATH",
+    "GUILE_LOAD_COMPILED_PATH",
+    "ELECTRON_RUN_AS_NODE",
+    "NVM_DIR",
+    "NIX_PATH",
 ];
 
 /// How names begin.
-const PREFIXES: [&str; 33] = [
+const PREFIXES: &[&str] = &[
+    // Where settings, caches, data and sockets of the person are.
+    "XDG_",
     "LD_",
     "DYLD_",
     "BASH_FUNC_",
@@ -103,8 +153,15 @@ const PREFIXES: [&str; 33] = [
     "RUSTC",
     "MISE_",
     "ASDF_",
-    // Where containers run.
+    "VOLTA_",
+    "FNM_",
+    "MAVEN_",
+    "GRADLE_",
+    // Where containers run, and what cloud tools run with.
     "DOCKER_",
+    "CONTAINERS_",
+    "CLOUDSDK_",
+    "HELM_",
 ];
 
 /// What begins so and decides nothing.
@@ -130,4 +187,72 @@ pub(super) fn steers(name: &str) -> bool {
     !HARMLESS.contains(&name.as_str())
         && (NAMES.contains(&name.as_str())
             || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sec_53_what_decides_which_code_runs_is_in_the_table() {
+        for name in [
+            "PATH",
+            "HOME",
+            "PREFIX",
+            "prefix",
+            "KUBECONFIG",
+            "FPATH",
+            "CDPATH",
+            "CLOUDSDK_PYTHON",
+            "CLOUDSDK_CONFIG",
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+            "XDG_DATA_HOME",
+            "XDG_STATE_HOME",
+            "XDG_RUNTIME_DIR",
+            "AWS_CONFIG_FILE",
+            "AWS_SHARED_CREDENTIALS_FILE",
+            "AZURE_CONFIG_DIR",
+            "TAR_OPTIONS",
+            "MAKEFLAGS",
+            "MAKEFILES",
+            "AWKPATH",
+            "GIO_EXTRA_MODULES",
+            "GTK_MODULES",
+            "CONTAINERS_CONF",
+            "CONTAINER_HOST",
+            "DOCKER_HOST",
+            "DOCKER_CONFIG",
+            "RSYNC_RSH",
+            "HGRCPATH",
+            "MAVEN_OPTS",
+            "GRADLE_OPTS",
+            "CC",
+            "npm_config_prefix",
+            "LD_PRELOAD",
+        ] {
+            assert!(steers(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_most_entries_set_is_in_nobodys_way() {
+        for name in [
+            "API_KEY",
+            "GITHUB_TOKEN",
+            "AWS_REGION",
+            "AWS_PROFILE",
+            "AWS_ACCESS_KEY_ID",
+            "AZURE_TENANT_ID",
+            "TMPDIR",
+            "LANG",
+            "TZ",
+            "DEBUG",
+            "LOG_LEVEL",
+            "DATABASE_URL",
+            "PYTHONUNBUFFERED",
+        ] {
+            assert!(!steers(name), "{name}");
+        }
+    }
 }

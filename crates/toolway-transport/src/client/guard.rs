@@ -1,7 +1,7 @@
 //! What a server's name may lead to, where policy denies addresses.
 //!
 //! Owns the question at the moment a name is looked up, which is the last one before a connection
-//! is made. Does not own: addresses that stand in a URL (they were asked about before), or names
+//! is made, about the one URL that the connection is for. Does not own: addresses that stand in a URL (they were asked about before), or names
 //! that a proxy looks up, which nobody here sees.
 
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
-use toolway_types::{RemoteSpec, UrlRules};
+use toolway_types::UrlRules;
 use url::Url;
 
 /// Everything that a name leads to is denied; the words complete the sentence "it is …".
@@ -22,23 +22,26 @@ pub(crate) struct Withheld {
 }
 
 /// Asks about the addresses of one server's name.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Guard {
     url: Url,
     rules: Arc<UrlRules>,
+    /// Who looks names up, if not the system.
+    resolver: Option<Arc<dyn Resolve>>,
 }
 
 impl Guard {
-    pub(crate) fn of(spec: &RemoteSpec) -> Self {
+    /// For requests to one URL: rules may speak of its path.
+    pub(crate) fn of(url: &Url, rules: &Arc<UrlRules>) -> Self {
         Self {
-            url: spec.url.clone(),
-            rules: Arc::clone(&spec.rules),
+            url: url.clone(),
+            rules: Arc::clone(rules),
+            resolver: None,
         }
     }
 
-    /// Whether there is anything to ask.
-    pub(crate) fn is_needed(&self) -> bool {
-        self.rules.speak_of_addresses()
+    pub(crate) fn looking_up(self, resolver: Option<Arc<dyn Resolve>>) -> Self {
+        Self { resolver, ..self }
     }
 
     /// The addresses that may be connected to.
@@ -69,8 +72,10 @@ impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.clone();
         Box::pin(async move {
-            let found = lookup_host((name.as_str(), 0)).await?;
-            let admitted = guard.admitted(found)?;
+            let admitted = match &guard.resolver {
+                Some(resolver) => guard.admitted(resolver.resolve(name).await?)?,
+                None => guard.admitted(lookup_host((name.as_str(), 0)).await?)?,
+            };
             Ok(Box::new(admitted.into_iter()) as Addrs)
         })
     }

@@ -4,7 +4,7 @@
 //! refused for its credentials, and what kind of answer came. Knows nothing of streams or
 //! sessions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
@@ -16,7 +16,7 @@ use url::Url;
 
 use super::body::bounded;
 use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
-use crate::client::place;
+use crate::client::{Client, place};
 use crate::credentials::{self, Desk, Tries, is_protected};
 use crate::error::{OpenError, SendFailure};
 use crate::{Limits, OpenOptions, words};
@@ -27,7 +27,11 @@ const MAX_REDIRECTS: usize = 3;
 /// A server's endpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
+    /// What clients are made of.
+    source: Client,
     client: reqwest::Client,
+    /// The client for where the server redirected to last.
+    elsewhere: Arc<Mutex<Option<(Url, reqwest::Client)>>>,
     /// What stands between, if anything: a failure may be its fault.
     proxy: Option<String>,
     url: Url,
@@ -51,7 +55,9 @@ pub(crate) enum Answer {
 impl Endpoint {
     pub(crate) fn new(spec: &RemoteSpec, options: &OpenOptions) -> Result<Self, OpenError> {
         Ok(Self {
-            client: options.client.for_server(spec)?,
+            source: options.client.clone(),
+            elsewhere: Arc::default(),
+            client: options.client.guarded(&spec.url, &spec.rules)?,
             proxy: options.client.proxy_for(&spec.url),
             url: spec.url.clone(),
             configured: configured(spec)?,
@@ -62,11 +68,31 @@ impl Endpoint {
     }
 
     /// The same server at another URL of its origin.
-    pub(crate) fn at(&self, url: Url) -> Self {
-        Self {
+    pub(crate) fn at(&self, url: Url) -> Result<Self, OpenError> {
+        Ok(Self {
+            client: self.source.guarded(&url, &self.rules)?,
+            elsewhere: Arc::default(),
             url,
             ..self.clone()
+        })
+    }
+
+    /// The client for a URL of this origin. Policy may deny one path of an address and not
+    /// another, so what the name leads to is asked about for each.
+    fn client_for(&self, url: &Url) -> Result<reqwest::Client, OpenError> {
+        if *url == self.url || !self.source.guards(url, &self.rules) {
+            return Ok(self.client.clone());
         }
+        let mut last = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = last.as_ref().filter(|(at, _)| at == url) {
+            return Ok(client.clone());
+        }
+        let client = self.source.guarded(url, &self.rules)?;
+        *last = Some((url.clone(), client.clone()));
+        Ok(client)
     }
 
     /// Whether policy lets us go where the server leads; the words when not.
@@ -133,7 +159,13 @@ impl Endpoint {
             let presented = presented.map_err(SendFailure::Credentials)?;
             let mut headers = self.configured.clone();
             presented.put(&mut headers);
-            let request = self.client.request(method.clone(), url.clone());
+            let client = self
+                .client_for(&url)
+                .map_err(|error| SendFailure::Unreachable {
+                    refused: false,
+                    message: error.to_string(),
+                })?;
+            let request = client.request(method.clone(), url.clone());
             let mut request = request.headers(headers).headers(own.clone());
             if let Some(body) = body {
                 request = request.body(body.clone());

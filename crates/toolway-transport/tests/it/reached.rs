@@ -1,10 +1,13 @@
 //! Where servers lead, against what policy says about it: nothing is sent to a forbidden place.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde_json::json;
 use toolway_testkit::marked::MARK;
-use toolway_transport::{CloseReason, Limits, SendFailure, Tag};
+use toolway_transport::client::Client;
+use toolway_transport::{CloseReason, Limits, OpenOptions, SendFailure, Tag};
 use toolway_types::{RemoteSpec, TransportSpec, UrlList, UrlPattern, UrlRules};
 
 use crate::peer::{Peer, at};
@@ -137,6 +140,67 @@ async fn sec_53_a_name_that_leads_to_a_denied_address_is_not_connected_to() {
         matches!(&reason, CloseReason::Denied { message } if message.ends_with("which is denied by a rule")),
         "{reason:?}"
     );
+}
+
+/// Every name leads to this machine.
+struct Inwards;
+
+impl Resolve for Inwards {
+    fn resolve(&self, _: Name) -> Resolving {
+        let here = SocketAddr::from(([127, 0, 0, 1], 0));
+        Box::pin(async move { Ok(Box::new(std::iter::once(here)) as Addrs) })
+    }
+}
+
+#[tokio::test]
+async fn sec_53_a_name_gives_no_way_to_a_denied_path_of_its_address() {
+    let inwards = OpenOptions {
+        client: Client::default().resolving(Arc::new(Inwards)),
+        ..OpenOptions::default()
+    };
+    let server = Server::start(|seen| match seen.path.as_str() {
+        "/mcp" if seen.json()["id"] == 1 => reply("307 There", &[("location", "/next")], b""),
+        "/mcp" => reply("307 There", &[("location", "/admin/secret")], b""),
+        _ => json_reply(&json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": {}})),
+    })
+    .await;
+    let url = server.url.replace("127.0.0.1", "inside.test");
+    let denied = denying(&url, "*://localhost:*/admin/*");
+    let mut peer = Peer::open_with(TransportSpec::Http(denied), &inwards).await;
+    // What is not denied is followed, also a second time.
+    for _ in 0..2 {
+        peer.request(1, "initialize", json!({})).await;
+        assert_eq!(peer.message().await["id"], 1);
+    }
+    peer.request(2, "x", json!({})).await;
+    let (_, failure) = peer.failure().await;
+    assert!(
+        matches!(&failure, SendFailure::Denied { message }
+            if message.ends_with("it leads to 127.0.0.1, which is denied by a rule")),
+        "{failure:?}"
+    );
+    let paths: Vec<_> = server.seen().iter().map(|seen| seen.path.clone()).collect();
+    assert_eq!(paths, ["/mcp", "/next", "/mcp", "/next", "/mcp"]);
+
+    let server = Server::start(|seen| match seen.path.as_str() {
+        "/mcp" => vec![
+            stream("event: endpoint\ndata: /admin/post\n\n"),
+            Act::Wait(Arc::default()),
+        ],
+        _ => accepted(),
+    })
+    .await;
+    let url = server.url.replace("127.0.0.1", "inside.test");
+    let denied = denying(&url, "*://localhost:*/admin/*");
+    let mut peer = Peer::open_with(TransportSpec::Sse(denied), &inwards).await;
+    peer.request(1, "initialize", json!({})).await;
+    let (_, failure) = peer.failure().await;
+    assert!(
+        matches!(&failure, SendFailure::Denied { message }
+            if message.ends_with("it leads to 127.0.0.1, which is denied by a rule")),
+        "{failure:?}"
+    );
+    assert_eq!(server.seen().len(), 1, "the stream only");
 }
 
 #[tokio::test]

@@ -40,6 +40,16 @@ impl HostPattern {
         if host.is_empty() {
             return Err(format!("`{whole}` has no host"));
         }
+        let lower = host.to_ascii_lowercase();
+        if host.contains('*') && is_numeric(&lower) {
+            let labels = labels(&lower);
+            if could_be_address(&labels) {
+                return Ok(Self::Labels(labels));
+            }
+            return Err(format!(
+                "`{whole}` has numbers for a host that are no address; a network is `10.*`"
+            ));
+        }
         if let Some(parent) = host.strip_prefix("*.")
             && !parent.contains('*')
         {
@@ -53,7 +63,7 @@ impl HostPattern {
                 "`{whole}` has a wildcard inside a host that cannot have one"
             ));
         }
-        Ok(Self::Labels(labels(&host.to_ascii_lowercase())))
+        Ok(Self::Labels(labels(&lower)))
     }
 
     /// Whether it means the host of a URL.
@@ -62,7 +72,7 @@ impl HostPattern {
             return false;
         };
         let text = host.to_string();
-        if self.has(&text.trim_end_matches('.').to_ascii_lowercase()) {
+        if self.has(&text.trim_end_matches('.').to_ascii_lowercase(), reading) {
             return true;
         }
         if reading == Reading::Narrow {
@@ -73,7 +83,7 @@ impl HostPattern {
             Host::Ipv6(address) => carried(address),
             _ => None,
         };
-        carried.is_some_and(|address| self.has(&address.to_string()))
+        carried.is_some_and(|address| self.has(&address.to_string(), reading))
             || (is_this_machine(&host) && self.means_this_machine())
     }
 
@@ -98,33 +108,75 @@ impl HostPattern {
             Self::Below(parent) => parent.clone(),
             Self::Labels(labels) => labels.join("."),
         };
-        SPELLINGS.iter().any(|spelling| self.has(spelling))
+        SPELLINGS
+            .iter()
+            .any(|spelling| self.has(spelling, Reading::Wide))
             || Host::parse(&written).is_ok_and(|host| is_this_machine(&host))
     }
 
-    fn has(&self, host: &str) -> bool {
+    fn has(&self, host: &str, reading: Reading) -> bool {
         match self {
             Self::Any => !host.is_empty(),
             Self::Below(parent) => host
                 .strip_suffix(parent.as_str())
                 .is_some_and(|below| below.len() > 1 && below.ends_with('.')),
-            Self::Labels(patterns) => {
-                let labels = split_labels(host);
-                // A leading `*` stands for one label or more, whatever follows it.
-                let (patterns, labels) = match patterns.split_first() {
-                    Some((first, rest)) if first == "*" && labels.len() > rest.len() => {
-                        (rest, &labels[labels.len() - rest.len()..])
-                    }
-                    _ => (patterns.as_slice(), labels.as_slice()),
-                };
-                patterns.len() == labels.len()
-                    && patterns
-                        .iter()
-                        .zip(labels)
-                        .all(|(pattern, label)| wildcard::matches(pattern, label))
-            }
+            Self::Labels(patterns) => labels_match(patterns, &split_labels(host), reading),
         }
     }
+}
+
+/// A leading `*` stands for one label or more, whatever follows it. A `*` at the end does so in a
+/// denial only: whoever allows `intern.*` has not allowed `intern.evil.example`.
+fn labels_match(patterns: &[String], labels: &[&str], reading: Reading) -> bool {
+    let each = |patterns: &[String], labels: &[&str]| {
+        patterns.len() == labels.len()
+            && std::iter::zip(patterns, labels)
+                .all(|(pattern, label)| wildcard::matches(pattern, label))
+    };
+    // How many labels there are beyond one for each pattern.
+    let Some(more) = labels.len().checked_sub(patterns.len()) else {
+        return false;
+    };
+    let is_star = |label: Option<&String>| label.is_some_and(|label| label == "*");
+    let at_front = if is_star(patterns.first()) { more } else { 0 };
+    let at_end = if reading == Reading::Wide && is_star(patterns.last()) {
+        more
+    } else {
+        0
+    };
+    (0..=at_front).any(|skipped| {
+        let left_over = more - skipped;
+        left_over <= at_end && each(patterns, &labels[skipped..labels.len() - left_over])
+    })
+}
+
+/// Whether a host with wildcards can only mean an address: it is all numbers, or ends with one,
+/// which no name does.
+fn is_numeric(host: &str) -> bool {
+    let is_digits = |label: &str| {
+        let digits = label.strip_prefix("0x").filter(|hex| !hex.is_empty());
+        match digits {
+            Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit() || b == b'*'),
+            None => label.bytes().all(|b| b.is_ascii_digit() || b == b'*'),
+        }
+    };
+    let ends_with_number = host
+        .rsplit('.')
+        .next()
+        .is_some_and(|last| !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()));
+    ends_with_number
+        || (host.contains(|c: char| c.is_ascii_digit()) && host.split('.').all(is_digits))
+}
+
+/// Whether there is an IPv4 address that a denial with these labels means.
+fn could_be_address(labels: &[String]) -> bool {
+    let is_octet =
+        |label: &String| (0..=u8::MAX).any(|octet| wildcard::matches(label, &octet.to_string()));
+    let is_open = [labels.first(), labels.last()]
+        .into_iter()
+        .flatten()
+        .any(|label| label == "*");
+    labels.iter().all(is_octet) && (labels.len() == 4 || (labels.len() < 4 && is_open))
 }
 
 /// Whether a host is the machine that asks, as far as its spelling shows. The unspecified
@@ -177,4 +229,98 @@ fn plain_host(host: &str, whole: &str) -> Result<String, String> {
                 .map(|host| host.trim_end_matches('.').to_owned())
         })
         .ok_or_else(|| format!("`{whole}` has a host that no server can have"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::UrlPattern;
+    use super::*;
+
+    fn matches(pattern: &str, url: &str, reading: Reading) -> bool {
+        let url = Url::parse(url).unwrap();
+        UrlPattern::parse(pattern).unwrap().matches(&url, reading)
+    }
+
+    #[test]
+    fn sec_53_a_denial_of_a_network_covers_every_address_in_it() {
+        for (denied, host) in [
+            ("10.*", "10.1.2.3"),
+            ("10.*", "[::ffff:10.1.2.3]"),
+            ("192.168.*", "192.168.7.9"),
+            ("192.*", "192.168.7.9"),
+            ("10.*.*", "10.1.2.3"),
+            ("10.*.*.*", "10.1.2.3"),
+            ("1*.2.3.4", "10.2.3.4"),
+            ("*.0.0.1", "10.0.0.1"),
+            ("127.*", "127.0.0.1"),
+            ("127.*", "localhost"),
+            ("127.*", "[::1]"),
+            ("intern.*", "intern.corp.example"),
+            ("*.corp.*", "a.b.corp.example.com"),
+        ] {
+            let (pattern, url) = (format!("*://{denied}:*/*"), format!("http://{host}:80/mcp"));
+            assert!(matches(&pattern, &url, Reading::Wide), "{denied}: {host}");
+        }
+        for (denied, host) in [
+            ("10.*", "11.1.2.3"),
+            ("10.*", "1.10.2.3"),
+            ("192.168.*", "192.169.7.9"),
+            ("intern.*", "intern"),
+            ("intern.*", "x.intern.example"),
+        ] {
+            let (pattern, url) = (format!("*://{denied}:*/*"), format!("http://{host}:80/mcp"));
+            assert!(!matches(&pattern, &url, Reading::Wide), "{denied}: {host}");
+        }
+        // A permission stays inside its labels: `intern.*` is no permission for whoever has a name
+        // that begins so.
+        for (allowed, host) in [
+            ("10.*", "10.1.2.3"),
+            ("intern.*", "intern.evil.example"),
+            ("intern.*", "intern.corp.example"),
+        ] {
+            let (pattern, url) = (
+                format!("*://{allowed}:*/*"),
+                format!("http://{host}:80/mcp"),
+            );
+            assert!(
+                !matches(&pattern, &url, Reading::Narrow),
+                "{allowed}: {host}"
+            );
+        }
+    }
+
+    #[test]
+    fn sec_53_numbers_that_are_no_address_are_a_fault() {
+        for host in [
+            "10*",
+            "1*",
+            "10.0*",
+            "10.1*.2",
+            "300.*",
+            "10.256.*.*",
+            "010.*",
+            "0x7f.*",
+            "0X7F.*",
+            "10.*.*.*.*",
+            "1.2.3.4.*",
+            "*.256",
+            "*.1.2.3.4",
+            "a*.10",
+        ] {
+            let pattern = format!("*://{host}:*/*");
+            assert!(UrlPattern::parse(&pattern).is_err(), "{host}");
+        }
+        for host in [
+            "10.*",
+            "*.0.0.1",
+            "1*.2*.3.4",
+            "*.*",
+            "1*.example",
+            "127.0.0.1",
+            "127.1",
+        ] {
+            let pattern = format!("*://{host}:*/*");
+            assert!(UrlPattern::parse(&pattern).is_ok(), "{host}");
+        }
+    }
 }

@@ -11,6 +11,9 @@ use crate::{replace_placeholders, wildcard};
 /// How often escapes are undone. Whatever is escaped more often than that could be anything.
 const DEPTH: usize = 4;
 
+/// The most readings of one path. Whatever has more could be anything.
+const MOST: usize = 200;
+
 /// Whether a path, with what is asked of it, matches a pattern. `pattern` begins with `/`.
 pub(super) fn matches(pattern: &str, path: &str, query: Option<&str>, reading: Reading) -> bool {
     // Whoever means all paths means the odd ones too.
@@ -106,44 +109,82 @@ fn is_odd(path: &str) -> bool {
     let Some(decoded) = decode(path) else {
         return true;
     };
-    decoded.contains(['\\', ';'])
+    decoded.contains(['\\', ';', '?', '#'])
         || decoded.contains("//")
         || decoded.matches('/').count() != path.matches('/').count()
         || decoded.split('/').any(|part| part == "." || part == "..")
         || decode(&decoded).is_none_or(|again| again != decoded)
 }
 
-/// Every way to read a path, in lower case; nothing when it can be read in any way.
+/// Every way to read a path, in lower case; nothing when it can be read in any way. One server
+/// resolves dots before it undoes escapes and hands the rest to the next, so each reading is read
+/// again.
 fn readings(path: &str) -> Option<Vec<String>> {
-    let mut all = Vec::new();
-    let mut text = path.to_owned();
+    let mut all: Vec<String> = Vec::new();
+    let mut layer = vec![path.to_owned()];
     for _ in 0..=DEPTH {
-        add_readings(&mut all, &text);
-        if !text.is_ascii() {
-            // Letters in other widths are the same to some.
-            add_readings(&mut all, &text.nfkc().collect::<String>());
+        let mut next = Vec::new();
+        for form in layer.iter().flat_map(|text| forms(text)) {
+            if all.contains(&form) {
+                continue;
+            }
+            let decoded = decode(&form)?;
+            if decoded != form {
+                next.push(decoded);
+            }
+            all.push(form);
+            if all.len() > MOST {
+                return None;
+            }
         }
-        let next = decode(&text)?;
-        if next == text {
+        if next.is_empty() {
             return Some(all);
         }
-        text = next;
+        layer = next;
     }
     None
 }
 
-fn add_readings(all: &mut Vec<String>, text: &str) {
-    let text = text.to_lowercase().replace('\\', "/");
-    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
-    let bare: Vec<&str> = parts.iter().map(|part| without_parameters(part)).collect();
-    for parts in [parts, bare] {
-        for parts in [resolved(&parts), parts] {
-            let path = format!("/{}", parts.join("/"));
-            if !all.contains(&path) {
-                all.push(path);
+/// What a text may be taken for without undoing an escape.
+fn forms(text: &str) -> Vec<String> {
+    let mut forms: Vec<String> = Vec::new();
+    let mut add = |parts: &[&str]| {
+        let parts: Vec<&str> = parts
+            .iter()
+            .copied()
+            .filter(|part| !part.is_empty())
+            .collect();
+        let path = format!("/{}", parts.join("/"));
+        if !forms.contains(&path) {
+            forms.push(path);
+        }
+    };
+    let text = text.to_lowercase();
+    // Letters in other widths are the same to some.
+    let folded = (!text.is_ascii()).then(|| text.nfkc().collect::<String>().to_lowercase());
+    for text in [Some(text), folded].into_iter().flatten() {
+        let slashed = text.contains('\\').then(|| text.replace('\\', "/"));
+        for text in [Some(text), slashed].into_iter().flatten() {
+            // What was escaped may begin a query or a fragment for the next who reads it.
+            let ends = ['?', '#'].map(|end| text.find(end));
+            for end in ends.into_iter().flatten().chain([text.len()]) {
+                let parts: Vec<&str> = text[..end].split('/').skip(1).collect();
+                let bare: Vec<&str> = parts.iter().map(|part| without_parameters(part)).collect();
+                for parts in [parts, bare] {
+                    // An empty part is one that `..` takes back, or none.
+                    let full: Vec<&str> = parts
+                        .iter()
+                        .copied()
+                        .filter(|part| !part.is_empty())
+                        .collect();
+                    add(&resolved(&parts));
+                    add(&resolved(&full));
+                    add(&parts);
+                }
             }
         }
     }
+    forms
 }
 
 /// A part of a path without what some servers take off its end: `;name=value`, blanks, dots.
@@ -160,10 +201,72 @@ fn resolved<'a>(parts: &[&'a str]) -> Vec<&'a str> {
     let mut kept = Vec::new();
     for part in parts {
         match *part {
-            "" | "." => {}
+            "." => {}
             ".." => drop(kept.pop()),
             part => kept.push(part),
         }
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::super::UrlPattern;
+    use super::*;
+
+    fn matches(pattern: &str, url: &str, reading: Reading) -> bool {
+        let url = Url::parse(url).unwrap();
+        UrlPattern::parse(pattern).unwrap().matches(&url, reading)
+    }
+
+    #[test]
+    fn sec_53_tricks_that_hide_a_denied_path_do_not_add_up() {
+        let pattern = "*://*/admin/*";
+        for path in [
+            "/x%252fz%2f..%2f%2561dmin/y",
+            "/admin%3fy/z",
+            "/admin%23/y",
+            "/admin%253fy/z",
+            "/x%2f..%2fadmin%23%3f",
+            "/x;%2f..%2f%61dmin;a%2fy",
+            "/y%5cb%2f..%2fadmin/x",
+            "/x%2f..%2fadmin%2f%2f..%2fz",
+            "/x%252f..%2f..%5c%2541dmin%3b%3fa/y",
+            "/%EF%BD%81dmin%EF%BC%9Fy/z",
+        ] {
+            let url = format!("https://a.example{path}");
+            assert!(matches(pattern, &url, Reading::Wide), "{url}");
+        }
+        for path in [
+            "/x%3fy/z",
+            "/x%23/admin2",
+            "/a%20b;c=d/%7Eme",
+            "/x?/admin/y",
+        ] {
+            let url = format!("https://a.example{path}");
+            assert!(!matches(pattern, &url, Reading::Wide), "{url}");
+        }
+        for path in ["/safe/x%3fy", "/safe/x%23y"] {
+            let url = format!("https://a.example{path}");
+            assert!(
+                !matches("https://a.example/safe/*", &url, Reading::Narrow),
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_readings_of_a_path_are_few_or_not_counted() {
+        for part in ["%2f..;%5c%25252e", "/a;b%3fc%23d", "%5cx%252f..%2f"] {
+            let path = format!("/{}", part.repeat(300));
+            assert!(
+                readings(&path).is_none_or(|all| all.len() <= MOST),
+                "{part}"
+            );
+        }
+        let long = "/a/b-c/d".repeat(500);
+        assert_eq!(readings(&long), Some(vec![long]));
+    }
 }

@@ -8,6 +8,7 @@ mod commands;
 mod connect;
 mod context;
 mod demo;
+mod desk;
 mod elicit;
 mod exit;
 mod output;
@@ -15,6 +16,7 @@ mod prompt;
 mod report;
 mod screen;
 mod signals;
+mod terminal;
 
 use std::io;
 use std::process::ExitCode;

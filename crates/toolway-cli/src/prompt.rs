@@ -12,17 +12,20 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolway::{Answer, KeepIn, Lasting, Prompter, Question, Reach};
 use toolway_types::text::{Nature, counted, legible, legible_within, mark};
 
 use crate::context::Context;
 use crate::desk::{Asker, Desk};
 use crate::output::Output;
-use crate::screen::{Screen, name, turn};
+use crate::screen::{Screen, member_name, name, turn};
 use crate::terminal::{Line, Terminal};
 
 /// The longest value of an argument that is shown whole at first, in characters.
 const MAX_VALUE: usize = 600;
+/// The longest name of an argument that is shown whole at first.
+const MAX_NAME: usize = 100;
 /// The most arguments that are shown at first.
 const MAX_ARGUMENTS: usize = 40;
 /// How often an answer that cannot be understood is asked for again.
@@ -230,17 +233,24 @@ fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
         Extent::Bounded => MAX_ARGUMENTS,
         Extent::Whole => usize::MAX,
     };
-    for (argument, value) in question.arguments.iter().take(most) {
-        let value = value.to_string();
-        let value = match extent {
-            Extent::Bounded => {
-                let shown = legible_within(&value, Nature::Prose, MAX_VALUE);
-                is_cut |= shown != legible(&value, Nature::Prose);
-                shown
+    let mut bounded = |text: &str, whole: String, most| match extent {
+        Extent::Bounded => {
+            let shown = legible_within(text, Nature::Code, most);
+            if shown == legible(text, Nature::Code) {
+                return whole;
             }
-            Extent::Whole => legible(&value, Nature::Prose),
-        };
-        sheet.row(&format!("  {}: {value}", name(argument)));
+            is_cut = true;
+            shown
+        }
+        Extent::Whole => whole,
+    };
+    for (argument, value) in question.arguments.iter().take(most) {
+        // What a server takes for a path or a command is code, wherever it stands.
+        let value = value.to_string();
+        let value = bounded(&value, legible(&value, Nature::Code), MAX_VALUE);
+        let quoted = Value::from(argument.as_str()).to_string();
+        let argument = bounded(&quoted, member_name(argument), MAX_NAME);
+        sheet.row(&format!("  {argument}: {value}"));
     }
     if let Some(more) = question.arguments.len().checked_sub(most)
         && more > 0

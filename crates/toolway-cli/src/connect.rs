@@ -83,7 +83,7 @@ impl Person {
     /// The person at the terminal, for requests that they typed: asked where a hook wants that, or
     /// where something changed.
     pub(crate) fn answering(context: &Context) -> Self {
-        let prompt = || Arc::new(TerminalPrompt::new(context.output)) as Arc<dyn Prompter>;
+        let prompt = || Arc::new(TerminalPrompt::new(context)) as Arc<dyn Prompter>;
         Self {
             prompter: context.output.can_ask().then(prompt),
             respondent: crate::elicit::person(context),

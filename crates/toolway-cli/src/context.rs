@@ -11,7 +11,7 @@ use toolway_config::{Environment, Flags, Plan, PlannedServer};
 use toolway_types::{Diagnosis, Origin, Severity, TransportKind};
 
 use crate::commands::auth::{account_of, login_words};
-use crate::elicit::Desk;
+use crate::desk::Desk;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::{Report, render_diagnosis};

@@ -1,23 +1,19 @@
 //! What servers ask of the person in front of the terminal: the last who is asked, after hooks.
 //!
-//! Owns that one question is open at a time, that it names its server, and that it can always be
-//! declined or put away. Parts: `form.rs` and `field.rs` (forms), `page.rs` (pages to visit),
-//! `secret.rs` (what no form may ask for), `desk.rs` (who has the terminal), `terminal.rs`
-//! (lines). Whether a question reaches anybody is the library's to decide, and so is the last
-//! check of an answer.
+//! Owns that a question names its server, and that it can always be declined or put away. Parts:
+//! `form.rs` and `field.rs` (forms), `page.rs` (pages to visit), `secret.rs` (what no form may ask
+//! for). Whose turn it is on the terminal is `desk.rs`, and reading lines `terminal.rs`. Whether a
+//! question reaches anybody is the library's to decide, and so is the last check of an answer.
 
-mod desk;
 mod field;
 mod form;
 mod page;
 mod secret;
-mod terminal;
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use tokio::sync::Mutex;
 use toolway::types::ServerName;
 use toolway::{Elicitation, ElicitationAnswer, Offers, Respondent, RpcError};
 use toolway_config::Environment;
@@ -26,11 +22,11 @@ use toolway_types::Untrusted;
 use toolway_types::text::{Nature, cut};
 use toolway_wire::error::METHOD_NOT_FOUND;
 
-pub(crate) use self::desk::Desk;
 use self::page::Pages;
-use self::terminal::{Line, Terminal};
 use crate::context::Context;
+use crate::desk::{Asker, Desk};
 use crate::screen::{Sheet, name};
+use crate::terminal::{Line, Terminal};
 
 /// The most characters of a server's message, and the most rows.
 const MESSAGE: usize = 2048;
@@ -41,7 +37,6 @@ pub(crate) struct Person {
     desk: Arc<Desk>,
     terminal: Terminal,
     pages: Pages,
-    turn: Mutex<()>,
 }
 
 /// Who answers servers in this run: nobody where there is no terminal to ask on.
@@ -51,7 +46,6 @@ pub(crate) fn person(context: &Context) -> Option<Arc<dyn Respondent>> {
             desk: Arc::clone(&context.desk),
             terminal: Terminal::new(context.output),
             pages: Pages::new(&context.environment),
-            turn: Mutex::new(()),
         }) as Arc<dyn Respondent>
     })
 }
@@ -63,7 +57,7 @@ pub(crate) fn browser(environment: &Environment) -> Browser {
 
 /// A line that is typed without being shown; none when there is no line.
 pub(crate) async fn hidden_line(context: &Context, prompt: &str) -> Option<String> {
-    match Terminal::new(context.output).line(prompt, false).await {
+    match Terminal::new(context.output).hidden_line(prompt).await {
         Line::Typed(text) if !text.trim().is_empty() => Some(text),
         Line::Typed(_) | Line::End => None,
     }
@@ -84,8 +78,7 @@ impl Respondent for Person {
         request: Elicitation,
     ) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
-            let _turn = self.turn.lock().await;
-            let open = self.desk.open().await;
+            let open = self.desk.open(Asker::Server).await;
             let mut asked = Asked {
                 terminal: &self.terminal,
                 over: false,
@@ -95,22 +88,18 @@ impl Respondent for Person {
                 terminal: &self.terminal,
                 desk: &self.desk,
             };
-            let answer = match terminal::forget_typed() {
-                Err(_) => Err(End::PutAway),
-                // What was typed before the question stood there is no answer to it.
-                Ok(()) => match &request {
-                    Elicitation::Form { message, schema } => {
-                        form::ask(&mut talk, message, schema).await
-                    }
-                    Elicitation::Url {
-                        url,
-                        rights: Some(rights),
-                        ..
-                    } => page::log_in(&talk, rights, url, &self.pages).await,
-                    Elicitation::Url { message, url, .. } => {
-                        page::ask(&talk, message, url, &self.pages).await
-                    }
-                },
+            let answer = match &request {
+                Elicitation::Form { message, schema } => {
+                    form::ask(&mut talk, message, schema).await
+                }
+                Elicitation::Url {
+                    url,
+                    rights: Some(rights),
+                    ..
+                } => page::log_in(&talk, rights, url, &self.pages).await,
+                Elicitation::Url { message, url, .. } => {
+                    page::ask(&talk, message, url, &self.pages).await
+                }
             };
             let answer = answer.unwrap_or_else(End::answer);
             asked.over = true;
@@ -209,12 +198,12 @@ impl Talk<'_> {
 
     /// Puts a prompt and waits for a line.
     async fn ask(&self, prompt: &str) -> Typed {
-        self.typed(self.terminal.line(prompt, true)).await
+        self.typed(self.terminal.line(prompt)).await
     }
 
     /// The same without showing what is typed.
     async fn ask_hidden(&self, prompt: &str) -> Typed {
-        self.typed(self.terminal.line(prompt, false)).await
+        self.typed(self.terminal.hidden_line(prompt)).await
     }
 
     async fn typed(&self, line: impl Future<Output = Line>) -> Typed {

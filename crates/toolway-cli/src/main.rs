@@ -8,6 +8,7 @@ mod commands;
 mod connect;
 mod context;
 mod demo;
+mod desk;
 mod elicit;
 mod exit;
 mod output;
@@ -15,6 +16,7 @@ mod prompt;
 mod report;
 mod screen;
 mod signals;
+mod terminal;
 
 use std::io;
 use std::process::ExitCode;
@@ -136,9 +138,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 fn usage_hint(error: &clap::Error) -> String {
     let cli = Cli::command();
-    let command = std::env::args()
-        .skip(1)
-        .find(|word| cli.find_subcommand(word).is_some());
+    let command = typed_words().find(|word| cli.find_subcommand(word).is_some());
     let near = [
         ContextKind::SuggestedSubcommand,
         ContextKind::SuggestedArg,
@@ -170,11 +170,17 @@ fn usage_hint(error: &clap::Error) -> String {
     }
 }
 
+/// What was typed, without what is no text: no command is called like that.
+fn typed_words() -> impl Iterator<Item = String> {
+    let words = std::env::args_os().skip(1);
+    words.filter_map(|word| word.into_string().ok())
+}
+
 /// The commands that were typed: `vault set` has a help of its own.
 fn typed_commands(cli: &clap::Command) -> Vec<String> {
     let mut typed = Vec::new();
     let mut command = cli;
-    for word in std::env::args().skip(1) {
+    for word in typed_words() {
         if let Some(found) = command.find_subcommand(&word) {
             command = found;
             typed.push(word);

@@ -1,25 +1,31 @@
 //! The permission prompt: whether a call may run, asked on a terminal.
 //!
 //! Owns what a person sees and the keys they answer with. When one is asked, and what becomes of
-//! the answer, is the library's (`dispatch/permission.rs`).
+//! the answer, is the library's (`dispatch/permission.rs`); that no server's question comes between
+//! is `desk.rs`, and reading lines `terminal.rs`.
 //!
 //! Nothing that a server or a caller said can hide, or pass for a row of ours (SEC-34, SEC-35,
 //! SEC-52): `screen.rs`. Arguments are shown as they are, secrets too: whoever decides must see
 //! them. Of long ones the middle is left out, until all of it is asked for; of a definition that
 //! changed, nothing.
 
-use std::io::{self, Write as _};
 use std::pin::Pin;
+use std::sync::Arc;
 
-use tokio::sync::{oneshot, watch};
+use serde_json::Value;
 use toolway::{Answer, KeepIn, Lasting, Prompter, Question, Reach};
 use toolway_types::text::{Nature, counted, legible, legible_within, mark};
 
+use crate::context::Context;
+use crate::desk::{Asker, Desk};
 use crate::output::Output;
-use crate::screen::{Screen, name, turn};
+use crate::screen::{Screen, member_name, name, turn};
+use crate::terminal::{Line, Terminal};
 
 /// The longest value of an argument that is shown whole at first, in characters.
 const MAX_VALUE: usize = 600;
+/// The longest name of an argument that is shown whole at first.
+const MAX_NAME: usize = 100;
 /// The most arguments that are shown at first.
 const MAX_ARGUMENTS: usize = 40;
 /// How often an answer that cannot be understood is asked for again.
@@ -28,7 +34,8 @@ const ATTEMPTS: usize = 3;
 /// Asks on stderr, reads from stdin.
 pub(crate) struct TerminalPrompt {
     output: Output,
-    asking: watch::Sender<bool>,
+    terminal: Terminal,
+    desk: Arc<Desk>,
 }
 
 /// How much of the arguments is shown.
@@ -47,38 +54,33 @@ struct Shown {
 
 impl TerminalPrompt {
     /// Both ends must be a terminal.
-    pub(crate) fn new(output: Output) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
         Self {
-            output,
-            asking: watch::Sender::new(false),
+            output: context.output,
+            terminal: Terminal::new(context.output),
+            desk: Arc::clone(&context.desk),
         }
-    }
-
-    /// Whether a question is on the screen, which is no place for anything else then.
-    pub(crate) fn asking(&self) -> watch::Receiver<bool> {
-        self.asking.subscribe()
     }
 
     async fn put(&self, question: &Question<'_>) -> Answer {
         let screen = self.output.screen();
         let mut shown = render(question, screen, Extent::Bounded);
-        if !lay_before(&shown.text, screen).await {
+        if !self.lay_before(&shown.text, screen).await {
             return Answer::No;
         }
         let mut attempts = 0;
         while attempts < ATTEMPTS {
             attempts += 1;
-            forget_typed();
-            write(&keys(&question.lasting, &shown));
-            let Some(line) = read_line().await else {
-                write("\n");
+            let keys = keys(&question.lasting, &shown);
+            let Line::Typed(line) = self.terminal.line(&keys).await else {
+                self.output.say("");
                 return Answer::No;
             };
             match understand(&line, &question.lasting) {
                 Some(Key::View) if shown.is_cut => {
                     attempts = 0;
                     shown = render(question, screen, Extent::Whole);
-                    if !lay_before(&shown.text, screen).await {
+                    if !self.lay_before(&shown.text, screen).await {
                         return Answer::No;
                     }
                 }
@@ -93,23 +95,48 @@ impl TerminalPrompt {
                     return Answer::Always { reach, keep_in };
                 }
                 Some(Key::Always(reach, rule)) => {
-                    write(&format!(
-                        "Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] "
-                    ));
-                    let keep_in = match read_line().await.as_deref().map(str::trim) {
-                        Some("" | "u") => KeepIn::User,
-                        Some("l") => KeepIn::Local,
-                        _ => {
-                            write("No rule is kept: it runs this once.\n");
-                            return Answer::Yes;
+                    return match self.place_of(&rule).await {
+                        Some(keep_in) => Answer::Always { reach, keep_in },
+                        None => {
+                            self.output.say("No rule is kept: it runs this once.");
+                            Answer::Yes
                         }
                     };
-                    return Answer::Always { reach, keep_in };
                 }
                 Some(Key::View) | None => {}
             }
         }
         Answer::No
+    }
+
+    /// Where a rule is to be kept.
+    async fn place_of(&self, rule: &str) -> Option<KeepIn> {
+        let question =
+            format!("Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] ");
+        let Line::Typed(line) = self.terminal.line(&question).await else {
+            return None;
+        };
+        match line.trim() {
+            "" | "u" => Some(KeepIn::User),
+            "l" => Some(KeepIn::Local),
+            _ => None,
+        }
+    }
+
+    /// Shows a text page by page. False when the person turned away before its end.
+    async fn lay_before(&self, text: &str, screen: Screen) -> bool {
+        let pages = screen.pages(text);
+        for (place, page) in pages.iter().enumerate() {
+            self.output.say(page);
+            if place + 1 == pages.len() {
+                break;
+            }
+            let turned = self.terminal.line(&turn(place + 1, pages.len())).await;
+            if !matches!(turned, Line::Typed(line) if line.trim().is_empty()) {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -119,21 +146,9 @@ impl Prompter for TerminalPrompt {
         question: &'a Question<'a>,
     ) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(async move {
-            self.asking.send_replace(true);
-            let _open = Open(&self.asking);
-            // Whatever was drawn there is taken away first.
-            tokio::task::yield_now().await;
+            let _open = self.desk.open(Asker::Program).await;
             self.put(question).await
         })
-    }
-}
-
-/// A question on the screen, until it is answered or its call is given up.
-struct Open<'a>(&'a watch::Sender<bool>);
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        self.0.send_replace(false);
     }
 }
 
@@ -218,17 +233,24 @@ fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
         Extent::Bounded => MAX_ARGUMENTS,
         Extent::Whole => usize::MAX,
     };
-    for (argument, value) in question.arguments.iter().take(most) {
-        let value = value.to_string();
-        let value = match extent {
-            Extent::Bounded => {
-                let shown = legible_within(&value, Nature::Prose, MAX_VALUE);
-                is_cut |= shown != legible(&value, Nature::Prose);
-                shown
+    let mut bounded = |text: &str, whole: String, most| match extent {
+        Extent::Bounded => {
+            let shown = legible_within(text, Nature::Code, most);
+            if shown == legible(text, Nature::Code) {
+                return whole;
             }
-            Extent::Whole => legible(&value, Nature::Prose),
-        };
-        sheet.row(&format!("  {}: {value}", name(argument)));
+            is_cut = true;
+            shown
+        }
+        Extent::Whole => whole,
+    };
+    for (argument, value) in question.arguments.iter().take(most) {
+        // What a server takes for a path or a command is code, wherever it stands.
+        let value = value.to_string();
+        let value = bounded(&value, legible(&value, Nature::Code), MAX_VALUE);
+        let quoted = Value::from(argument.as_str()).to_string();
+        let argument = bounded(&quoted, member_name(argument), MAX_NAME);
+        sheet.row(&format!("  {argument}: {value}"));
     }
     if let Some(more) = question.arguments.len().checked_sub(most)
         && more > 0
@@ -279,50 +301,6 @@ fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
         text: sheet.finish(),
         is_cut,
     }
-}
-
-/// Shows a text page by page. False when the person turned away before its end.
-async fn lay_before(text: &str, screen: Screen) -> bool {
-    let pages = screen.pages(text);
-    for (place, page) in pages.iter().enumerate() {
-        write(page);
-        if place + 1 == pages.len() {
-            break;
-        }
-        forget_typed();
-        write(&turn(place + 1, pages.len()));
-        if !matches!(read_line().await, Some(line) if line.trim().is_empty()) {
-            return false;
-        }
-    }
-    true
-}
-
-/// A closed stderr is nobody's problem: then nothing is read either.
-fn write(text: &str) {
-    let mut stderr = io::stderr().lock();
-    let _ = stderr
-        .write_all(text.as_bytes())
-        .and_then(|()| stderr.flush());
-}
-
-/// Drops what was typed before the question was there: it cannot have been meant as its answer.
-fn forget_typed() {
-    // Where it cannot be dropped, it is read.
-    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-}
-
-/// A line of stdin; none at its end. Read by a thread of its own that nobody waits for: Ctrl-C
-/// must end the program while it reads.
-async fn read_line() -> Option<String> {
-    let (done, line) = oneshot::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let read = io::stdin().read_line(&mut text);
-        // Nobody may wait any more.
-        let _ = done.send(read.is_ok_and(|bytes| bytes > 0).then_some(text));
-    });
-    line.await.ok().flatten()
 }
 
 #[cfg(test)]

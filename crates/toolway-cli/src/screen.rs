@@ -293,6 +293,17 @@ pub(crate) fn name(text: &str) -> String {
     legible_within(text, Nature::Code, NAME)
 }
 
+/// The name of a variable, a header or an argument, nothing cut; in quotes where it could be taken
+/// for more than that.
+pub(crate) fn member_name(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        legible(&serde_json::Value::from(text).to_string(), Nature::Code)
+    }
+}
+
 /// Words of a server for a place that has one row of them, cut at their end.
 pub(crate) fn words(text: &str, most: usize) -> String {
     legible(&cut(text, most), Nature::Prose)

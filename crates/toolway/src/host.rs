@@ -4,8 +4,8 @@
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
 //! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
 //! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
-//! `attention.rs` (one question to a person at a time), `logins.rs` (logging in and out). What a host does with skills is
-//! `skills.rs`.
+//! `attention.rs` (permission is asked for one call at a time), `logins.rs` (logging in and out).
+//! What a host does with skills is `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with

@@ -21,8 +21,8 @@ use tokio::sync::watch;
 use toolway::builtin;
 use toolway::projection::Projection;
 use toolway::{
-    CallError, CallOptions, Consent, Delivery, Host, Progress, Prompter, TimeLimit, ToolOutcome,
-    ToolRequest, ToolTarget,
+    CallError, CallOptions, Consent, Delivery, Host, Progress, TimeLimit, ToolOutcome, ToolRequest,
+    ToolTarget,
 };
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
@@ -34,7 +34,6 @@ use crate::commands::add::require_known_scheme;
 use crate::connect::{self, Person, Typed, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::prompt::TerminalPrompt;
 use crate::report::{Outcome, Report, did_you_mean};
 
 pub(crate) use answer::as_text;
@@ -166,18 +165,8 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         timeout,
         typed: typed.as_ref(),
         consent,
-        prompt: context
-            .output
-            .can_ask()
-            .then(|| Arc::new(TerminalPrompt::new(context.output))),
     };
-    let person = Person {
-        prompter: wish
-            .prompt
-            .clone()
-            .map(|prompt| prompt as Arc<dyn Prompter>),
-        respondent: crate::elicit::person(context),
-    };
+    let person = Person::answering(context);
     connect::with_person(context, plan, wanted, person, async |host| {
         let start = Instant::now();
         let ready = context.desk.beside(|| connect::settle(context, host));
@@ -200,8 +189,6 @@ struct Wish<'a> {
     timeout: Option<Duration>,
     typed: Option<&'a Typed>,
     consent: Consent,
-    /// Who asks, where there is a terminal.
-    prompt: Option<Arc<TerminalPrompt>>,
 }
 
 fn not_connected(server: &ServerName, limit: Duration) -> Report {
@@ -242,7 +229,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         },
         ..CallOptions::new(wish.consent)
     };
-    let outcome = watched(context, host, request, options, wish.prompt.as_deref())
+    let outcome = watched(context, host, request, options)
         .await
         .map_err(|error| {
             let better = match &error {
@@ -335,7 +322,6 @@ async fn watched(
     host: &Host,
     request: ToolRequest,
     mut options: CallOptions,
-    prompt: Option<&TerminalPrompt>,
 ) -> Result<ToolOutcome, CallError> {
     if !context.output.can_animate() {
         return host.call(request, options).await;
@@ -348,21 +334,7 @@ async fn watched(
     options.progress = Some(Arc::new(move |progress| {
         newest.send_replace(Some(progress));
     }));
-    let asking = prompt.map(TerminalPrompt::asking);
-    let view = context.desk.beside(async || {
-        let Some(mut asking) = asking.clone() else {
-            return show(context, &what, news.clone()).await;
-        };
-        // A question has the screen to itself.
-        loop {
-            tokio::select! {
-                biased;
-                _ = asking.wait_for(|asking| *asking) => {}
-                never = show(context, &what, news.clone()) => return never,
-            }
-            let _ = asking.wait_for(|asking| !*asking).await;
-        }
-    });
+    let view = context.desk.beside(|| show(context, &what, news.clone()));
     tokio::select! {
         outcome = host.call(request, options) => outcome,
         never = view => match never {},

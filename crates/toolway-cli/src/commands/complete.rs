@@ -23,6 +23,7 @@ use toolway_types::{ServerName, ToolKey};
 
 use self::line::Line;
 use self::quoting::Dialect;
+use self::spelling::Charset;
 use super::call::Schema;
 use super::prompt;
 use crate::connect::{self, Wanted};
@@ -139,8 +140,9 @@ pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
         return Ok(Exit::Success);
     };
     let mut text = String::new();
+    let charset = Charset::of(&context.environment);
     for candidate in candidates(context, &line).unwrap_or_default() {
-        if !candidate.starts_with(&line.word) || !spelling::is_offered(&candidate) {
+        if !candidate.starts_with(&line.word) || !spelling::is_offered(&candidate, charset) {
             continue;
         }
         let given = match args.shell {

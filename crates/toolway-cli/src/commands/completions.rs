@@ -14,13 +14,15 @@ use crate::report::Outcome;
 /// What only servers know comes first; where they know nothing, what every script knows.
 const BASH: &str = r#"
 _toolway_offers() {
-    local candidate
-    if [ "$COMP_CWORD" -gt 1 ]; then
+    local candidate toolway
+    # Not the word that was typed: it may be a program of the directory that one stands in.
+    toolway=$(type -P toolway 2>/dev/null)
+    if [ "$COMP_CWORD" -gt 1 ] && [ "${toolway:0:1}" = / ]; then
         COMPREPLY=()
         while IFS= read -r candidate; do
             COMPREPLY+=("$candidate")
         # What is replaced ($2) may begin behind an open quote: spellings depend on it.
-        done < <("${COMP_WORDS[0]}" __complete bash "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
+        done < <("$toolway" __complete bash "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
         if [ "${#COMPREPLY[@]}" -gt 0 ]; then
             case "${COMPREPLY[0]}" in *=|*__) compopt -o nospace 2>/dev/null ;; esac
             return 0
@@ -35,10 +37,12 @@ complete -F _toolway_offers -o bashdefault -o default toolway
 const ZSH: &str = r#"
 functions[_toolway_alone]=$functions[_toolway]
 _toolway() {
+    # Not the word that was typed: it may be a program of the directory that one stands in.
+    local toolway=$(whence -p toolway)
     # Between backticks what is quoted here would be unquoted once more.
-    if (( CURRENT > 2 )) && [[ $compstate[quote] != '`' ]]; then
+    if (( CURRENT > 2 )) && [[ $toolway == /* && $compstate[quote] != '`' ]]; then
         local -a found open whole
-        found=("${(@f)$("${words[1]}" __complete zsh "${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null)}")
+        found=("${(@f)$("$toolway" __complete zsh "${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null)}")
         # An argument's name is followed by its value, and a server's by a tool: not by a space.
         open=(${(M)found:#*(=|__)})
         whole=(${${found:#*(=|__)}:#})
@@ -61,7 +65,10 @@ const FISH: &str = r"
 function __toolway_ask
     set -l words (commandline -cpo)
     test (count $words) -gt 1; or return 1
-    set -g __toolway_found ($words[1] __complete fish (commandline -cp | string collect) 2>/dev/null)
+    # Not the word that was typed: it may be a program of the directory that one stands in.
+    set -l toolway (command -s toolway)
+    string match -q '/*' -- $toolway; or return 1
+    set -g __toolway_found ($toolway __complete fish (commandline -cp | string collect) 2>/dev/null)
     test (count $__toolway_found) -gt 0
 end
 complete -c toolway -n __toolway_ask -f -k -a '$__toolway_found'

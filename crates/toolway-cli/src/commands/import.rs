@@ -10,7 +10,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use toolway_config::import::{self, Client, Found, Imported, Places, Stranger, Writer};
-use toolway_config::{Existing, Plan, signature};
+use toolway_config::{Existing, Plan, PlannedServer, Verdict, signature};
 use toolway_types::name::as_word;
 use toolway_types::text::{Nature, legible};
 use toolway_types::{Scope, ServerName, Severity};
@@ -133,7 +133,8 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     } else {
         Exit::Success
     };
-    let candidates = choose(context.plan(), &found, args);
+    let target = Target::of(args, &found);
+    let candidates = choose(context.plan(), &found, args, target.scope());
     let seen = if args.json {
         context.output.json(&preview_json(&candidates))?;
         true
@@ -152,7 +153,6 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         }
         return Ok(done);
     }
-    let target = Target::of(args, &found);
     if args.dry_run || (args.json && !args.yes) {
         return Ok(done);
     }
@@ -218,11 +218,21 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
 }
 
 /// Decides each server's fate: what is there already, by name or by signature, is skipped; what
-/// somebody else wrote is left out, unless the person named the file (SEC-01).
-fn choose<'a>(plan: &Plan, found: &'a [Found], args: &ImportArgs) -> Vec<Candidate<'a>> {
+/// somebody else wrote is left out, unless the person named the file (SEC-01). What nobody has
+/// approved is not there: a repository must not keep the person's own servers out.
+fn choose<'a>(
+    plan: &Plan,
+    found: &'a [Found],
+    args: &ImportArgs,
+    target: Scope,
+) -> Vec<Candidate<'a>> {
+    let counts = |server: &&PlannedServer| {
+        server.scope == target || matches!(server.verdict, Verdict::Admitted(_))
+    };
     let mut known: Vec<(String, Option<String>, String)> = plan
         .servers
         .iter()
+        .filter(counts)
         .map(|server| {
             (
                 server.name.to_string(),

@@ -321,6 +321,7 @@ fn sec_14_rules_that_cannot_be_read_let_no_call_run() {
     exit: 6
     ----- stdout
     ----- stderr
+    warning: server `chaos`: its instructions are left out: refused because [HOME]/.config/toolway/settings.json:2 cannot be read, and a deny rule may stand in it
     error: `echo` of server `chaos` was refused because [HOME]/.config/toolway/settings.json:2 cannot be read, and a deny rule may stand in it
     hint: mend the file at [HOME]/.config/toolway/settings.json:2; `toolway doctor` says what is wrong there
     ");

@@ -56,6 +56,7 @@ mod step_up;
 mod storage;
 mod support;
 mod terminal;
+mod turns;
 mod usage;
 mod vault;
 mod visiting;

@@ -338,7 +338,7 @@ fn sec_33_a_damaged_memory_of_tools_approves_none_and_is_left_as_it_is() {
     exit: 6
     ----- stdout
     ----- stderr
-    warning: server `chaos`: nobody can tell whether what it says to models is what it said when it first connected, so it is held back until you accept it with `toolway tools chaos --instructions --accept-change`: how tools were defined when they were permitted stands in `[HOME]/.config/toolway/state/pins.json`, and it cannot be understood: key must be a string at line 1 column 2 | repair `[HOME]/.config/toolway/state/pins.json` or move it away: then tools are pinned anew
+    warning: server `chaos`: nobody can tell whether what it says to models is what it said when it first connected, so it is held back until you accept it with `toolway tools chaos --instructions --accept-change`: how tools were defined when they were permitted stands in `[HOME]/.config/toolway/state/pins.json`, and it cannot be understood: key must be a string at line 1 column 2 | repair `[HOME]/.config/toolway/state/pins.json` or move it away: then every tool is asked about once more
     error: `echo` of server `chaos` was refused because nobody can tell whether it changed since it was permitted
       how tools were defined when they were permitted stands in `[HOME]/.config/toolway/state/pins.json`, and it cannot be understood: key must be a string at line 1 column 2
       repair `[HOME]/.config/toolway/state/pins.json` or move it away: then every tool is asked about once more

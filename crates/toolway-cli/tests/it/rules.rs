@@ -89,14 +89,14 @@ fn sec_59_a_hook_about_a_servers_tools_sees_what_is_read_on_the_command_line() {
     let settings = home.config_home().join("settings.json");
     let mut text: Value = serde_json::from_str(&home.read(&settings)).unwrap();
     text["hooks"] = json!({ "PreToolUse": [{ "matcher": "mcp__kit__.*", "hooks": [
-        { "type": "command", "command": "cat > told.json; echo not today >&2; exit 2" },
+        { "type": "command", "command": "cat > \"$TOOLWAY_PROJECT_DIR/told.json\"; echo not today >&2; exit 2" },
     ] }] });
     home.write_settings(text.to_string());
     assert_snapshot!(toolway(&home, &["read", "kit://text"]), @r#"
     exit: 6
     ----- stdout
     ----- stderr
-    error: `ReadMcpResource` of server `kit` was refused by the hook `cat > told.json; echo not today >&2; exit 2` in [HOME]/.config/toolway/settings.json:1: not today
+    error: `ReadMcpResource` of server `kit` was refused by the hook `cat > "$TOOLWAY_PROJECT_DIR/told.json"; echo not today >&2; exit 2` in [HOME]/.config/toolway/settings.json:1: not today
     hint: mend the hook at [HOME]/.config/toolway/settings.json:1, or take it out; `toolway doctor` lists all hooks
     "#);
     let told: Value = serde_json::from_str(&home.read("told.json")).unwrap();

@@ -222,6 +222,42 @@ fn sec_52_the_arguments_of_a_call_cannot_imitate_the_question_that_follows_them(
 }
 
 #[test]
+fn sec_52_no_argument_hides_in_its_name_or_in_letters_that_look_alike() {
+    let home = home_with(Script::default());
+    let long = format!("{}; rm -rf ~", "x".repeat(120));
+    let arguments = json!({
+        "command: \"ls -la\", timeout": 5,
+        "path": "/home/\u{441}\u{430}\u{441}\u{430}/notes",
+        "text": "hi",
+        (long.clone()): true,
+    });
+    let arguments = arguments.to_string();
+    let words = ["call", "chaos", "echo", "--args", &arguments, "--ask"];
+    let mut seat = Seat::small(&mut command(&home, &words));
+    seat.expect("(n and a reason) [n] ");
+    assert_snapshot!(from(&seat, "Tool `"), @r#"
+    Tool `echo` of server `chaos` wants to run with
+      "command: \"ls -la\", timeout": 5
+      path: "/home/⟨Cyrillic саса⟩/notes"
+      text: "hi"
+      "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx⟨48
+      |  characters left out⟩xxxxxxxx; rm -rf ~": true
+    No rule speaks of it.
+    Run it? y once, s for this session, t always this tool, S always this server, v
+    view all of it, n no (n and a reason) [n]
+    "#);
+    seat.type_line("v");
+    let whole = seat.expect("(n and a reason) [n] ");
+    let whole = whole.replace("\r\n  | ", "");
+    assert!(
+        whole.contains(&format!("\r\n  \"{long}\": true\r\n")),
+        "{whole}"
+    );
+    seat.type_line("n");
+    assert_eq!(seat.leave().code, Some(6));
+}
+
+#[test]
 fn sec_52_a_change_behind_a_hundred_harmless_ones_is_seen_before_the_question() {
     let home = home_with_script();
     let call = ["call", "chaos", "echo", "text=hi"];

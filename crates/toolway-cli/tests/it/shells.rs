@@ -204,7 +204,8 @@ fn whole_names_options_and_uris_are_completed() {
     );
     assert_eq!(
         lines(&offered.expect_code(0).stdout),
-        ["kit://city/{name}{?lang}", "kit://counter"]
+        // A template has braces, which shells act on.
+        ["kit://counter"]
     );
 }
 

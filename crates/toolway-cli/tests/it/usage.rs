@@ -1,10 +1,12 @@
 //! A command line that makes no sense: one message, one hint, exit code 2.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use insta::assert_snapshot;
 use toolway_testkit::TempHome;
 use toolway_testkit::marked;
 
-use crate::support::toolway;
+use crate::support::{command, toolway};
 
 #[test]
 fn a_slip_in_the_scheme_is_not_taken_for_a_command() {
@@ -89,4 +91,20 @@ fn a_wrong_command_line_gets_one_message_and_one_hint() {
         toolway(&home, &["help", "add"]).expect_code(0).stdout,
         toolway(&home, &["add", "--help"]).expect_code(0).stdout
     );
+}
+
+#[test]
+fn a_word_that_is_no_text_gets_one_message_and_no_panic() {
+    let home = TempHome::new();
+    let mut list = command(&home, &["list"]);
+    list.arg(std::ffi::OsStr::from_bytes(b"\xff"));
+    assert_snapshot!(home.run(&mut list), @"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: unexpected argument '\u{fffd}' found
+
+    Usage: toolway list [OPTIONS]
+    hint: see `toolway list --help`
+    ");
 }

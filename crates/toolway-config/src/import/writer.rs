@@ -78,7 +78,8 @@ fn stranger(places: &Places, client: Client, path: &Path) -> Option<Stranger> {
 
 impl Places {
     /// Whether a variable of the environment makes this a client's own file, and leads into a
-    /// working tree.
+    /// working tree, or to a place beside the working directory: an archive that was unpacked has
+    /// no mark that would tell where it begins.
     fn is_moved_into_a_tree(&self, path: &Path) -> bool {
         let usual = self.at_home(".config");
         let moved = [
@@ -89,8 +90,26 @@ impl Places {
         moved.into_iter().flatten().any(|directory| {
             let real = real(directory);
             let in_tree = |tree: &PathBuf| real.starts_with(tree);
-            path.starts_with(directory) && self.working_trees.iter().any(in_tree)
+            path.starts_with(directory)
+                && (self.working_trees.iter().any(in_tree) || self.is_beside_cwd(&real))
         })
+    }
+
+    /// Whether a directory and the working directory lie in one directory below the home, or
+    /// both outside of it in one below the root.
+    fn is_beside_cwd(&self, directory: &Path) -> bool {
+        let cwd = real(&self.cwd);
+        let home = self.home.as_deref().map(real);
+        let below = |path: &Path| match &home {
+            Some(home) if path.starts_with(home) => home.clone(),
+            _ => PathBuf::from("/"),
+        };
+        let root = below(&cwd);
+        let first = |path: &Path| {
+            let mut parts = path.strip_prefix(&root).ok()?.components();
+            parts.next().map(|part| part.as_os_str().to_owned())
+        };
+        root == below(directory) && first(&cwd).is_some() && first(&cwd) == first(directory)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Owns that permission is asked for one call at a time, whichever calls run beside each other,
 //! and knows whether a person is being asked anything at all. Who asks, and how, is the
-//! front-end's affair; how several servers' questions take turns as well.
+//! front-end's affair; how servers' questions take turns with each other and with these as well:
+//! one with several windows may show several, and only it knows where an answer is typed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,7 +13,7 @@ use toolway_types::text::{Nature, counted, legible};
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
 use url::Url;
 
-use crate::screen::{Screen, Sheet, disguise, name};
+use crate::screen::{Screen, Sheet, disguise, member_name, name};
 
 /// The most ignored keys that are named.
 const IGNORED: usize = 10;
@@ -139,16 +139,6 @@ fn member(sheet: &mut Sheet, key: &str, value: &Value) {
             }
         }
         other => sheet.row(&format!("  {key}: {}", code(&other.to_string()))),
-    }
-}
-
-/// The name of a variable or a header; in quotes where it could be taken for more than that.
-fn member_name(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        code(&Value::from(text).to_string())
     }
 }
 

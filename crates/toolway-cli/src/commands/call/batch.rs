@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway::builtin::RESERVED;
-use toolway::{CallOptions, Consent, Prompter, ToolOutcome, ToolRequest, ToolTarget};
+use toolway::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::ToolKey;
 
@@ -22,7 +21,6 @@ use super::{find_by_exposed, require_admitted, target};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::prompt::TerminalPrompt;
 use crate::report::{Outcome, Report};
 
 /// The most that is read.
@@ -86,11 +84,7 @@ pub(super) fn run(
         .collect();
     let wanted = planned.iter().flatten().map(|(wanted, _)| wanted);
     let wanted = Wanted::together(wanted);
-    let prompt = || Arc::new(TerminalPrompt::new(context.output)) as Arc<dyn Prompter>;
-    let person = connect::Person {
-        prompter: context.output.can_ask().then(prompt),
-        respondent: crate::elicit::person(context),
-    };
+    let person = connect::Person::answering(context);
     connect::with_person(context, plan, wanted, person, async |host| {
         let ready = context.desk.beside(|| connect::settle(context, host));
         ready.await;

@@ -4,22 +4,48 @@
 //! Zsh and fish quote by themselves, for the quote that is open; see
 //! `docs/decisions/0018-what-a-shell-is-offered.md`.
 
+use toolway_config::Environment;
 use toolway_types::text::is_hidden;
 
 use super::quoting::{Dialect, Quote, Words};
 
-/// What shells act on inside double quotes too, or still after one round of unquoting. There is no
-/// spelling of these that is safe wherever a line may be pasted, edited or expanded.
-const NEVER: [char; 4] = ['$', '`', '\\', '!'];
+/// What shells act on: inside double quotes, or where a line is unquoted once more (`eval`,
+/// `watch`, `ssh`). There is no spelling of these that is safe wherever a line may end up.
+const NEVER: &str = "$`\\!;&|<>()\"'#*?[]{}^";
 
-/// What ends a command or begins another one, where no quote is open.
-const CONTROL: &str = ";&|<>()";
+/// Which letters the shell and this program take for the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Charset {
+    Utf8,
+    /// Or nobody knows: the second byte of a letter may be a `;` or a `\`.
+    Other,
+}
+
+impl Charset {
+    /// By the variables that name the language.
+    pub(super) fn of(environment: &Environment) -> Self {
+        let named = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .into_iter()
+            .find_map(|name| environment.var(name).filter(|value| !value.is_empty()));
+        let charset = named.and_then(|named| named.split_once('.')).map(|it| it.1);
+        let charset = charset.and_then(|charset| charset.split('@').next());
+        match charset.map(str::to_ascii_lowercase).as_deref() {
+            Some("utf-8" | "utf8") => Self::Utf8,
+            _ => Self::Other,
+        }
+    }
+}
 
 /// Whether a candidate may stand on a command line at all. What a server calls something must not
-/// become a flag of ours, a home directory or the path of a program either.
-pub(super) fn is_offered(candidate: &str) -> bool {
-    !candidate.starts_with(['-', '~', '='])
-        && !candidate.contains(|c| is_hidden(c) || NEVER.contains(&c))
+/// become a flag of ours, a home directory, the path of a program or a file that is read for an
+/// argument: neither as one word nor, where the line is unquoted once more, as several.
+pub(super) fn is_offered(candidate: &str, charset: Charset) -> bool {
+    !candidate.contains(|c| is_hidden(c) || NEVER.contains(c))
+        && !candidate.contains("=@")
+        && !candidate
+            .split(char::is_whitespace)
+            .any(|word| word.starts_with(['-', '~', '=']))
+        && (charset == Charset::Utf8 || candidate.is_ascii())
 }
 
 /// What bash is to put in the place of `replaced`, with which the line ends.
@@ -33,9 +59,9 @@ pub(super) fn for_bash(candidate: &str, line: &str, replaced: &str) -> Option<St
 }
 
 /// Bash closes an open quote behind a candidate by itself. It also takes it away when it inserts
-/// all candidates at once. So what ends a command stands outside the quote, behind a backslash,
-/// and the quote is opened again: without the first one, both are quoted. Every beginning of a
-/// spelling is as safe as the whole, since bash inserts what several candidates have in common.
+/// all candidates at once: what is offered is then several words, and nothing else. Every
+/// beginning of a spelling is as safe as the whole, since bash inserts what several candidates
+/// have in common.
 fn spelled(text: &str, quote: Quote) -> String {
     if text.is_empty() && quote == Quote::Bare {
         return "''".to_owned();
@@ -45,18 +71,8 @@ fn spelled(text: &str, quote: Quote) -> String {
         match quote {
             Quote::Bare if is_plain(c) => spelled.push(c),
             Quote::Bare => spelled.extend(['\\', c]),
-            Quote::Double if CONTROL.contains(c) => spelled.extend(['"', '\\', c, '"']),
-            Quote::Double if c == '"' => spelled.push_str("\\\""),
-            Quote::Single if CONTROL.contains(c) => spelled.extend(['\'', '\\', c, '\'']),
-            Quote::Single if c == '\'' => spelled.push_str(r"'\''"),
             Quote::Double | Quote::Single => spelled.push(c),
         }
-    }
-    // Bash takes a quote at the end for the closing one, and adds none.
-    match quote {
-        Quote::Double if spelled.ends_with('"') => spelled.push('"'),
-        Quote::Single if spelled.ends_with('\'') => spelled.push('\''),
-        _ => {}
     }
     spelled
 }
@@ -86,24 +102,36 @@ mod tests {
             "-x",
             "~root",
             "=ls",
+            "x;y",
+            "x|y",
+            "x(y)",
+            "it's",
+            "x\"",
+            "x{a,b}",
+            "x*",
+            "x --yes",
+            "x ~root",
+            "x\u{3000}-y",
+            "a=@/etc/passwd",
         ] {
-            assert!(!is_offered(bad), "{bad:?}");
+            assert!(!is_offered(bad, Charset::Utf8), "{bad:?}");
         }
-        for good in ["", "x", "rio de janeiro", "it's 5\"", "a;b", "x=~", "50%"] {
-            assert!(is_offered(good), "{good:?}");
+        for good in ["", "x", "rio de janeiro", "são", "x=~", "50%", "a-b", "@x"] {
+            assert!(is_offered(good, Charset::Utf8), "{good:?}");
         }
+        assert!(!is_offered("são", Charset::Other));
     }
 
     #[test]
     fn sec_49_a_candidate_is_spelled_for_the_quote_that_is_open() {
         for (line, replaced, expected) in [
-            ("t a=x", "x", r#"x\ \"y\"\;\'z\'"#),
-            ("t a=\"x", "x", r#"x \"y\""\;"'z'"#),
-            ("t a='x", "x", r#"x "y"'\;''\''z'\'''"#),
-            ("t \"a=x", "a=x", r#"a=x \"y\""\;"'z'"#),
-            ("t a=x\\", "x\\", r#"x\ \"y\"\;\'z\'"#),
+            ("t a=x", "x", r"x\ y\~z"),
+            ("t a=\"x", "x", "x y~z"),
+            ("t a='x", "x", "x y~z"),
+            ("t \"a=x", "a=x", "a=x y~z"),
+            ("t a=x\\", "x\\", r"x\ y\~z"),
         ] {
-            let given = for_bash("a=x \"y\";'z'", line, replaced);
+            let given = for_bash("a=x y~z", line, replaced);
             assert_eq!(given.as_deref(), Some(expected), "{line}");
         }
         for (line, replaced) in [
@@ -124,19 +152,18 @@ mod tests {
         /// Whatever bash takes to be open, and whatever is: nothing ends the command.
         #[test]
         fn sec_49_a_spelling_says_the_value_and_ends_no_command_in_any_quote(
-            value in "[a-z \"';&|<>()*?{}~#-]{0,12}",
+            value in "[a-z ~=:@%,é-]{0,12}",
             believed in quote(),
             real in quote(),
         ) {
-            prop_assume!(is_offered(&value));
+            prop_assume!(is_offered(&value, Charset::Utf8));
             let open = |quote| match quote {
                 Quote::Bare => "",
                 Quote::Double => "\"",
                 Quote::Single => "'",
             };
             let spelled = spelled(&value, believed);
-            let close = if spelled.ends_with(open(believed)) { "" } else { open(believed) };
-            let line = format!("t {}{spelled}{close}", open(believed));
+            let line = format!("t {0}{spelled}{0}", open(believed));
             let words = Words::read(&line, Dialect::Posix);
             prop_assert_eq!(words.last.as_deref(), Some(value.as_str()));
             prop_assert_eq!(words.quote, Quote::Bare);

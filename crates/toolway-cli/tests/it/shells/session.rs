@@ -116,6 +116,11 @@ impl<'a> Session<'a> {
         fs::read_to_string(self.home.home().join("line")).unwrap()
     }
 
+    /// Takes the line away again.
+    pub(super) fn forget_line(&mut self) {
+        self.seat.type_keys("\u{5}\u{15}");
+    }
+
     /// Types this line to its end: what `toolway` was run with, once everything on it has run.
     pub(super) fn run(&mut self, keys: &str) -> Vec<String> {
         self.seat.type_keys(&format!("{keys}\r"));

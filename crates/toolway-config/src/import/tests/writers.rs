@@ -81,6 +81,36 @@ fn sec_01_a_variable_that_leads_into_the_project_makes_nothing_the_persons_own()
 }
 
 #[test]
+fn sec_01_a_directory_that_was_unpacked_beside_the_working_directory_is_a_strangers() {
+    let home = Home::new();
+    for directory in ["dl/archive/c", "dl/c", "elsewhere"] {
+        home.write(&format!("{directory}/.claude.json"), SERVERS);
+    }
+    let writers_of = |cwd: &str, directory: &str| {
+        let cwd = home.path(cwd);
+        fs::create_dir_all(&cwd).unwrap();
+        let places = Places {
+            // No mark of a repository is there.
+            working_trees: Vec::new(),
+            cwd,
+            claude_config_dir: Some(home.path(directory)),
+            ..home.places()
+        };
+        writers(&places, Client::ClaudeCode)
+    };
+    for directory in ["dl/archive/c", "dl/c"] {
+        assert_eq!(
+            writers_of("dl/archive/sub", directory),
+            [Writer::Stranger(Stranger::Project)],
+            "{directory}"
+        );
+    }
+    assert_eq!(writers_of("dl/archive/sub", "elsewhere"), [Writer::Person]);
+    // All that is shared with the home directory itself is the home.
+    assert_eq!(writers_of("", "dl/c"), [Writer::Person]);
+}
+
+#[test]
 fn sec_01_a_file_that_others_own_or_write_is_a_strangers() {
     let home = Home::new();
     let path = home.write(".cursor/mcp.json", SERVERS);

@@ -1,26 +1,46 @@
-//! Who has the terminal: a live view, or a question.
+//! Who has the terminal: a live view, or one question.
 //!
-//! Owns that a view is gone before a question is written, and whom a Ctrl-C is for: the first of
-//! a run puts an open question away, every other ends the program, so that no server can hold a
-//! person with one question after the other.
+//! Owns that one question stands there at a time, whoever asks it, so that no server's question
+//! takes the answer to one of ours (SEC-34); that a view is gone before a question is written; and
+//! whom a Ctrl-C is for: the first of a run puts a server's open question away, every other ends
+//! the program, so that no server can hold a person with one question after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Mutex, MutexGuard, Notify, watch};
 
 /// The terminal of one run.
 #[derive(Debug)]
 pub(crate) struct Desk {
+    turn: Mutex<()>,
     questions: watch::Sender<usize>,
     views: watch::Sender<usize>,
     put_away: Notify,
+    is_of_server: AtomicBool,
     spent: AtomicBool,
 }
 
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// A server: a Ctrl-C puts its question away.
+    Server,
+    /// The program itself: a Ctrl-C ends it.
+    Program,
+}
+
 /// A question stands on the terminal until this is dropped.
-pub(super) struct Open<'a> {
+pub(crate) struct Open<'a> {
+    desk: &'a Desk,
     _count: Count<'a>,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.desk.is_of_server.store(false, Ordering::Relaxed);
+    }
 }
 
 struct Count<'a>(&'a watch::Sender<usize>);
@@ -42,29 +62,38 @@ impl Desk {
     /// Nobody has it.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
+            turn: Mutex::new(()),
             questions: watch::Sender::new(0),
             views: watch::Sender::new(0),
             put_away: Notify::new(),
+            is_of_server: AtomicBool::new(false),
             spent: AtomicBool::new(false),
         })
     }
 
-    /// Takes the terminal for a question, once no view is on it.
-    pub(super) async fn open(&self) -> Open<'_> {
-        let count = Count::of(&self.questions);
+    /// Takes the terminal for a question, once neither another question nor a view is on it.
+    pub(crate) async fn open(&self, asker: Asker) -> Open<'_> {
+        let turn = self.turn.lock().await;
+        self.is_of_server
+            .store(asker == Asker::Server, Ordering::Relaxed);
+        let open = Open {
+            desk: self,
+            _count: Count::of(&self.questions),
+            _turn: turn,
+        };
         wait_for_none(&self.views).await;
-        Open { _count: count }
+        open
     }
 
     /// Waits for the Ctrl-C that puts the open question away.
-    pub(super) async fn put_away(&self) {
+    pub(crate) async fn put_away(&self) {
         self.put_away.notified().await;
     }
 
-    /// A Ctrl-C came. True when it was for a question.
+    /// A Ctrl-C came. True when it was for a server's question.
     pub(crate) fn interrupted(&self) -> bool {
         let is_for_question =
-            *self.questions.borrow() > 0 && !self.spent.swap(true, Ordering::Relaxed);
+            self.is_of_server.load(Ordering::Relaxed) && !self.spent.swap(true, Ordering::Relaxed);
         if is_for_question {
             self.put_away.notify_one();
         }
@@ -115,7 +144,7 @@ mod tests {
         let question = async {
             tokio::task::yield_now().await;
             assert!(shown.load(Ordering::Relaxed));
-            let open = desk.open().await;
+            let open = desk.open(Asker::Server).await;
             assert!(!shown.load(Ordering::Relaxed));
             drop(open);
             tokio::task::yield_now().await;
@@ -129,15 +158,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn sec_34_a_servers_question_waits_until_another_is_answered() {
+        let desk = Desk::new();
+        let ours = desk.open(Asker::Program).await;
+        assert!(!desk.interrupted(), "it ends the program");
+        let mut theirs = std::pin::pin!(desk.open(Asker::Server));
+        assert!(futures_util::poll!(&mut theirs).is_pending());
+        assert!(!desk.interrupted(), "it is for the question that is seen");
+        drop(ours);
+        let _theirs = theirs.await;
+        assert!(desk.interrupted());
+    }
+
+    #[tokio::test]
     async fn only_the_first_ctrl_c_is_for_a_question() {
         let desk = Desk::new();
         assert!(!desk.interrupted(), "nothing is open");
-        let open = desk.open().await;
+        let open = desk.open(Asker::Server).await;
         assert!(desk.interrupted());
         desk.put_away().await;
         assert!(!desk.interrupted(), "the second ends the program");
         drop(open);
-        let _again = desk.open().await;
+        let _again = desk.open(Asker::Server).await;
         assert!(!desk.interrupted());
     }
 }

@@ -1,6 +1,7 @@
 //! Lines from a terminal, without a thread that would take a line when nobody wants to know.
 //!
-//! Owns reading stdin, and hiding what is typed. Only terminals are read here.
+//! Owns reading answers from stdin, that none was typed before its question, and hiding what is
+//! typed. Only terminals are read here; whose turn it is, is `desk.rs`.
 
 use std::io::{self, Write as _};
 
@@ -18,51 +19,62 @@ use crate::screen::Screen;
 const MAX_LINE: usize = 64 * 1024;
 
 /// The two ends of the conversation.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     output: Output,
 }
 
 /// What came of a prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     Typed(String),
     /// The person ended the input, or the terminal is gone.
     End,
 }
 
 impl Terminal {
-    pub(super) fn new(output: Output) -> Self {
+    pub(crate) fn new(output: Output) -> Self {
         Self { output }
     }
 
     /// What rows have to fit.
-    pub(super) fn screen(&self) -> Screen {
+    pub(crate) fn screen(&self) -> Screen {
         self.output.screen()
     }
 
-    pub(super) fn say(&self, text: &str) {
+    pub(crate) fn say(&self, text: &str) {
         self.output.say(text);
     }
 
     /// Writes a prompt and waits for a line. May be dropped at any time.
-    pub(super) async fn line(&self, prompt: &str, echo: bool) -> Line {
-        let _hidden = (!echo).then(Hidden::start);
+    #[expect(
+        clippy::unused_self,
+        reason = "whoever reads lines has a terminal to read them from"
+    )]
+    pub(crate) async fn line(&self, prompt: &str) -> Line {
+        // What was typed before the question stood there is no answer to it.
+        if forget_typed().is_err() {
+            return Line::End;
+        }
         // A closed stderr is nobody's problem.
         let _ = io::stderr().write_all(clean(prompt).as_bytes());
-        let read = read_line().await;
-        if !echo {
-            // Enter was not shown either.
-            self.output.say("");
-        }
-        match read {
+        match read_line().await {
             Ok(Some(line)) => Line::Typed(line),
             Ok(None) | Err(_) => Line::End,
         }
     }
+
+    /// The same without showing what is typed.
+    pub(crate) async fn hidden_line(&self, prompt: &str) -> Line {
+        let _hidden = Hidden::start();
+        let line = self.line(prompt).await;
+        // Enter was not shown either.
+        self.output.say("");
+        line
+    }
 }
 
 /// Drops what was typed and not read yet.
-pub(super) fn forget_typed() -> io::Result<()> {
+pub(crate) fn forget_typed() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 

@@ -1,0 +1,110 @@
+//! One question at a time on a terminal, and no answer from before its question.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+use toolway_testkit::{Script, TempHome};
+
+use crate::support::{command, home_with, servers};
+use crate::terminal::Seat;
+
+const RUN_IT: &str = "(n and a reason) [n] ";
+
+/// A home whose server asks when the first pipe is written, and says in the second that its
+/// question has been read.
+fn interrupting() -> (TempHome, PathBuf, PathBuf) {
+    let home = TempHome::new();
+    let [sign, told] = ["sign", "told"].map(|name| {
+        let pipe = home.home().join(name);
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        pipe
+    });
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/it/interrupting_server.py"
+    );
+    let entry = json!({ "command": "python3", "args": ["-S", "-u", script, sign, told] });
+    home.write_settings(servers(&[("s", entry)]));
+    (home, sign, told)
+}
+
+#[test]
+fn sec_34_a_server_that_asks_while_permission_is_asked_waits_for_its_turn() {
+    let (home, sign, told) = interrupting();
+    let mut seat = Seat::small(&mut command(&home, &["call", "s", "t", "--ask"]));
+    seat.expect(RUN_IT);
+    let before = seat.rows();
+    std::fs::write(sign, "now").unwrap();
+    assert_eq!(std::fs::read_to_string(told).unwrap(), "read");
+    // What is no answer has the question put again: whatever else was written stands above it.
+    seat.type_line("?");
+    let again = seat.expect(RUN_IT);
+    assert!(!again.contains("cats"), "{again}");
+    assert!(seat.rows().starts_with(&before[..before.len() - 1]));
+    seat.type_line("y");
+    let asked = seat.expect("Tell server `s` that you agree? [y/N] ");
+    assert!(
+        asked.contains("server `s` asks:\r\n  | Do you like cats?"),
+        "{asked}"
+    );
+    seat.type_line("n");
+    let left = seat.leave();
+    assert_eq!(
+        (left.code, left.stdout.as_str()),
+        (Some(0), "decline\n"),
+        "{}",
+        left.shown
+    );
+}
+
+#[test]
+fn sec_34_what_is_typed_ahead_keeps_no_rule() {
+    let home = home_with(Script::default());
+    let words = ["call", "chaos", "echo", "text=hi", "--ask"];
+    let mut seat = Seat::take(&mut command(&home, &words));
+    seat.expect(RUN_IT);
+    seat.type_keys("S\nu\n");
+    seat.expect("(l)? [u] ");
+    seat.type_line("x");
+    seat.expect("No rule is kept: it runs this once.");
+    let left = seat.leave();
+    assert_eq!((left.code, left.stdout.as_str()), (Some(0), "hi\n"));
+}
+
+#[test]
+fn sec_52_what_is_typed_ahead_turns_no_page_and_approves_nothing() {
+    let home = TempHome::new();
+    let long = "abcdefghi ".repeat(200);
+    let entry = json!({ "command": "sh", "args": ["-c", long] });
+    home.write(".mcp.json", servers(&[("build", entry)]));
+    let mut seat = Seat::small(&mut command(&home, &["approve", "build"]));
+    seat.expect("(page 1 of 2: Enter shows the next one, anything else is a no) ");
+    seat.type_keys("\ny\n");
+    seat.expect("Start `build` from now on? [y/N] ");
+    seat.type_line("n");
+    seat.expect("not approved, nothing was changed");
+    assert_eq!(seat.leave().code, Some(6));
+}
+
+#[test]
+fn sec_36_what_is_typed_ahead_sends_no_form() {
+    let home = home_with(Script {
+        drama: true,
+        ..Script::default()
+    });
+    let request = json!({
+        "mode": "form",
+        "message": "what do you say?",
+        "requestedSchema": { "type": "object", "properties": { "word": { "type": "string" } } },
+    });
+    let request = format!("request:={request}");
+    let mut seat = Seat::take(&mut command(&home, &["call", "chaos", "elicit", &request]));
+    seat.expect("> ");
+    seat.type_keys("x\n\n");
+    seat.expect("[Y/n/edit] ");
+    seat.type_line("n");
+    let answer: serde_json::Value = serde_json::from_str(&seat.leave().stdout).unwrap();
+    assert_eq!(answer, json!({ "action": "decline" }));
+}

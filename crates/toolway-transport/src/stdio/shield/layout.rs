@@ -11,7 +11,7 @@ use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
@@ -19,10 +19,8 @@ use rustix::process::geteuid;
 
 use super::namespace::Hidden;
 use super::{Protected, Protection, ShieldError};
+use crate::links::follow;
 use table::{aliases, mounts_of};
-
-/// The most links that are followed on the way to one directory, as many as the kernel follows.
-const MOST_LINKS: usize = 40;
 
 /// What to do about a directory that is to be protected and is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,38 +213,6 @@ fn replaceable_links(path: &Path) -> impl Iterator<Item = PathBuf> {
     links
         .into_iter()
         .filter(|link| link.parent().is_some_and(is_ours))
-}
-
-/// Where a path leads, whether anything is there or not, and the links on the way.
-fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
-    let mut links = Vec::new();
-    let (mut real, mut rest) = (PathBuf::new(), path.to_owned());
-    while links.len() < MOST_LINKS {
-        let mut components = rest.components();
-        let Some(first) = components.next() else {
-            break;
-        };
-        let mut after = components.as_path().to_owned();
-        match first {
-            Component::ParentDir => {
-                real.pop();
-            }
-            Component::CurDir | Component::Prefix(_) => {}
-            Component::RootDir => real = PathBuf::from("/"),
-            Component::Normal(name) => {
-                let here = real.join(name);
-                match here.read_link() {
-                    Ok(target) => {
-                        after = target.join(after);
-                        links.push(here);
-                    }
-                    Err(_) => real = here,
-                }
-            }
-        }
-        rest = after;
-    }
-    (real, links)
 }
 
 #[cfg(test)]

@@ -410,6 +410,7 @@ fn sec_54_doctor_says_of_every_server_whether_it_is_shielded() {
                 "[HOME]/.config/toolway/state/private", "[SYSTEM]", "[PROJECT]/.toolway",
             ],
             "hides": ["[HOME]/.config/toolway/vault", "[HOME]/.config/toolway/state"],
+            "gaps": [],
             "servers": [
                 { "name": "careful", "mode": "required", "shielded": true },
                 { "name": "careless", "mode": "off", "shielded": false },

@@ -24,7 +24,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
         (Err(error), Some(above), Some(name)) if error.kind() == io::ErrorKind::AlreadyExists => {
             make(&follow(above).0.join(name))
         }
-        (made, ..) => made,
+        (result, ..) => result,
     }
 }
 

@@ -103,7 +103,7 @@ fn sec_07_doctor_says_where_links_lead_and_which_cannot_be_protected() {
             ("strict", entry("required")),
             ("easy", entry("best-effort")),
         ];
-        let settings = servers(&both).to_string();
+        let settings = servers(&both);
         desk.home
             .write(home.join("dotfiles/settings.json"), settings);
         // Nothing is where the second leads; the third has a second name that nobody can find.

@@ -243,6 +243,11 @@ impl Environment {
         self.config_home().join("approvals.json")
     }
 
+    /// Where plugins lie, each in a folder of its own.
+    pub fn plugins_folder(&self) -> PathBuf {
+        self.config_home().join("plugins")
+    }
+
     /// Where the organisation's policy lies.
     pub fn system_dir(&self) -> &Path {
         &self.facts.system.path

@@ -12,6 +12,7 @@ pub mod http;
 pub mod ide;
 pub mod in_process;
 mod inspection;
+mod links;
 pub mod private_file;
 pub mod program;
 pub mod sse;

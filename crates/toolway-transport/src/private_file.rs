@@ -13,9 +13,24 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::path::Arg;
 
+use crate::links::follow;
+
+/// Makes a directory for one person, and those above it, where they are absent. A link above it
+/// may lead to where nothing is yet, as that to a state home kept on another disk: then its target
+/// is made. A link in the place of the directory itself is left alone.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
+    match (make(path), path.parent(), path.file_name()) {
+        (Err(error), Some(above), Some(name)) if error.kind() == io::ErrorKind::AlreadyExists => {
+            make(&follow(above).0.join(name))
+        }
+        (result, ..) => result,
+    }
+}
+
 /// Opens the directory, making it when it is absent, and closes it to others.
 pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    make_directory(path)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&directory)?;

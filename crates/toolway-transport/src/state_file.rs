@@ -6,17 +6,17 @@
 //! Invariants: the file is private; a reader sees the old content or the new one; no change of
 //! another process is lost. Whatever lies in its place is neither followed nor waited for.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::private_file::{open_file, open_own};
+use crate::links::follow;
+use crate::private_file::{make_directory, open_file, open_own};
 
 /// How long is waited for another process that writes.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -99,10 +99,7 @@ fn wait_for(lock: &File, patience: Duration) -> io::Result<()> {
 /// Opens the folder, made for one person when it is absent. One that is there stays as it is: it
 /// may be anybody's, `/tmp` for instance.
 pub fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    make_directory(&follow(folder).0)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(folder, flags, Mode::empty())?)
 }

@@ -131,6 +131,15 @@ pub(crate) fn shield(context: &Context) -> Shield {
     {
         protected.push(entry(folder, Protection::Existing));
     }
+    // Managers of dotfiles put links there, and where they lead is written as easily.
+    let settings = environment.settings_file(Scope::User);
+    for believed in settings.into_iter().chain([
+        environment.approvals_file(),
+        State(context).pinned(),
+        environment.plugins_folder(),
+    ]) {
+        protected.push(entry(&believed, Protection::Believed));
+    }
     for named in environment.named_homes() {
         protected.push(entry(named, Protection::Links));
     }

@@ -4,7 +4,10 @@
 
 use serde_json::{Value, json};
 
+use toolway_testkit::{Script, ScriptedServer, marked};
+
 use crate::desk::{Desk, Person, skipped};
+use crate::support::servers;
 
 /// Looks for the host above it and tries to look into it: prints each attempt and its outcome.
 const LOOK: &str = r#"
@@ -84,6 +87,80 @@ fn sec_15_a_host_that_is_closed_raises_shields_and_nobody_leaves_a_core_file() {
         let said = desk.home.run(&mut command).expect_code(0).stdout;
         assert!(said.starts_with("0\n"), "{said}");
         assert!(said.contains("Read-only file system"), "{said}");
+    }
+}
+
+/// Runs a program again and again, and each time tries to catch a child of it that lets itself be
+/// traced, and to find a secret in its memory. Prints how often it ran, and how often it found it.
+const RACE: &str = r#"
+import ctypes, errno, json, os, subprocess, sys
+runs, needle, command = int(sys.argv[1]), open(sys.argv[2], "rb").read(), sys.argv[3:]
+SEIZE, INTERRUPT, DETACH, ANY_KIND = 0x4206, 0x4207, 17, 0x40000000
+ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+def children(host):
+    try:
+        for thread in os.listdir(f"/proc/{host}/task"):
+            for child in open(f"/proc/{host}/task/{thread}/children").read().split(): yield int(child)
+    except OSError: pass
+def holds(pid):
+    found = False
+    try:
+        memory = open(f"/proc/{pid}/mem", "rb", 0)
+        for line in open(f"/proc/{pid}/maps"):
+            span, rights = line.split()[:2]
+            start, end = (int(it, 16) for it in span.split("-"))
+            if rights.startswith("rw") and end - start < 1 << 26:
+                try:
+                    memory.seek(start)
+                    found |= needle in memory.read(end - start)
+                except (OSError, ValueError, OverflowError): pass
+    except OSError: pass
+    return found
+def is_keeper(pid):
+    try: return open(f"/proc/{pid}/comm").read() == "tw-keeper\n"
+    except OSError: return True
+def catch(pid):
+    for attempt in range(100_000):
+        if attempt % 500 == 0 and is_keeper(pid): return False
+        if ptrace(SEIZE, pid, None, None) == 0: return True
+        if ctypes.get_errno() == errno.ESRCH: return False
+    return False
+found, ended = 0, []
+for _ in range(runs):
+    host, seen = subprocess.Popen(command, stdout=subprocess.DEVNULL), set()
+    while host.poll() is None:
+        for child in children(host.pid):
+            if child in seen: continue
+            seen.add(child)
+            if catch(child):
+                ptrace(INTERRUPT, child, None, None)
+                try: os.waitpid(child, ANY_KIND)
+                except OSError: pass
+                found += holds(child)
+                ptrace(DETACH, child, None, None)
+    ended.append(host.returncode)
+print(json.dumps({"ended": ended, "found": found}))
+"#;
+
+#[test]
+fn sec_15_no_copy_of_the_host_lies_open_while_a_shield_is_tried_and_raised() {
+    const RUNS: usize = 16;
+    for desk in ordinary_desks() {
+        let token = desk.home.home().join("token");
+        desk.home.write(&token, concat!(marked!("race-"), "5eed"));
+        let mut server = ScriptedServer::new(Script::default()).entry();
+        server["env"] = json!({ "KEY": format!("${{cmd:cat '{}'}}", token.display()) });
+        server["shield"] = json!("required");
+        desk.home.write_settings(servers(&[("chaos", server)]));
+        desk.give();
+        let mut race = desk.prefixed("/usr/bin/python3");
+        race.args(["-I", "-S", "-c", RACE, &RUNS.to_string()])
+            .arg(&token)
+            .arg(crate::support::program())
+            .args(["call", "chaos", "echo", "text=hi"]);
+        let said = desk.home.run(&mut race).expect_code(0).json();
+        assert_eq!(said, json!({ "ended": vec![0; RUNS], "found": 0 }));
     }
 }
 

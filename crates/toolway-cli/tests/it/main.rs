@@ -50,6 +50,7 @@ mod screens;
 mod security;
 mod shells;
 mod shield;
+mod shield_links;
 mod skills;
 mod state_shield;
 mod step_up;

@@ -198,7 +198,7 @@ fn sec_54_a_server_sees_results_and_nothing_else_of_what_toolway_remembers() {
         );
         assert_eq!(
             said,
-            "state: results\nvault:\nkeptkept\
+            "state: private results\nvault:\nkeptkept\
              cat: audit/kept: No such file or directory\n\
              cat: pins.json: No such file or directory\n\
              cat: vault/kept: No such file or directory\n\
@@ -325,6 +325,7 @@ fn sec_54_where_there_is_no_shield_a_memory_that_is_gone_is_no_first_use() {
         exit: 6
         ----- stdout
         ----- stderr
+        warning: server `chaos`: nobody can tell whether what it says to models is what it said when it first connected, so it is held back until you accept it with `toolway tools chaos --instructions --accept-change`: it was permitted before, and how it was defined then is missing from `[HOME]/.local/state/toolway/pins.json` | whoever removed it may have wanted it forgotten; accepted, it is pinned anew
         error: `echo` of server `chaos` was refused because nobody can tell whether it changed since it was permitted
           it was permitted before, and how it was defined then is missing from `[HOME]/.local/state/toolway/pins.json`
           whoever removed it may have wanted it forgotten; accepted, it is pinned anew
@@ -381,13 +382,13 @@ fn sec_54_doctor_says_of_every_server_whether_it_is_shielded() {
         lines.collect::<Vec<_>>().join("\n")
     };
     assert_snapshot!(lines(&[]), @r"
-    shield        servers behind it cannot write [HOME]/.config/toolway, [HOME]/.config/toolway/state/results, [SYSTEM], [PROJECT]/.toolway
+    shield        servers behind it cannot write [HOME]/.config/toolway, [HOME]/.config/toolway/state/results, [HOME]/.config/toolway/state/private, [SYSTEM], [PROJECT]/.toolway
                   nor look into [HOME]/.config/toolway/vault, [HOME]/.config/toolway/state
                   behind it: careful, theirs
                   not behind it: careless, mine
     ");
     assert_snapshot!(lines(&[("TOOLWAY_SHIELD", "best-effort")]), @r"
-    shield        servers behind it cannot write [HOME]/.config/toolway, [HOME]/.config/toolway/state/results, [SYSTEM], [PROJECT]/.toolway
+    shield        servers behind it cannot write [HOME]/.config/toolway, [HOME]/.config/toolway/state/results, [HOME]/.config/toolway/state/private, [SYSTEM], [PROJECT]/.toolway
                   nor look into [HOME]/.config/toolway/vault, [HOME]/.config/toolway/state
                   behind it: careful, mine, theirs
                   not behind it: careless
@@ -406,9 +407,10 @@ fn sec_54_doctor_says_of_every_server_whether_it_is_shielded() {
             "on": true,
             "protects": [
                 "[HOME]/.config/toolway", "[HOME]/.config/toolway/state/results",
-                "[SYSTEM]", "[PROJECT]/.toolway",
+                "[HOME]/.config/toolway/state/private", "[SYSTEM]", "[PROJECT]/.toolway",
             ],
             "hides": ["[HOME]/.config/toolway/vault", "[HOME]/.config/toolway/state"],
+            "gaps": [],
             "servers": [
                 { "name": "careful", "mode": "required", "shielded": true },
                 { "name": "careless", "mode": "off", "shielded": false },

@@ -44,7 +44,7 @@ impl Loader<'_> {
     }
 
     pub(super) fn plugins(&mut self, off: &[String]) {
-        let folder = self.environment.config_home().join("plugins");
+        let folder = self.environment.plugins_folder();
         let Ok(listing) = folder.read_dir() else {
             return;
         };

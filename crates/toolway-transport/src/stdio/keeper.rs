@@ -43,7 +43,8 @@ const MARK: &str = "tw-keeper";
 /// Whether this program can be a keeper: otherwise a second copy of it would do anything but.
 static CAN_SERVE: AtomicBool = AtomicBool::new(false);
 
-/// Does the keeper's work and never returns, where this process was started to do it. Otherwise
+/// Does the keeper's work, or tries a shield in the host's place, and never returns, where this
+/// process was started to do it. Otherwise
 /// returns at once; [`Keeper::same_program`] then works.
 ///
 /// Must be the first thing in `main`, before threads and before anything is read or opened.
@@ -56,6 +57,8 @@ pub fn serve_if_asked() {
     {
         serve::run(host);
     }
+    #[cfg(target_os = "linux")]
+    super::shield::serve_if_asked();
     CAN_SERVE.store(true, Ordering::Relaxed);
 }
 
@@ -96,6 +99,12 @@ impl Keeper {
     #[cfg(not(target_os = "linux"))]
     pub fn program(_: PathBuf) -> Self {
         Self::none()
+    }
+
+    /// The program that serves, where servers are kept.
+    #[cfg(target_os = "linux")]
+    pub(super) fn file(&self) -> Option<&std::path::Path> {
+        self.shared.as_deref().map(kept::Shared::program)
     }
 
     /// Waits until the keeper, and with it everything it ever started, is gone. Only the last

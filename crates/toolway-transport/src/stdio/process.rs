@@ -18,7 +18,7 @@ use rustix::process::Signal;
 use tokio::net::unix::pipe;
 use toolway_types::StdioSpec;
 
-use super::shield::{Armed, Shield, ShieldError};
+use super::shield::{Armed, ShieldError};
 use crate::OpenOptions;
 use crate::error::OpenError;
 use direct::Direct;
@@ -82,7 +82,7 @@ impl Process {
             },
         };
         let directory = directory::ready(&spec.cwd)?;
-        let armed = arm(spec, &directory, &options.shield)?;
+        let armed = arm(spec, &directory, options)?;
         let (pipes, ends) = pipes().map_err(failed)?;
         #[cfg(target_os = "linux")]
         if options.keeper.is_wanted() {
@@ -98,6 +98,11 @@ impl Process {
                     "there is no keeper: if this process is killed, its servers stay"
                 ),
             }
+        }
+        // Not for the price of this process's secrets.
+        #[cfg(target_os = "linux")]
+        if armed.as_ref().is_some_and(Armed::lays_open) {
+            return Err(unshielded(spec, ShieldError::Closed));
         }
         let direct = Direct::spawn(spec, &directory, armed, ends).map_err(failed)?;
         Ok((Self::Direct(direct), pipes))
@@ -133,9 +138,14 @@ impl Process {
     }
 }
 
-fn arm(spec: &StdioSpec, directory: &Path, shield: &Shield) -> Result<Option<Armed>, OpenError> {
-    shield
-        .arm(spec.shield, Some(directory))
+fn arm(
+    spec: &StdioSpec,
+    directory: &Path,
+    options: &OpenOptions,
+) -> Result<Option<Armed>, OpenError> {
+    options
+        .shield
+        .arm(spec.shield, Some(directory), &options.keeper)
         .map_err(|source| unshielded(spec, source))
 }
 

@@ -19,15 +19,19 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use toolway_types::ShieldMode;
 
+use super::keeper::Keeper;
+
 #[cfg(target_os = "linux")]
 use layout::{Absent, Layout};
 #[cfg(target_os = "linux")]
-pub(super) use namespace::{Armed, Mapping};
+use namespace::Prober;
+#[cfg(target_os = "linux")]
+pub(super) use namespace::{Armed, Mapping, serve_if_asked};
 
-/// A directory that no server may write.
+/// A directory, or a file, that no server may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Protected {
-    /// The directory.
+    /// Where it lies.
     pub path: PathBuf,
     /// How far that goes.
     pub protection: Protection,
@@ -45,6 +49,10 @@ pub enum Protection {
     /// The way to a directory as somebody named it: links on it are held where they are, so that
     /// a server cannot make them lead elsewhere. Where it leads has an entry of its own.
     Links,
+    /// A file or a folder in a [private](Self::Private) directory that is believed wherever a link
+    /// leads from there: that place is read-only while it exists, and held, with all that leads
+    /// to it. The same for whatever lies directly in such a folder.
+    Believed,
     /// Read-only while it exists: neither made nor held, because what lies there is not trusted
     /// without approval anyway.
     Existing,
@@ -59,6 +67,8 @@ pub enum ShieldState {
         protected: Vec<PathBuf>,
         /// The directories they cannot look into either.
         hidden: Vec<PathBuf>,
+        /// What should be among these and cannot be. Servers that insist do not start then.
+        gaps: Vec<ShieldError>,
     },
     /// They are not: there is nothing to protect.
     Unwanted,
@@ -85,6 +95,13 @@ pub enum ShieldError {
         /// What the system said.
         errno: Errno,
     },
+    /// A file can be written by another name, which nobody can find.
+    #[error("cannot protect `{0}`: it has a second name")]
+    SecondName(PathBuf),
+    /// Whoever raises a shield is open to others for a moment, which a copy of this process must
+    /// not be.
+    #[error("this process is closed to others, and has no keeper to raise a shield in its place")]
+    Closed,
     /// Other systems have other means, which are not built yet.
     #[error("only Linux can do it so far")]
     Platform,
@@ -150,18 +167,23 @@ impl Shield {
 
 #[cfg(target_os = "linux")]
 impl Shield {
-    /// Whether servers that want it would be shielded now. Tries it with a child that runs no
-    /// program; makes no directory.
-    pub fn state(&self) -> ShieldState {
+    /// Whether servers that want it, and are kept so, would be shielded now. Tries it with a child
+    /// that runs no program; makes no directory.
+    pub fn state(&self, keeper: &Keeper) -> ShieldState {
         if !self.protects_anything() {
             return ShieldState::Unwanted;
         }
-        let (layout, _) = Layout::of(&self.0.protected, Absent::StandIn);
-        if let Err(error) = self.ability(&layout) {
+        let (layout, gaps) = Layout::of(&self.0.protected, Absent::StandIn);
+        if let Err(error) = self.ability(&layout, keeper) {
             return ShieldState::Unavailable(error.clone());
         }
-        let (protected, hidden) = layout::named(&self.0.protected);
-        ShieldState::On { protected, hidden }
+        let (mut protected, hidden) = layout::named(&self.0.protected);
+        protected.extend(layout.led_to);
+        ShieldState::On {
+            protected,
+            hidden,
+            gaps,
+        }
     }
 
     /// What a child that starts in `directory` has to do before it runs its program; nothing when
@@ -170,6 +192,7 @@ impl Shield {
         &self,
         mode: ShieldMode,
         directory: Option<&Path>,
+        keeper: &Keeper,
     ) -> Result<Option<Armed>, ShieldError> {
         if mode == ShieldMode::Off || !self.protects_anything() {
             return Ok(None);
@@ -180,9 +203,9 @@ impl Shield {
             if required {
                 return Err(gap);
             }
-            tracing::warn!(%gap, "a directory is not behind the shield");
+            tracing::warn!(%gap, "the shield has a gap");
         }
-        match self.ability(&layout) {
+        match self.ability(&layout, keeper) {
             Ok(mapping) => Ok(Some(Armed::new(mapping.clone(), layout, directory))),
             Err(error) if required => Err(error.clone()),
             Err(error) => {
@@ -192,10 +215,15 @@ impl Shield {
         }
     }
 
-    fn ability(&self, layout: &Layout) -> Result<&namespace::Mapping, &ShieldError> {
+    fn ability(
+        &self,
+        layout: &Layout,
+        keeper: &Keeper,
+    ) -> Result<&namespace::Mapping, &ShieldError> {
+        let prober = keeper.file().map_or(Prober::Itself, Prober::Program);
         self.0
             .ability
-            .get_or_init(|| namespace::probe(layout))
+            .get_or_init(|| namespace::probe(layout, prober))
             .as_ref()
     }
 }
@@ -214,7 +242,7 @@ impl Armed {
 #[cfg(not(target_os = "linux"))]
 impl Shield {
     /// Whether servers started now would be shielded.
-    pub fn state(&self) -> ShieldState {
+    pub fn state(&self, _: &Keeper) -> ShieldState {
         if self.protects_anything() {
             ShieldState::Unavailable(ShieldError::Platform)
         } else {
@@ -226,6 +254,7 @@ impl Shield {
         &self,
         mode: ShieldMode,
         _: Option<&Path>,
+        _: &Keeper,
     ) -> Result<Option<Armed>, ShieldError> {
         match mode {
             ShieldMode::Required if self.protects_anything() => Err(ShieldError::Platform),

@@ -303,7 +303,7 @@ fn shielded(mut spec: StdioSpec) -> Option<(tempfile::TempDir, OpenOptions, Stdi
         path: directory.path().to_owned(),
         protection: Protection::Private,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state() {
+    if let ShieldState::Unavailable(why) = shield.state(&Way::Kept.options().keeper) {
         eprintln!("skipped: {why}");
         return None;
     }

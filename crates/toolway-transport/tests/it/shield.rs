@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolway_transport::{OpenOptions, Protected, Protection, Shield, ShieldState};
+use toolway_transport::stdio::keeper::Keeper;
+use toolway_transport::{OpenOptions, Protected, Protection, Shield, ShieldError, ShieldState};
 use toolway_types::{ShieldMode, TransportSpec};
 
-use crate::peer::{Peer, program};
+use crate::peer::{Peer, program, spec};
 use crate::process::Way;
 
 /// Says where it stands, and how an attempt to write each of its arguments went.
@@ -27,13 +28,17 @@ sys.stdin.read()
     clippy::print_stderr,
     reason = "whoever reads the log must see what was not tested"
 )]
+fn skipped(reason: &str) {
+    eprintln!("skipped: {reason}");
+}
+
 fn before(protected: &Path, protection: Protection) -> Option<Shield> {
     let shield = Shield::new(vec![Protected {
         path: protected.to_owned(),
         protection,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state() {
-        eprintln!("skipped: {why}");
+    if let ShieldState::Unavailable(why) = shield.state(&Keeper::none()) {
+        skipped(&why.to_string());
         return None;
     }
     Some(shield)
@@ -99,4 +104,33 @@ async fn sec_07_nor_does_the_one_it_shares_with_the_host() {
         assert_eq!(up["answers"], serde_json::json!(["EROFS"]), "{way:?}");
     }
     assert!(!config.join("settings.json").exists());
+}
+
+#[tokio::test]
+async fn sec_15_a_closed_host_without_a_keeper_lays_no_copy_of_itself_open() {
+    if rustix::process::geteuid().is_root() {
+        skipped("root's shields need nobody to be open");
+        return;
+    }
+    let config = tempfile::tempdir().expect("a directory");
+    let Some(known) = before(config.path(), Protection::Private) else {
+        return;
+    };
+    toolway_transport::forbid_inspection().expect("it is allowed");
+    let fresh = Shield::new(vec![Protected {
+        path: config.path().to_owned(),
+        protection: Protection::Private,
+    }]);
+    let state = fresh.state(&Keeper::none());
+    assert_eq!(state, ShieldState::Unavailable(ShieldError::Closed));
+    // Nor when it was found out before that shields work, and the keeper went away since.
+    let options = OpenOptions {
+        shield: known,
+        ..Way::Direct.options()
+    };
+    let mut server = program("true", &[]);
+    server.shield = ShieldMode::Required;
+    let opened = toolway_transport::open(&spec(TransportSpec::Stdio(server)), &options).await;
+    let refused = opened.err().expect("it is refused");
+    assert!(refused.to_string().contains("closed"), "{refused}");
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolway::ShieldState;
+use toolway::keeper::Keeper;
 use toolway_config::{Plan, Verdict};
 use toolway_types::{ShieldMode, TransportSpec};
 
@@ -20,9 +21,16 @@ const MARGIN: &str = "              ";
 /// The shield, as it would be raised now.
 pub(super) struct Shielding {
     /// What servers behind it cannot write and cannot look into, or why there is none.
-    reach: Result<(Vec<String>, Vec<String>), String>,
+    reach: Result<Reach, String>,
     /// Every server that is a process.
     servers: Vec<(String, ShieldMode)>,
+}
+
+struct Reach {
+    protects: Vec<String>,
+    hides: Vec<String>,
+    /// What cannot be protected, and why.
+    gaps: Vec<String>,
 }
 
 /// What a shield means for a server.
@@ -53,10 +61,18 @@ impl Shielding {
             let paths = paths.iter().map(|path| path.display().to_string());
             paths.collect::<Vec<_>>()
         };
-        let reach = match connect::shield(context).state() {
+        let reach = match connect::shield(context).state(&Keeper::same_program()) {
             // An entry's own word counts for more.
             _ if switched_off && !wanted => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
-            ShieldState::On { protected, hidden } => Ok((shown(protected), shown(hidden))),
+            ShieldState::On {
+                protected,
+                hidden,
+                gaps,
+            } => Ok(Reach {
+                protects: shown(protected),
+                hides: shown(hidden),
+                gaps: gaps.iter().map(ToString::to_string).collect(),
+            }),
             ShieldState::Unwanted => Err("there is nothing to protect".to_owned()),
             ShieldState::Unavailable(error) => Err(error.to_string()),
         };
@@ -67,6 +83,7 @@ impl Shielding {
         match (mode, &self.reach) {
             (ShieldMode::Off, _) | (ShieldMode::BestEffort, Err(_)) => Standing::Outside,
             (ShieldMode::Required, Err(_)) => Standing::Stopped,
+            (ShieldMode::Required, Ok(reach)) if !reach.gaps.is_empty() => Standing::Stopped,
             (ShieldMode::BestEffort | ShieldMode::Required, Ok(_)) => Standing::Behind,
         }
     }
@@ -74,17 +91,20 @@ impl Shielding {
     /// For a person.
     pub(super) fn lines(&self) -> String {
         let mut text = match &self.reach {
-            Ok((protects, hides)) => format!(
+            Ok(reach) => format!(
                 "shield        servers behind it cannot write {}\n{MARGIN}nor look into {}\n",
-                protects.join(", "),
-                hides.join(", ")
+                reach.protects.join(", "),
+                reach.hides.join(", ")
             ),
             Err(reason) => format!("shield        off: {reason}\n"),
         };
+        for gap in self.reach.iter().flat_map(|reach| &reach.gaps) {
+            let _ = writeln!(text, "{MARGIN}it {gap}");
+        }
         for (standing, words) in [
             (Standing::Behind, "behind it"),
             (Standing::Outside, "not behind it"),
-            (Standing::Stopped, "do not start without it"),
+            (Standing::Stopped, "do not start without all of it"),
         ] {
             let names: Vec<&str> = self
                 .servers
@@ -109,9 +129,13 @@ impl Shielding {
             })
             .collect();
         match &self.reach {
-            Ok((protects, hides)) => {
-                json!({ "on": true, "protects": protects, "hides": hides, "servers": servers })
-            }
+            Ok(reach) => json!({
+                "on": true,
+                "protects": reach.protects,
+                "hides": reach.hides,
+                "gaps": reach.gaps,
+                "servers": servers,
+            }),
             Err(reason) => json!({ "on": false, "reason": reason, "servers": servers }),
         }
     }

@@ -73,6 +73,10 @@ impl Shared {
         }
     }
 
+    pub(in crate::stdio) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Lets go of the keeper and waits for its end, which comes after that of everything below
     /// it. A server whose start was given up is among that, and nobody else waits for it.
     pub(in crate::stdio) async fn end(self) {

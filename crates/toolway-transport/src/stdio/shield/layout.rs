@@ -11,7 +11,7 @@ use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
@@ -19,10 +19,8 @@ use rustix::process::geteuid;
 
 use super::namespace::Hidden;
 use super::{Protected, Protection, ShieldError};
+use crate::links::follow;
 use table::{aliases, mounts_of};
-
-/// The most links that are followed on the way to one directory, as many as the kernel follows.
-const MOST_LINKS: usize = 40;
 
 /// What to do about a directory that is to be protected and is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +37,12 @@ pub(super) struct Layout {
     /// Directories and links that are mounted on themselves: a mount point cannot be renamed or
     /// removed.
     pub(super) held: Vec<CString>,
-    /// Directories that are mounted on themselves, read-only with all below.
+    /// Directories and files that are mounted on themselves, read-only with all below.
     pub(super) read_only: Vec<CString>,
     /// Directories in whose place an empty one is seen.
     pub(super) hidden: Vec<Hidden>,
+    /// Where links lead from what is [believed](Protection::Believed): all of it is read-only.
+    pub(super) led_to: Vec<PathBuf>,
 }
 
 impl Layout {
@@ -50,12 +50,15 @@ impl Layout {
     pub(super) fn of(protected: &[Protected], absent: Absent) -> (Self, Vec<ShieldError>) {
         let mut gaps = Vec::new();
         let mut held = BTreeSet::new();
+        // Where the directories lie or will lie: others may stand in for them.
+        let mut covered = BTreeSet::new();
         let (mut read_only, mut hidden) = (BTreeSet::new(), BTreeSet::new());
         let mounts = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
         let mounts = mounts_of(&mounts);
         for entry in protected {
             match settle(entry, absent) {
                 Ok(Some(path)) => {
+                    covered.insert(follow(&entry.path).0);
                     if entry.protection != Protection::Existing {
                         held.extend(replaceable(&path));
                     }
@@ -80,19 +83,111 @@ impl Layout {
                 }
             }
         }
+        let believed = protected
+            .iter()
+            .filter(|entry| entry.protection == Protection::Believed);
+        let mut led_to = Vec::new();
+        for end in believed.flat_map(|entry| ends(&entry.path)) {
+            for link in end
+                .links
+                .iter()
+                .filter(|it| it.parent().is_some_and(is_ours))
+            {
+                held.extend(replaceable(link));
+                held.insert(link.clone());
+            }
+            match end.real {
+                Err(gap) => gaps.push(gap),
+                Ok(real) if is_below(&real, &covered) => {}
+                Ok(real) => {
+                    held.extend(replaceable(&real));
+                    let found = aliases(&real, &mounts);
+                    let all = found.whole.into_iter().chain(found.parts);
+                    let all = all.chain([real.clone()]);
+                    // What is hidden needs no more, and a file would be no place in it.
+                    read_only.extend(all.filter(|path| !is_below(path, &hidden)));
+                    led_to.push(real);
+                }
+            }
+        }
         // What cannot be written cannot be renamed either.
-        let is_protected = |path: &Path| {
-            let mut above = path.ancestors();
-            above.any(|it| read_only.contains(it) || hidden.contains(it))
-        };
-        held.retain(|path| !is_protected(path));
+        held.retain(|path| !is_below(path, &read_only) && !is_below(path, &hidden));
         // In the order of a set, ancestors come before what lies below them.
         let layout = Self {
             held: held.into_iter().filter_map(c_path).collect(),
             hidden: hide(&hidden, &read_only),
             read_only: read_only.into_iter().filter_map(c_path).collect(),
+            led_to,
         };
         (layout, gaps)
+    }
+}
+
+/// Whether a path is one of these or lies in one.
+fn is_below(path: &Path, these: &BTreeSet<PathBuf>) -> bool {
+    path.ancestors().any(|it| these.contains(it))
+}
+
+/// Where something that is believed really lies.
+struct End {
+    /// The links that lead there.
+    links: Vec<PathBuf>,
+    /// Where it lies; otherwise why it cannot be protected there.
+    real: Result<PathBuf, ShieldError>,
+}
+
+/// Where the links lead that stand in this place and, if it is a folder, directly in it.
+fn ends(path: &Path) -> Vec<End> {
+    let inside = path.read_dir().into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = inside.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.insert(0, path.to_owned());
+    paths.iter().filter_map(|path| end_of(path)).collect()
+}
+
+/// Nothing where nothing is.
+fn end_of(path: &Path) -> Option<End> {
+    // The way to the directory it stands in is the business of that directory's entry.
+    let place = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+    let metadata = place.symlink_metadata().ok()?;
+    if metadata.is_symlink() || metadata.is_file() {
+        let (_, links) = follow(&place);
+        let real = protectable(&place).map_err(|reason| reason.of(path));
+        Some(End { links, real })
+    } else {
+        None
+    }
+}
+
+/// The real path of what a mount can protect.
+fn protectable(place: &Path) -> Result<PathBuf, Unprotectable> {
+    let real = place.canonicalize().map_err(Unprotectable::System)?;
+    let metadata = real.metadata().map_err(Unprotectable::System)?;
+    if metadata.is_file() && metadata.nlink() > 1 && is_ours(&real) {
+        return Err(Unprotectable::SecondName);
+    }
+    // The root is no mount point below anything.
+    match real.parent() {
+        Some(_) => Ok(real),
+        None => Err(Unprotectable::System(Errno::BUSY.into())),
+    }
+}
+
+enum Unprotectable {
+    System(io::Error),
+    SecondName,
+}
+
+impl Unprotectable {
+    /// Said of the path by which a person knows it.
+    fn of(self, path: &Path) -> ShieldError {
+        match self {
+            Self::SecondName => ShieldError::SecondName(path.to_owned()),
+            Self::System(error) => ShieldError::Directory {
+                path: path.to_owned(),
+                errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+            },
+        }
     }
 }
 
@@ -126,7 +221,7 @@ pub(super) fn named(protected: &[Protected]) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let will_be = |entry: &&Protected| match entry.protection {
             Protection::Private | Protection::Hidden => true,
             Protection::Existing => is_directory(&entry.path),
-            Protection::Links => false,
+            Protection::Links | Protection::Believed => false,
         };
         protected
             .iter()
@@ -151,7 +246,7 @@ fn settle(entry: &Protected, absent: Absent) -> io::Result<Option<PathBuf>> {
         // choose a directory that no server can write.
         Protection::Existing if !is_directory(&entry.path) => return Ok(None),
         Protection::Existing => None,
-        Protection::Links => return Ok(None),
+        Protection::Links | Protection::Believed => return Ok(None),
         Protection::Private | Protection::Hidden => Some(0o700),
     };
     match (entry.path.canonicalize(), mode, absent) {
@@ -200,12 +295,13 @@ fn replaceable(path: &Path) -> impl Iterator<Item = PathBuf> {
         .map(Path::to_path_buf)
 }
 
-/// Whether this user may change what a directory holds, or may allow themselves to.
-fn is_ours(directory: &Path) -> bool {
-    let owned = directory
+/// Whether this user may write a file, or change what a directory holds, or may allow themselves
+/// to.
+fn is_ours(path: &Path) -> bool {
+    let owned = path
         .metadata()
         .is_ok_and(|it| it.uid() == geteuid().as_raw());
-    owned || accessat(CWD, directory, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+    owned || accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 /// The links on the way to a path that this user could replace, each by the real path of the
@@ -215,38 +311,6 @@ fn replaceable_links(path: &Path) -> impl Iterator<Item = PathBuf> {
     links
         .into_iter()
         .filter(|link| link.parent().is_some_and(is_ours))
-}
-
-/// Where a path leads, whether anything is there or not, and the links on the way.
-fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
-    let mut links = Vec::new();
-    let (mut real, mut rest) = (PathBuf::new(), path.to_owned());
-    while links.len() < MOST_LINKS {
-        let mut components = rest.components();
-        let Some(first) = components.next() else {
-            break;
-        };
-        let mut after = components.as_path().to_owned();
-        match first {
-            Component::ParentDir => {
-                real.pop();
-            }
-            Component::CurDir | Component::Prefix(_) => {}
-            Component::RootDir => real = PathBuf::from("/"),
-            Component::Normal(name) => {
-                let here = real.join(name);
-                match here.read_link() {
-                    Ok(target) => {
-                        after = target.join(after);
-                        links.push(here);
-                    }
-                    Err(_) => real = here,
-                }
-            }
-        }
-        rest = after;
-    }
-    (real, links)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -16,16 +16,20 @@ use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    DumpableBehavior, WaitOptions, chdir, getegid, geteuid, set_dumpable_behavior, waitpid,
+    DumpableBehavior, WaitOptions, chdir, dumpable_behavior, getegid, geteuid,
+    set_dumpable_behavior, waitpid,
 };
 
 use super::layout::{Layout, c_path};
 use super::{ShieldError, Step};
 
 mod hidden;
+mod probe;
 mod travel;
 
 pub(super) use hidden::Hidden;
+pub(in super::super) use probe::serve_if_asked;
+pub(super) use probe::{Prober, probe};
 
 /// The longest map the kernel takes in one write.
 const LONGEST_MAP: usize = 4095;
@@ -78,51 +82,6 @@ impl Mapping {
     }
 }
 
-/// Finds out what the system allows by doing it, in a child that runs no program.
-pub(super) fn probe(layout: &Layout) -> Result<Mapping, ShieldError> {
-    let everybody = geteuid()
-        .is_root()
-        .then(Mapping::everybody)
-        .flatten()
-        .filter(|mapping| attempt(mapping, layout).is_ok());
-    if let Some(mapping) = everybody {
-        return Ok(mapping);
-    }
-    let mapping = Mapping::oneself();
-    attempt(&mapping, layout).map(|()| mapping)
-}
-
-fn attempt(mapping: &Mapping, layout: &Layout) -> Result<(), ShieldError> {
-    let armed = Armed {
-        mapping: mapping.clone(),
-        held: layout.held.clone(),
-        read_only: layout.read_only.clone(),
-        hidden: layout.hidden.clone(),
-        directory: c"/".to_owned(),
-    };
-    // Never executed: the child ends before it gets there.
-    let mut command = Command::new("/");
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    armed.install(&mut command, |armed| {
-        armed.raise()?;
-        raw::exit_with(0)
-    });
-    let refused = |errno| ShieldError::Refused {
-        step: Step::Namespace,
-        errno,
-    };
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        // A filter of system calls may kill instead of refusing.
-        Ok(_) => Err(refused(Errno::PERM)),
-        Err(error) => Err(ShieldError::behind(&error)
-            .unwrap_or_else(|| refused(Errno::from_io_error(&error).unwrap_or(Errno::IO)))),
-    }
-}
-
 /// A shield ready to be raised by one child.
 pub(in super::super) struct Armed {
     mapping: Mapping,
@@ -152,7 +111,15 @@ impl Armed {
         }
     }
 
-    /// Makes the child raise it before it runs its program.
+    /// Whether a child of this process that raises it would lie open meanwhile, although this
+    /// process, of which it is a copy, is closed to others.
+    pub(in super::super) fn lays_open(&self) -> bool {
+        let is_open = matches!(dumpable_behavior(), Ok(DumpableBehavior::Dumpable));
+        self.mapping.0.reach == Reach::Oneself && !is_open
+    }
+
+    /// Makes the child raise it before it runs its program. The child is a copy of this process:
+    /// see [`lays_open`](Self::lays_open).
     pub(in super::super) fn guard(self, command: &mut Command) {
         self.install(command, Self::raise);
     }
@@ -276,7 +243,8 @@ fn put(tree: &OwnedFd, place: &CStr) -> rustix::io::Result<()> {
 }
 
 /// Does what needs the kernel's files about this process: while nobody may look into it, they
-/// belong to root. No longer than that, because it may be a copy of a process with secrets.
+/// belong to root. Never in a copy of a host that is closed, see [`Armed::lays_open`]: whoever is
+/// quick reads all its secrets in that moment.
 fn openly(work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     let done = work();

@@ -8,12 +8,13 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use sha2::{Digest, Sha256};
+use toolway_transport::private_file::make_directory;
 
 use super::media::Media;
 use crate::call::SavedFile;
@@ -120,11 +121,7 @@ impl Store {
             path: path.to_owned(),
             source,
         };
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(failed)?;
+        make_directory(path).map_err(failed)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory =
             rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;

@@ -88,12 +88,6 @@ fn sec_54_every_link_on_the_way_that_could_be_replaced_is_held() {
     std::fs::create_dir_all(root.join("data/state")).unwrap();
     std::fs::create_dir_all(root.join("home")).unwrap();
     std::os::unix::fs::symlink("../data", root.join("home/state")).unwrap();
-    std::os::unix::fs::symlink("home/../home", root.join("to-home")).unwrap();
-    let (real, links) = follow(&root.join("to-home/./state/state"));
-    assert_eq!(real, root.join("data/state"));
-    assert_eq!(links, [root.join("to-home"), root.join("home/state")]);
-    std::os::unix::fs::symlink("round", root.join("round")).unwrap();
-    assert_eq!(follow(&root.join("round/and")).1.len(), MOST_LINKS);
     let entry = Protected {
         path: root.join("home/state/state"),
         protection: Protection::Links,
@@ -118,4 +112,53 @@ fn sec_54_where_a_link_leads_is_made_before_a_server_could_make_it() {
     let made = root.join("data/state/toolway");
     assert_eq!(made.metadata().unwrap().mode() & 0o777, 0o700);
     assert_eq!(layout.hidden, [Hidden::new(&made, []).unwrap()]);
+}
+
+#[test]
+fn sec_07_what_is_believed_is_protected_where_links_lead_and_nowhere_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+    };
+    for folder in ["home/plugins/plain", "state", "far/plugin"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for file in ["far/settings", "home/plain", "state/file"] {
+        std::fs::write(root.join(file), "").unwrap();
+    }
+    link("../step", "home/settings");
+    link("far/settings", "step");
+    link("../../far/plugin", "home/plugins/one");
+    link("../state/file", "home/hidden");
+    link("../far/absent", "home/nowhere");
+    link("/", "home/root");
+    let entry = |name: &str, protection| Protected {
+        path: root.join(name),
+        protection,
+    };
+    let mut entries = vec![
+        entry("home", Protection::Private),
+        entry("state", Protection::Hidden),
+    ];
+    for name in ["settings", "plugins", "plain", "hidden", "nowhere", "none"] {
+        entries.push(entry(&format!("home/{name}"), Protection::Believed));
+    }
+    for absent in [Absent::Make, Absent::StandIn] {
+        let (layout, gaps) = Layout::of(&entries, absent);
+        let led_to = [root.join("far/settings"), root.join("far/plugin")];
+        assert_eq!(layout.led_to, led_to);
+        let path = |name: &str| c_path(root.join(name)).unwrap();
+        let read_only = ["far/plugin", "far/settings", "home"].map(path);
+        assert_eq!(layout.read_only, read_only);
+        assert!(layout.held.contains(&path("step")), "{:?}", layout.held);
+        assert!(layout.held.contains(&path("far")), "{:?}", layout.held);
+        let gap = ShieldError::Directory {
+            path: root.join("home/nowhere"),
+            errno: Errno::NOENT,
+        };
+        assert_eq!(gaps, [gap]);
+    }
+    let (_, gaps) = Layout::of(&[entry("home/root", Protection::Believed)], Absent::Make);
+    assert_eq!(gaps.len(), 1, "{gaps:?}");
 }

@@ -1,0 +1,169 @@
+//! Finding out what the system allows by doing it, in a child that runs no program.
+//!
+//! Owns who does it: not this process, because the child lies open for a moment and would be a
+//! copy of all its secrets, but a second process of the keeper's program, which never had any
+//! (SEC-15). It is asked once, with the whole shield, and answers with one number.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{SocketType, sockopt};
+use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
+
+use super::super::layout::Layout;
+use super::super::{ShieldError, Step};
+use super::{Armed, Mapping, raw};
+use crate::stdio::descriptors;
+use crate::stdio::keeper::pack::{Packer, Unpacker};
+
+/// The first word of a process that tries a shield.
+const MARK: &str = "tw-probe";
+
+/// How long it may take.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Who tries a shield.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) enum Prober<'a> {
+    /// A process of this program, which calls `serve_if_asked` first of all.
+    Program(&'a Path),
+    /// A copy of this process.
+    Itself,
+}
+
+/// Who the users behind a shield can be here, if there can be one.
+pub(in super::super) fn probe(layout: &Layout, prober: Prober<'_>) -> Result<Mapping, ShieldError> {
+    let everybody = geteuid()
+        .is_root()
+        .then(Mapping::everybody)
+        .flatten()
+        .filter(|mapping| attempt(mapping, layout, prober).is_ok());
+    if let Some(mapping) = everybody {
+        return Ok(mapping);
+    }
+    let mapping = Mapping::oneself();
+    attempt(&mapping, layout, prober).map(|()| mapping)
+}
+
+fn attempt(mapping: &Mapping, layout: &Layout, prober: Prober<'_>) -> Result<(), ShieldError> {
+    let armed = Armed {
+        mapping: mapping.clone(),
+        held: layout.held.clone(),
+        read_only: layout.read_only.clone(),
+        hidden: layout.hidden.clone(),
+        directory: c"/".to_owned(),
+    };
+    let tried = match prober {
+        Prober::Program(program) => ask(program, &armed),
+        Prober::Itself if armed.lays_open() => return Err(ShieldError::Closed),
+        Prober::Itself => raise_in_child(armed),
+    };
+    tried.map_err(|error| {
+        ShieldError::behind(&error).unwrap_or(ShieldError::Refused {
+            step: Step::Namespace,
+            errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+        })
+    })
+}
+
+/// Raises it in a child of this process, which ends at once.
+fn raise_in_child(armed: Armed) -> io::Result<()> {
+    // Never executed: the child ends before it gets there.
+    let mut command = Command::new("/");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    armed.install(&mut command, |armed| {
+        armed.raise()?;
+        raw::exit_with(0)
+    });
+    if command.status()?.success() {
+        Ok(())
+    } else {
+        // A filter of system calls may kill instead of refusing.
+        Err(Errno::PERM.into())
+    }
+}
+
+/// Has it raised by a process that has nothing of this one.
+fn ask(program: &Path, armed: &Armed) -> io::Result<()> {
+    descriptors::seal()?;
+    let (mut ours, theirs) = UnixStream::pair()?;
+    let process = Command::new(program)
+        .arg0(MARK)
+        .env_clear()
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // What is typed at the terminal is not for it.
+        .process_group(0)
+        .spawn()?;
+    let _process = Reaped(process);
+    let mut packer = Packer::default();
+    armed.pack(&mut packer);
+    ours.set_read_timeout(Some(ANSWER))?;
+    ours.set_write_timeout(Some(ANSWER))?;
+    let mut answer = [0; 4];
+    ours.write_all(&packer.finish())
+        .and_then(|()| ours.shutdown(std::net::Shutdown::Write))
+        .and_then(|()| ours.read_exact(&mut answer))
+        // It was killed, by a filter of system calls perhaps.
+        .map_err(|_| Errno::PERM)?;
+    match i32::from_le_bytes(answer) {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// Ends and reaps a process, whatever became of it.
+struct Reaped(Child);
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Tries a shield and never returns, where this process was started to do that.
+pub(in crate::stdio) fn serve_if_asked() {
+    let first = std::env::args_os().next();
+    let stdin = rustix::stdio::stdin();
+    if first.is_none_or(|first| first != MARK)
+        || sockopt::socket_type(stdin) != Ok(SocketType::STREAM)
+    {
+        return;
+    }
+    if let Ok(line) = rustix::io::fcntl_dupfd_cloexec(stdin, 3) {
+        answer(UnixStream::from(line));
+    }
+    raw::exit_with(0)
+}
+
+/// Without what it needs there is no answer, and the host sees that.
+fn answer(mut line: UnixStream) {
+    // Whoever traces it has it say what they like.
+    if set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
+        return;
+    }
+    let _ = rustix::thread::set_name(c"tw-probe");
+    let mut bytes = Vec::new();
+    if line.read_to_end(&mut bytes).is_err() {
+        return;
+    }
+    let Some(armed) = Armed::unpack(&mut Unpacker::new(&bytes)) else {
+        return;
+    };
+    let code = match raise_in_child(armed) {
+        Ok(()) => 0,
+        Err(error) => error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()),
+    };
+    let _ = line.write_all(&code.to_le_bytes());
+}

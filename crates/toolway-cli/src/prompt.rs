@@ -95,13 +95,11 @@ impl TerminalPrompt {
                     return Answer::Always { reach, keep_in };
                 }
                 Some(Key::Always(reach, rule)) => {
-                    return match self.place_of(&rule).await {
-                        Some(keep_in) => Answer::Always { reach, keep_in },
-                        None => {
-                            self.output.say("No rule is kept: it runs this once.");
-                            Answer::Yes
-                        }
-                    };
+                    if let Some(keep_in) = self.place_of(&rule).await {
+                        return Answer::Always { reach, keep_in };
+                    }
+                    self.output.say("No rule is kept: it runs this once.");
+                    return Answer::Yes;
                 }
                 Some(Key::View) | None => {}
             }

@@ -46,10 +46,6 @@ impl Terminal {
     }
 
     /// Writes a prompt and waits for a line. May be dropped at any time.
-    #[expect(
-        clippy::unused_self,
-        reason = "whoever reads lines has a terminal to read them from"
-    )]
     pub(crate) async fn line(&self, prompt: &str) -> Line {
         // What was typed before the question stood there is no answer to it.
         if forget_typed().is_err() {

@@ -18,18 +18,21 @@ use crate::env;
 use crate::environment::{Environment, path_key};
 use crate::load::read::read_text;
 use crate::plan::PlannedServer;
-use crate::raw::{self, FileKind, Settings, Source};
+use crate::raw::{self, Source};
 
 mod began;
 mod decide;
 mod files;
 mod given;
+mod local;
 
 pub(crate) use began::Began;
 pub(crate) use decide::{Standing, Vouched, decide};
 use files::Files;
 pub(crate) use given::note as note_brought;
 pub use given::{allow_brought, brought};
+pub(crate) use local::trusts_local;
+pub use local::{LocalTrust, local_settings_text, local_trust, trust_local};
 
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
@@ -347,90 +350,6 @@ pub fn reset(environment: &Environment) -> Result<Edited<usize>, EditError> {
         }
         Ok(forgotten)
     })
-}
-
-/// Whether the project's local settings are a person's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LocalTrust {
-    /// There is no such file, or nothing in it that widens what may happen.
-    NothingToTrust,
-    /// What widens was approved as it stands.
-    Trusted,
-    /// It was not.
-    Untrusted,
-}
-
-/// Whether this text, which stands in the project's local settings, is trusted.
-pub fn local_trust(environment: &Environment, text: &str) -> LocalTrust {
-    let settings = settings_of(environment, text);
-    if settings.widening.is_empty() {
-        LocalTrust::NothingToTrust
-    } else if trusts_local(environment, &Approvals::read(environment).0, &settings) {
-        LocalTrust::Trusted
-    } else {
-        LocalTrust::Untrusted
-    }
-}
-
-/// Records that what widens in this text of the project's local settings is the person's own: the
-/// text that they have read, or that was written for them. The file itself is not read, so what
-/// was put in its place since then is not vouched for (SEC-50).
-pub fn trust_local(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
-    record_local(environment, &settings_of(environment, text))
-}
-
-fn record_local(environment: &Environment, settings: &Settings) -> Result<Edited<()>, EditError> {
-    let directory = path_key(environment.project_root());
-    edit(&environment.approvals_file(), |document| {
-        let path = ["projects", &directory, "localSettings"];
-        if settings.widening.is_empty() {
-            document.remove(&path);
-            return Ok(());
-        }
-        document.set(&["version"], &json!(1))?;
-        document.set(&path, &json!(local_digest(environment, settings)))
-    })
-}
-
-/// The project's local settings as they stand, for a person to decide about; `None` when there
-/// are none. Whatever lies in their place, this neither waits nor reads without end.
-pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, Diagnosis> {
-    let Some(path) = environment.settings_file(Scope::Local) else {
-        return Ok(None);
-    };
-    let source = Source::File(path.clone());
-    let text = read_text(&path).map_err(|error| {
-        Diagnosis::error(format!("`{}` {error}", path.display()))
-            .at(source.origin(error.line()))
-            .hint(format!("look at `{}`", path.display()))
-    })?;
-    if let Some(text) = &text {
-        raw::read(text, &source, FileKind::Local)?;
-    }
-    Ok(text)
-}
-
-fn settings_of(environment: &Environment, text: &str) -> Settings {
-    let path = environment.settings_file(Scope::Local).unwrap_or_default();
-    let file = raw::read(text, &Source::File(path), FileKind::Local);
-    file.map(|file| file.settings).unwrap_or_default()
-}
-
-pub(crate) fn trusts_local(
-    environment: &Environment,
-    approvals: &Approvals,
-    settings: &Settings,
-) -> bool {
-    settings.widening.is_empty()
-        || approvals
-            .project(environment.project_root())
-            .and_then(|project| project.local_settings.as_deref())
-            .is_some_and(|digest| digest == local_digest(environment, settings))
-}
-
-fn local_digest(environment: &Environment, settings: &Settings) -> String {
-    let path = path_key(environment.project_root());
-    digest_of(&path, "local settings", &settings.widening)
 }
 
 /// What an approval is bound to: the real file, the scope and the whole definition as written. The

@@ -13,6 +13,10 @@ use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 use crate::import::Places;
 use crate::ownership::Owners;
 
+mod projects;
+
+use projects::{own_projects, projects};
+
 /// The name of a project's committed file.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 /// The folder of a project that holds its private settings.
@@ -436,38 +440,6 @@ fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {
         path: PathBuf::from(path),
         owner: 0,
     }
-}
-
-/// The directories above, and including, this one that look like a project's, nearest first, where
-/// the person or root made both the directory and the mark: others must not say what the project
-/// is, or they would choose where its settings lie (SEC-55).
-pub(crate) fn own_projects<'a>(
-    cwd: &'a Path,
-    home: Option<&'a Path>,
-    owners: Owners,
-) -> Vec<&'a Path> {
-    let is_own = |directory: &&Path| {
-        let marks = MARKS.map(|mark| directory.join(mark));
-        owners.have_at(directory) && marks.iter().any(|mark| owners.have_at(mark))
-    };
-    projects(cwd, home).filter(is_own).collect()
-}
-
-/// What a project's directory is known by.
-const MARKS: [&str; 3] = [PROJECT_FOLDER, PROJECT_FILE, ".git"];
-
-/// The directories above, and including, this one that look like a project's, nearest first.
-pub(crate) fn projects<'a>(
-    cwd: &'a Path,
-    home: Option<&'a Path>,
-) -> impl Iterator<Item = &'a Path> {
-    cwd.ancestors()
-        .take_while(move |directory| Some(*directory) != home)
-        .filter(|directory| {
-            MARKS
-                .iter()
-                .any(|mark| directory.join(mark).symlink_metadata().is_ok())
-        })
 }
 
 /// A path as text that no other path has: one that is not UTF-8 is spelled in hexadecimal digits,

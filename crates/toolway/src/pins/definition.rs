@@ -309,7 +309,7 @@ fn part_of(line: &str) -> Option<&str> {
 }
 
 /// The parts of some texts, each once, as they come.
-fn parts_of<'a>(texts: [&'a str; 2]) -> Vec<&'a str> {
+fn parts_of(texts: [&str; 2]) -> Vec<&str> {
     let mut parts = Vec::new();
     for part in texts.into_iter().flat_map(str::lines).filter_map(part_of) {
         if !parts.contains(&part) {

@@ -17,8 +17,8 @@ fn the_form_of_everything_is_filled_in_at_a_terminal() {
     let mut seat = Seat::take(&mut command(&home, &words));
     seat.expect("server `everything` asks:\r\n  | Please provide inputs");
     for (question, line) in [
-        ("String (required): text", "Ada Lovelace"),
-        ("Boolean (optional): yes or no", "y"),
+        ("`String` (required): text", "Ada Lovelace"),
+        ("`Boolean` (optional): yes or no", "y"),
         ("[It was a dark and stormy night.]", ""),
         ("an e-mail address", "ada@example.com"),
         ("an address such as", "https://example.com"),

@@ -1,0 +1,41 @@
+//! Which directories are projects.
+//!
+//! Owns the marks that a project is known by. What the operating system says lies there counts,
+//! never what a file of the project says (SEC-04), and whose it is.
+
+use std::path::Path;
+
+use super::{PROJECT_FILE, PROJECT_FOLDER};
+use crate::ownership::Owners;
+
+/// The directories above, and including, this one that look like a project's, nearest first, where
+/// the person or root made both the directory and the mark: others must not say what the project
+/// is, or they would choose where its settings lie (SEC-55).
+pub(super) fn own_projects<'a>(
+    cwd: &'a Path,
+    home: Option<&'a Path>,
+    owners: Owners,
+) -> Vec<&'a Path> {
+    let is_own = |directory: &&Path| {
+        let marks = MARKS.map(|mark| directory.join(mark));
+        owners.have_at(directory) && marks.iter().any(|mark| owners.have_at(mark))
+    };
+    projects(cwd, home).filter(is_own).collect()
+}
+
+/// What a project's directory is known by.
+const MARKS: [&str; 3] = [PROJECT_FOLDER, PROJECT_FILE, ".git"];
+
+/// The directories above, and including, this one that look like a project's, nearest first.
+pub(super) fn projects<'a>(
+    cwd: &'a Path,
+    home: Option<&'a Path>,
+) -> impl Iterator<Item = &'a Path> {
+    cwd.ancestors()
+        .take_while(move |directory| Some(*directory) != home)
+        .filter(|directory| {
+            MARKS
+                .iter()
+                .any(|mark| directory.join(mark).symlink_metadata().is_ok())
+        })
+}

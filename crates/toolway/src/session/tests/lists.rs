@@ -164,7 +164,7 @@ async fn sec_51_one_item_that_is_too_large_costs_only_itself() {
     assert_eq!(listing.items.len(), 1);
     assert_eq!(
         listing.warnings,
-        ["`tools/list`: item 1 left out: it is larger than 1048576 bytes"]
+        ["`tools/list`: item 1 left out: it is larger than 4194304 bytes"]
     );
 }
 

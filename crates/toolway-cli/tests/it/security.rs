@@ -103,6 +103,11 @@ fn sec_01_no_program_is_executed_and_no_socket_opened_before_approval() {
             .lines()
             .filter(|line| line.contains("execve(") || line.contains("connect("))
             .filter(|line| !(verb == ["doctor"] && line.contains("/no-bus\"")))
+            // `doctor` tries the shield in a process of its own: this program, under another name.
+            .filter(|line| {
+                let itself = r#"execve("/proc/self/exe", ["tw-probe"]"#;
+                !(verb == ["doctor"] && line.contains(itself))
+            })
             .collect();
         assert_eq!(
             calls.len(),

@@ -227,7 +227,8 @@ impl Ask<'_> {
                 let templates = catalog.templates_of(self.server);
                 let received = templates.iter().map(|template| &*template.received);
                 let definition = Definition::of_templates(received);
-                (!templates.is_empty()).then_some((Pinned::Templates, definition))
+                // None is something to remember too: what comes later is a change.
+                Some((Pinned::Templates, definition))
             }
             _ => None,
         }

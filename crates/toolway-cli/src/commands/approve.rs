@@ -82,7 +82,10 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             args.yes,
             &entry::sheet(server, &files, context.output.screen()),
             &format!("Start `{}` from now on?", name(server.name.as_str())),
-            || format!("toolway approve {}", as_word(server.name.as_str())),
+            || {
+                let rules = if args.with_rules { " --with-rules" } else { "" };
+                format!("toolway approve {}{rules}", as_word(server.name.as_str()))
+            },
         );
         match answer {
             Ok(()) => {}

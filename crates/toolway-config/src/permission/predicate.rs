@@ -234,6 +234,7 @@ fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
                 || [&given, shown.as_ref(), &resolved(&shown)]
                     .iter()
                     .any(|text| folded.matches(&fold(text)))
+                || address(&shown).is_some_and(|text| folded.matches(&fold(&text)))
         }
     }
 }
@@ -293,6 +294,56 @@ fn resolved(text: &str) -> String {
         ""
     };
     format!("{root}{}", segments.join("/"))
+}
+
+/// The text read as an address, without detours in its path: `file:/x/%2e./etc` is `file:///etc`.
+/// Only a deny looks at it, as with paths.
+fn address(text: &str) -> Option<String> {
+    /// How often an escape may itself be escaped.
+    const ROUNDS: usize = 4;
+    let mut plain = text.to_owned();
+    for _ in 0..ROUNDS {
+        plain = unescaped(&plain);
+    }
+    let (scheme, rest) = plain.split_once(':')?;
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    if scheme.is_empty() || !scheme.chars().all(is_scheme) {
+        return None;
+    }
+    let (authority, path) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len())),
+        None => ("", rest),
+    };
+    let authority = if authority.eq_ignore_ascii_case("localhost") {
+        ""
+    } else {
+        authority
+    };
+    let path = resolved(path);
+    let path = path.trim_start_matches('/');
+    Some(format!("{scheme}://{authority}/{path}"))
+}
+
+/// The text with every escape undone once.
+fn unescaped(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                plain.push(byte);
+                at += 3;
+            }
+            None => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 /// Whether the value is a scalar, or a list of scalars, that fits entirely and hides nothing.

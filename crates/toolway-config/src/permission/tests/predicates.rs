@@ -287,3 +287,35 @@ fn two_conditions_joined_without_spaces_fail_to_the_safe_side() {
     assert_eq!(said("deny", line, r#"{"cmd":"cd x&&ls -l"}"#), 'd');
     assert_eq!(said("deny", line, r#"{"cmd":"ls"}"#), '?');
 }
+
+#[test]
+fn sec_59_a_denied_address_is_denied_behind_every_detour() {
+    let tool = key("s", "ReadMcpResource");
+    let deny = rules(&json!({ "deny": ["mcp__s__ReadMcpResource(uri:file:///etc/*)"] }));
+    let decided = |uri: &str| {
+        let arguments = json!({ "uri": uri }).as_object().unwrap().clone();
+        verdict(&deny, Subject::tool(&tool).with_arguments(&arguments)).0
+    };
+    for uri in [
+        "file:///etc/passwd",
+        "FILE:///etc/passwd",
+        "file:///x/../etc/passwd",
+        "file:///./etc/passwd",
+        "file:////etc/passwd",
+        "file:/etc/passwd",
+        "file://localhost/etc/passwd",
+        "file:///%65tc/passwd",
+        "file:///x/%252e%252e/etc/passwd",
+        "file:///x\\..\\etc/passwd",
+    ] {
+        assert_eq!(decided(uri), 'd', "{uri}");
+    }
+    for uri in [
+        "file:///var/etc/x",
+        "file://other/etc/passwd",
+        "http:///etc/x",
+        "etc/passwd",
+    ] {
+        assert_eq!(decided(uri), '?', "{uri}");
+    }
+}

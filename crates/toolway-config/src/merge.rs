@@ -115,7 +115,7 @@ impl Candidate {
         self.standing = decide(basis, self);
         // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
         if let Standing::Approved {
-            vouched: Vouched::Seen,
+            vouched: Vouched::Seen | Vouched::Typed,
             ..
         } = self.standing
             && self.scope == Scope::Local

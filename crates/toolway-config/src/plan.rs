@@ -115,6 +115,9 @@ pub struct PlannedServer {
     pub scope: Scope,
     /// Who wrote it, which decides what it may do.
     pub author: Author,
+    /// Whether a person typed it into the project's files, as opposed to having approved what they
+    /// found there.
+    pub is_typed: bool,
     /// Where it stands.
     pub origin: Origin,
     /// How it is reached, as far as its entry says.

@@ -24,6 +24,7 @@ impl fmt::Debug for PlannedServer {
             .field("name", &self.name)
             .field("scope", &self.scope)
             .field("author", &self.author)
+            .field("is_typed", &self.is_typed)
             .field("origin", &self.origin)
             .field("transport", &self.transport)
             .field("definition", &Keys(&self.definition))

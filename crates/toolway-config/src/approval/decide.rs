@@ -57,8 +57,10 @@ impl Standing {
 pub(crate) enum Vouched {
     /// Nobody had to be asked, or a word for the whole repository covers it.
     Unseen,
-    /// A person saw this very definition and said yes, or typed it.
+    /// A person saw this very definition and said yes.
     Seen,
+    /// A person typed it.
+    Typed,
 }
 
 /// Decides about what a repository brings; everybody else needs nobody's word.
@@ -113,7 +115,11 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
             }
             return Standing::Approved {
                 allow_env: record.allow_env.clone(),
-                vouched: Vouched::Seen,
+                // What a person typed binds no files: they mean whatever stands there.
+                vouched: match record.files {
+                    Some(_) => Vouched::Seen,
+                    None => Vouched::Typed,
+                },
             };
         }
         Some(record) => {

@@ -46,9 +46,14 @@ fn given(entry: &Value) -> Option<Given> {
 /// A server as one that a repository brought, if one did: then its name is no reason to believe
 /// that a rule means it. The one place where that is decided.
 pub fn brought(server: &PlannedServer) -> Option<Brought> {
-    let (Author::Repository, Origin::File { path, .. }) = (server.author, &server.origin) else {
+    let Origin::File { path, .. } = &server.origin else {
         return None;
     };
+    // Approved local settings are the person's in much, but nobody gave their rules for them.
+    let is_found = server.scope == Scope::Local && !server.is_typed;
+    if server.author != Author::Repository && !is_found {
+        return None;
+    }
     let folder = path.parent().unwrap_or(path);
     Some(Brought {
         server: server.name.clone(),

@@ -12,7 +12,7 @@ use toolway_types::{Author, Diagnosis, Secret, ServerSpec, ShieldMode, Transport
 use super::rule::{Subject, Target};
 use super::{Policy, cross_app, source_of};
 use crate::account::directory::stands_for;
-use crate::approval::Standing;
+use crate::approval::{Standing, Vouched};
 use crate::curation::Curation;
 use crate::env;
 use crate::merge::{Basis, Candidate, switched_off};
@@ -76,6 +76,7 @@ impl Judge<'_> {
             name: candidate.raw.name,
             scope: candidate.scope,
             author: candidate.author,
+            is_typed: candidate.standing.vouched() == Vouched::Typed,
             origin: candidate.raw.origin,
             transport: candidate.raw.kind,
             definition: candidate.raw.definition,

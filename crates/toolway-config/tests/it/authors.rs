@@ -598,3 +598,24 @@ fn data_that_a_server_writes_is_not_part_of_its_approval() {
     stage.write("home/repo/own.py", "2");
     assert_eq!(word(&stage.plan(), "own"), "admitted");
 }
+
+#[test]
+fn sec_57_a_local_entry_that_was_found_and_approved_inherits_no_rule() {
+    let stage = Stage::new();
+    stage.local(&one("found", r#"{"command": "true"}"#));
+    stage.approve("found", &[]);
+    let name = ServerName::new("typed").unwrap();
+    let typed = object(json!({"command": "true"}));
+    add_server(
+        &stage.environment(),
+        Scope::Local,
+        &name,
+        &typed,
+        Existing::Keep,
+    )
+    .unwrap();
+    let plan = stage.plan();
+    assert_eq!(server(&plan, "found").author, Author::Person);
+    assert!(toolway_config::brought(server(&plan, "found")).is_some());
+    assert!(toolway_config::brought(server(&plan, "typed")).is_none());
+}

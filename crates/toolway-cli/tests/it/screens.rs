@@ -346,6 +346,10 @@ fn sec_52_the_host_of_a_page_stands_above_the_question_in_the_letters_that_are_l
     (what you enter there goes to that host; `/cancel` or Ctrl-C puts this away)
     Open it in your browser? [y/N]
     "#);
+    // Nobody is left at the question.
+    let process = format!("/proc/{}", seat.pid());
+    drop(seat);
+    assert!(!std::path::Path::new(&process).exists());
 }
 
 #[test]

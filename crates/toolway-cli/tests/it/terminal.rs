@@ -176,9 +176,13 @@ impl Seat {
     }
 
     /// Ends the program, which would not end by itself.
-    pub(crate) fn end(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    pub(crate) fn end(self) {
+        drop(self);
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Waits for the program's end.
@@ -197,5 +201,14 @@ impl Seat {
             stdout,
             shown: screen.text.clone(),
         }
+    }
+}
+
+impl Drop for Seat {
+    /// A test that is done, or failed, leaves nobody at a question.
+    fn drop(&mut self) {
+        // It may have ended, and its end may have been waited for.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }

@@ -105,9 +105,15 @@ pub(crate) enum Command {
     Get(get::GetArgs),
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
-    /// Switch a server on in this project
+    /// Switch servers on, in this project or everywhere
+    ///
+    /// The word nearest to the project wins: what is said of this project before what is said of
+    /// every project. `-s user` takes back what was said of this project.
     Enable(switch::SwitchArgs),
-    /// Switch a server off in this project
+    /// Switch servers off, in this project or everywhere
+    ///
+    /// The word nearest to the project wins: what is said of this project before what is said of
+    /// every project. `-s user` takes back what was said of this project.
     Disable(switch::SwitchArgs),
     Approve(approve::ApproveArgs),
     Reject(approve::RejectArgs),

@@ -18,6 +18,10 @@ use crate::load::strangers_place;
 use crate::raw::validate;
 use crate::{Environment, Flags, PlannedServer, Verdict, plan};
 
+mod switch;
+
+pub use switch::{Switch, Switched, switch_servers};
+
 /// What to do with an entry of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
@@ -25,15 +29,6 @@ pub enum Existing {
     Keep,
     /// Replace it.
     Replace,
-}
-
-/// A server's switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Switch {
-    /// It may connect.
-    On,
-    /// It may not.
-    Off,
 }
 
 /// Writes an entry that a person has just typed. Where its scope needs approval, typing it was
@@ -98,35 +93,6 @@ pub fn remove_server(
     edit_settings(environment, server.scope, path, |document| {
         document.remove(&["mcpServers", server.name.as_str()]);
         Ok(())
-    })
-}
-
-/// Switches servers on or off in the settings of a scope.
-pub fn switch_servers(
-    environment: &Environment,
-    scope: Scope,
-    names: &[ServerName],
-    to: Switch,
-) -> Result<Edited<()>, EditError> {
-    let path = file_of(environment, scope)?;
-    let (into, out_of) = match to {
-        Switch::On => ("enabledMcpServers", "disabledMcpServers"),
-        Switch::Off => ("disabledMcpServers", "enabledMcpServers"),
-    };
-    edit_settings(environment, scope, &path, |document| {
-        let mut listed = names_in(document, into);
-        let mut others = names_in(document, out_of);
-        let had_others = others.len();
-        for name in names {
-            others.retain(|other| other != name.as_str());
-            if !listed.iter().any(|listed| listed == name.as_str()) {
-                listed.push(name.to_string());
-            }
-        }
-        if others.len() != had_others {
-            document.set(&[out_of], &json!(others))?;
-        }
-        document.set(&[into], &json!(listed))
     })
 }
 
@@ -206,16 +172,6 @@ fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf, EditError
             "there is no {scope} scope to write to: the working directory is gone"
         ))
     })
-}
-
-fn names_in(document: &Document, key: &str) -> Vec<String> {
-    let Some(Value::Array(names)) = document.get(&[key]) else {
-        return Vec::new();
-    };
-    names
-        .iter()
-        .filter_map(|name| name.as_str().map(str::to_owned))
-        .collect()
 }
 
 /// Edits a settings file. Local settings that were the person's own before stay so: what

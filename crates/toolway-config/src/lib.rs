@@ -40,10 +40,10 @@ pub use approval::{
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
-    Existing, Switch, add_server, allow, check_definition, propose_server, remove_server,
+    Existing, Switch, Switched, add_server, allow, check_definition, propose_server, remove_server,
     switch_servers,
 };
-pub use env::references_of;
+pub use env::{is_harmless, references_of};
 pub use environment::Environment;
 pub use identity::IdentitySettings;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};

@@ -23,7 +23,8 @@ mod duplicate;
 mod switch;
 
 pub use duplicate::signature;
-pub(crate) use switch::switched_off;
+pub(crate) use naming::{ByName, ProjectNames};
+pub(crate) use switch::{switched_off, word_about};
 
 /// Every server with its rank settled, and what decides about them.
 #[derive(Debug)]

@@ -1,18 +1,26 @@
 //! `toolway enable` and `toolway disable`: a server's switch, for this project or everywhere.
+//!
+//! Owns who is meant: a name, all, or what a person chooses from the list. What is written for it is
+//! `toolway_config::switch_servers`.
 
 use clap::Args;
-use toolway_config::Switch;
+use toolway_config::{Plan, PlannedServer, Switch, Verdict};
+use toolway_types::name::as_word;
 use toolway_types::{Scope, ServerName};
 
 use crate::commands::add::{WritableScope, say_written};
-use crate::context::Context;
+use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
+use crate::screen::name as shown;
+
+/// How often an answer that names nobody is asked for again.
+const ATTEMPTS: usize = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct SwitchArgs {
-    /// Its name, or `all`
-    name: String,
+    /// Its name, or `all`; without one you choose from a list
+    name: Option<String>,
 
     /// Where the switch is kept: `local` for this project, `user` for every project
     #[arg(short, long, value_enum, default_value = "local")]
@@ -42,52 +50,182 @@ fn switch(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
         )
         .hint("use `-s local` for this project or `-s user` for every project"));
     }
-    let names: Vec<ServerName> = if args.name == "all" {
-        let plan = context.plan();
-        let mut names: Vec<_> = plan
-            .servers
-            .iter()
-            .map(|server| server.name.clone())
-            .collect();
-        names.dedup();
-        names.retain(|name| {
-            plan.winner(name.as_str())
-                .is_some_and(|server| !is_the_organisations(server.scope))
-        });
-        names
-    } else {
-        let server = context.server(&args.name)?;
-        if is_the_organisations(server.scope) {
-            return Err(Report::new(
-                Exit::Refused,
-                format!(
-                    "server `{}` comes from the {} scope, which you cannot switch on or off",
-                    server.name, server.scope
-                ),
-            )
-            .hint("ask the administrator of this machine"));
+    let all = switchable(context.plan());
+    let names = match args.name.as_deref() {
+        Some("all") => all.iter().map(|server| server.name.clone()).collect(),
+        Some(name) => vec![named(context, name)?],
+        None if all.is_empty() => Vec::new(),
+        None => {
+            let Some(chosen) = choose(context, &all, to)? else {
+                context.output.say("nothing was changed");
+                return Ok(Exit::Success);
+            };
+            chosen
         }
-        vec![server.name.clone()]
     };
     if names.is_empty() {
         return Err(Report::new(Exit::Configuration, "no server is configured")
             .hint("add one with `toolway add <name> <command or url>`"));
     }
-    let edited =
-        toolway_config::switch_servers(&context.environment, args.scope.scope(), &names, to)?;
+    apply(context, args.scope.scope(), &names, to)
+}
+
+fn apply(context: &Context, scope: Scope, names: &[ServerName], to: Switch) -> Outcome {
+    let switched = toolway_config::switch_servers(&context.environment, scope, names, to)?;
     let word = match to {
         Switch::On => "enabled",
         Switch::Off => "disabled",
     };
-    let list = names
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ");
-    say_written(
-        context,
-        &format!("{word} {list} in the {} scope", args.scope.scope()),
-        &edited,
-    );
+    let list: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let list = list.join(", ");
+    if switched.edited.changed || switched.nearer.is_some() {
+        let what = format!("{word} {list} in the {scope} scope");
+        say_written(context, &what, &switched.edited);
+    } else if switched.overruled.is_empty() {
+        let are = if names.len() == 1 { "is" } else { "are" };
+        let said = format!("{list} {are} {word} already; nothing was changed");
+        context.output.say(&said);
+    }
+    if let Some(nearer) = &switched.nearer {
+        let what = "took back what was said of this project, which would have won";
+        say_written(context, what, nearer);
+    }
+    let still = match to {
+        Switch::On => "off",
+        Switch::Off => "on",
+    };
+    for (name, reason) in &switched.overruled {
+        let said = format!("warning: `{name}` is still {still}: {reason}");
+        context.output.say(&said);
+    }
+    if to == Switch::On {
+        say_what_waits(context, names);
+    }
     Ok(Exit::Success)
+}
+
+/// What is switched on may still wait for a person.
+fn say_what_waits(context: &Context, names: &[ServerName]) {
+    let plan = context.plan_with(&context.flags);
+    let waits = |name: &&ServerName| {
+        let server = plan.winner(name.as_str());
+        server.is_some_and(|it| matches!(it.verdict, Verdict::PendingApproval { .. }))
+    };
+    for name in names.iter().filter(waits) {
+        let word = as_word(name.as_str());
+        context.output.say(&format!(
+            "warning: `{name}` still waits for approval\nhint: look at it with `toolway approve {word}`"
+        ));
+    }
+}
+
+fn named(context: &Context, name: &str) -> Result<ServerName, Report> {
+    let server = context.server(name)?;
+    if is_the_organisations(server.scope) {
+        return Err(Report::new(
+            Exit::Refused,
+            format!(
+                "server `{}` comes from the {} scope, which you cannot switch on or off",
+                server.name, server.scope
+            ),
+        )
+        .hint("ask the administrator of this machine"));
+    }
+    Ok(server.name.clone())
+}
+
+/// The entry that counts for each name that a person can switch.
+fn switchable(plan: &Plan) -> Vec<&PlannedServer> {
+    let mut names: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
+    names.dedup();
+    let winners = names
+        .into_iter()
+        .filter_map(|name| plan.winner(name.as_str()));
+    winners
+        .filter(|server| !is_the_organisations(server.scope))
+        .collect()
+}
+
+/// Who is meant, by a person who sees the list; nobody when they say nothing.
+fn choose(
+    context: &Context,
+    all: &[&PlannedServer],
+    to: Switch,
+) -> Result<Option<Vec<ServerName>>, Report> {
+    let command = match to {
+        Switch::On => "enable",
+        Switch::Off => "disable",
+    };
+    if !context.output.can_ask() {
+        return Err(Report::new(Exit::Usage, "which server?").hint(format!(
+            "name it, or all of them: `toolway {command} all`; \
+             `toolway list --no-connect` shows which there are"
+        )));
+    }
+    let rows: Vec<String> = (1..)
+        .zip(all)
+        .map(|(number, server)| row(number, server))
+        .collect();
+    if !context.output.lay_before(&rows.join("\n"))? {
+        return Ok(None);
+    }
+    let what = match to {
+        Switch::On => "switch on",
+        Switch::Off => "switch off",
+    };
+    let question = format!("Numbers or names to {what}, `all`, or Enter for none. Which? ");
+    for _ in 0..ATTEMPTS {
+        let Some(answer) = context.output.answer(&question)? else {
+            context.output.leave_line();
+            break;
+        };
+        if answer.is_empty() {
+            break;
+        }
+        match understand(context.plan(), all, &answer) {
+            Ok(names) => return Ok(Some(names)),
+            Err(report) => context.output.say(&report.render()),
+        }
+    }
+    Ok(None)
+}
+
+fn row(number: usize, server: &PlannedServer) -> String {
+    let state = match &server.verdict {
+        Verdict::Admitted(_) => "on",
+        Verdict::Disabled { .. } => "off",
+        other => other.word(),
+    };
+    let name = shown(server.name.as_str());
+    format!("{number:>3}  {name}  ({state}, {} scope)", server.scope)
+}
+
+/// An answer: numbers of rows or names, with commas between them. A number is always a row's,
+/// whatever servers are called.
+fn understand(
+    plan: &Plan,
+    all: &[&PlannedServer],
+    answer: &str,
+) -> Result<Vec<ServerName>, Report> {
+    if answer == "all" {
+        return Ok(all.iter().map(|server| server.name.clone()).collect());
+    }
+    let mut names = Vec::new();
+    for part in answer.split(',').map(str::trim) {
+        let by_name = |word: &str| all.iter().find(|server| server.name.as_str() == word);
+        // A name may hold blanks; else they are between numbers and names.
+        let words = match by_name(part) {
+            Some(_) => vec![part],
+            None => part.split_whitespace().collect(),
+        };
+        for word in words {
+            let row = match word.parse::<usize>() {
+                Ok(number) => number.checked_sub(1).and_then(|index| all.get(index)),
+                Err(_) => by_name(word),
+            };
+            let row = row.ok_or_else(|| unknown_server(plan, word))?;
+            names.push(row.name.clone());
+        }
+    }
+    Ok(names)
 }

@@ -326,13 +326,12 @@ fn a_server_can_be_switched_off_and_on() {
     exit: 0
     ----- stdout
     ----- stderr
-    enabled `one` in the local scope: [PROJECT]/.toolway/settings.local.json:3
+    enabled `one` in the local scope: [PROJECT]/.toolway/settings.local.json
     ");
     toolway(&home, &["disable", "all"]).expect_code(0);
     assert_snapshot!(home.read(".toolway/settings.local.json"), @r#"
     {
-      "disabledMcpServers": ["one", "two"],
-      "enabledMcpServers": []
+      "disabledMcpServers": ["one", "two"]
     }
     "#);
 }

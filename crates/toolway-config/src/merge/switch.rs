@@ -6,6 +6,7 @@ use serde_json::Value;
 use toolway_types::Scope;
 
 use super::{Basis, Candidate};
+use crate::entries::Switch;
 
 /// Why a server is switched off, when it is.
 pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<String> {
@@ -16,17 +17,14 @@ pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<Strin
     }
     // What the organisation adds, people cannot take away.
     if !matches!(candidate.scope, Scope::Managed | Scope::Enterprise) {
-        // The file nearest to the project decides; within one file, off beats on.
-        for (_, settings) in basis.settings.iter().rev() {
-            if let Some(said) = settings.disabled.iter().find(|said| said.name == name) {
-                return Some(format!(
-                    "`{name}` is in `disabledMcpServers` ({})",
-                    said.origin
-                ));
-            }
-            if settings.enabled.iter().any(|said| said.name == name) {
-                return None;
-            }
+        match word_about(basis, name) {
+            Some(Word {
+                to: Switch::Off,
+                reason,
+                ..
+            }) => return Some(reason),
+            Some(_) => return None,
+            None => {}
         }
     }
     if let Some((_, reason)) = plugin {
@@ -46,6 +44,33 @@ pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<Strin
         ));
     }
     None
+}
+
+/// What the lists of a file say about a server.
+pub(crate) struct Word {
+    pub(crate) to: Switch,
+    /// Of the file that says it.
+    pub(crate) scope: Scope,
+    pub(crate) reason: String,
+}
+
+/// The word about a server that counts: the organisation's, else that of the file nearest to the
+/// project. Within one file, off beats on.
+pub(crate) fn word_about(basis: &Basis, name: &str) -> Option<Word> {
+    basis.settings.iter().rev().find_map(|(scope, settings)| {
+        let lists = [
+            (Switch::Off, "disabledMcpServers", &settings.disabled),
+            (Switch::On, "enabledMcpServers", &settings.enabled),
+        ];
+        lists.into_iter().find_map(|(to, key, list)| {
+            let said = list.iter().find(|said| said.name == name)?;
+            Some(Word {
+                to,
+                scope: *scope,
+                reason: format!("`{name}` is in `{key}` ({})", said.origin),
+            })
+        })
+    })
 }
 
 /// Who switched a server's whole plugin off: the strongest word, and the reason to show.

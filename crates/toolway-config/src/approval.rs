@@ -222,15 +222,18 @@ pub(crate) fn approved_files(environment: &Environment) -> impl Iterator<Item = 
 }
 
 /// Records that a person approved a server, and which variables it may read beyond the harmless
-/// ones. `files` are the repository's files that it runs, as they were when the person was asked:
-/// [`repository_files`].
+/// ones; what it was allowed before, as this very definition, it stays allowed. `files` are the
+/// repository's files that it runs, as they were when the person was asked: [`repository_files`].
 pub fn approve(
     environment: &Environment,
     server: &PlannedServer,
     allow_env: &[String],
     files: &BTreeMap<String, String>,
 ) -> Result<Edited<()>, EditError> {
-    record(environment, server, "approved", allow_env, files)
+    // Nobody is given what they do not ask for.
+    let reads = |name: &&String| server.variables.contains(name);
+    let allow_env: Vec<String> = allow_env.iter().filter(reads).cloned().collect();
+    record(environment, server, "approved", &allow_env, files)
 }
 
 /// The repository's files that a server of the project names and so runs, by their path in the
@@ -330,7 +333,43 @@ fn write_record(
     let directory = path_key(directory);
     edit(&environment.approvals_file(), |document| {
         document.set(&["version"], &json!(1))?;
-        document.set(&["projects", &directory, "servers", name], record)
+        let path = ["projects", &directory, "servers", name];
+        let before = document.get(&path).unwrap_or_default();
+        document.set(&path, &with_allowed_before(record.clone(), &before))
+    })
+}
+
+/// A yes with the variables that an earlier yes to the same definition allowed.
+fn with_allowed_before(mut record: Value, before: &Value) -> Value {
+    let is_same = |key: &str| record.get(key) == before.get(key);
+    if !is_same("decision") || !is_same("digest") {
+        return record;
+    }
+    let before = before.get("allowEnv").and_then(Value::as_array);
+    if let Some(Value::Array(names)) = record.get_mut("allowEnv") {
+        for name in before.into_iter().flatten() {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+    }
+    record
+}
+
+/// What a yes to the organisation's variables is bound to: the file, and every name and value.
+pub(crate) fn managed_digest(environment: &Environment, asked: &Map<String, Value>) -> String {
+    digest_of(&path_key(environment.system_dir()), "managed env", asked)
+}
+
+/// Records that a person confirmed these variables of the organisation.
+pub(crate) fn confirm_managed(
+    environment: &Environment,
+    asked: &Map<String, Value>,
+) -> Result<Edited<()>, EditError> {
+    edit(&environment.approvals_file(), |document| {
+        document.set(&["version"], &json!(1))?;
+        let digest = managed_digest(environment, asked);
+        document.set(&["managedEnv"], &json!(digest))
     })
 }
 

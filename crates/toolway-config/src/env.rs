@@ -151,25 +151,47 @@ pub(crate) fn is_variable(text: &str) -> bool {
 
 /// The names of the variables a definition reads, in order and once each.
 pub(crate) fn variables_of(definition: &Map<String, Value>) -> Vec<String> {
+    names_of(definition, &|_, _| true)
+}
+
+/// Those of them whose values it gets as things are. A default stands for a variable without a
+/// value, and then nothing of the environment is read.
+pub(crate) fn read_now(definition: &Map<String, Value>, variables: &Variables<'_>) -> Vec<String> {
+    names_of(definition, &|name, default| {
+        default.is_none()
+            || variables
+                .lookup(name)
+                .is_some_and(|value| !value.is_empty())
+    })
+}
+
+fn names_of(
+    definition: &Map<String, Value>,
+    counts: &dyn Fn(&str, Option<&str>) -> bool,
+) -> Vec<String> {
     let mut names = BTreeSet::new();
     for (key, value) in definition {
         if EXPANDED.contains(&key.as_str()) {
-            collect(value, &mut names);
+            collect(value, counts, &mut names);
         }
     }
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn collect<'a>(value: &'a Value, names: &mut BTreeSet<&'a str>) {
+fn collect<'a>(
+    value: &'a Value,
+    counts: &dyn Fn(&str, Option<&str>) -> bool,
+    names: &mut BTreeSet<&'a str>,
+) {
     match value {
         Value::String(text) if text.contains("${") => {
             names.extend(pieces(text).filter_map(|piece| match piece {
-                Piece::Variable { name, .. } => Some(name),
+                Piece::Variable { name, default } => counts(name, default).then_some(name),
                 Piece::Text(_) | Piece::Reference { .. } => None,
             }));
         }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
-        Value::Object(map) => map.values().for_each(|item| collect(item, names)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, counts, names)),
+        Value::Object(map) => map.values().for_each(|item| collect(item, counts, names)),
         _ => {}
     }
 }
@@ -221,7 +243,7 @@ pub(crate) struct Variables<'a> {
 }
 
 impl Variables<'_> {
-    fn lookup(&self, name: &str) -> Option<Cow<'_, str>> {
+    pub(crate) fn lookup(&self, name: &str) -> Option<Cow<'_, str>> {
         match name {
             "TOOLWAY_PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" if self.plugin_root.is_some() => {
                 self.plugin_root.map(Cow::Borrowed)
@@ -266,8 +288,8 @@ impl Variables<'_> {
     }
 }
 
-/// Whether a variable says nothing secret.
-pub(crate) fn is_harmless(name: &str) -> bool {
+/// Whether a variable says nothing secret, so that every project's file may read it.
+pub fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name)
 }
 

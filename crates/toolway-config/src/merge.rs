@@ -16,10 +16,10 @@ use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
 use crate::plan::Shadow;
-use crate::raw::settings::Named;
 use crate::raw::{RawServer, Settings};
 
 mod duplicate;
+mod naming;
 mod switch;
 
 pub use duplicate::signature;
@@ -49,16 +49,8 @@ pub(crate) struct Basis {
     pub(crate) settings: Vec<(Scope, Settings)>,
     pub(crate) approvals: Approvals,
     pub(crate) editors: Editors,
-}
-
-impl Basis {
-    /// The first file that lists a name.
-    pub(crate) fn find(&self, list: fn(&Settings) -> &Vec<Named>, name: &str) -> Option<&Named> {
-        self.settings
-            .iter()
-            .flat_map(|(_, settings)| list(settings))
-            .find(|named| named.name == name)
-    }
+    /// What the servers of the project are called.
+    pub(crate) project_names: ProjectNames,
 }
 
 /// One server in one layer.
@@ -167,6 +159,7 @@ pub fn merge(layers: Layers) -> Config {
         settings,
         approvals: layers.approvals,
         editors: layers.editors,
+        project_names: ProjectNames::of(&servers),
     };
     for candidate in &mut servers {
         candidate.judge(&basis);

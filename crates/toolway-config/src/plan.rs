@@ -135,6 +135,8 @@ pub struct PlannedServer {
     pub diagnoses: Vec<Diagnosis>,
     /// The names of the variables it reads.
     pub variables: Vec<String>,
+    /// Those of them that have a value, or must have one, and that nobody allowed it to read.
+    pub withheld: Vec<String>,
     /// What its entry changes about its tools.
     pub curation: Arc<Curation>,
 }

@@ -33,6 +33,7 @@ impl fmt::Debug for PlannedServer {
             .field("shadows", &self.shadows)
             .field("diagnoses", &self.diagnoses)
             .field("variables", &self.variables)
+            .field("withheld", &self.withheld)
             .field("curation", &self.curation)
             .finish()
     }

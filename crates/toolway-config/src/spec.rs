@@ -131,16 +131,19 @@ impl Work<'_> {
             .iter()
             .map(|name| format!("`{name}`"))
             .collect();
-        let (what, first) = match names.as_slice() {
-            [one] => (format!("the variable {one} is not set"), &names[0]),
+        let first = self.missing.first().map_or("", String::as_str);
+        let key = self.key_mentioning(first);
+        let default = format!("`${{{first}:-value}}`");
+        let (what, hint) = match names.as_slice() {
+            [one] => (
+                format!("the variable {one} is not set"),
+                format!("set it, or give it a default: {default}"),
+            ),
             _ => (
                 format!("the variables {} are not set", names.join(", ")),
-                &names[0],
+                format!("set them, or give each a default: {default}"),
             ),
         };
-        let first = first.trim_matches('`');
-        let key = self.key_mentioning(first);
-        let hint = format!("set it, or give it a default: `${{{first}:-value}}`");
         // What came of the empty places is no news.
         self.faults.clear();
         self.fault(&key, what);

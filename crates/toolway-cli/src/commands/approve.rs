@@ -4,7 +4,7 @@
 mod entry;
 
 use clap::Args;
-use toolway_config::{Cited, Plan, PlannedServer, Unheeded, Verdict};
+use toolway_config::{Cited, Plan, PlannedServer, Unheeded, Verdict, is_harmless};
 use toolway_types::Scope;
 use toolway_types::name::as_word;
 use toolway_types::text::{Nature, legible};
@@ -15,10 +15,14 @@ use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
 use crate::screen::name;
 
+/// The flag with which nobody is asked.
+const YES: &str = "--yes";
+
 /// Approve a server that came with the repository
 ///
-/// Shows exactly what it would start. The approval holds for this definition in this directory
-/// only: when the definition changes, it must be approved again.
+/// Shows exactly what it would start, and which variables of yours it would read: a yes covers
+/// both. The approval holds for this definition in this directory only: when the definition
+/// changes, it must be approved again.
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
     /// Its name
@@ -29,7 +33,7 @@ pub(crate) struct ApproveArgs {
     #[arg(long, conflicts_with = "name")]
     all: bool,
 
-    /// Let the definition read this variable of your environment. Repeatable
+    /// With `--yes`: let the definition read this variable of your environment. Repeatable
     #[arg(long, value_name = "VAR")]
     allow_env: Vec<String>,
 
@@ -41,9 +45,46 @@ pub(crate) struct ApproveArgs {
     #[arg(long, conflicts_with_all = ["name", "all"])]
     local_settings: bool,
 
-    /// Do not ask
+    /// Do not ask. Variables that it reads must be named then
     #[arg(short, long)]
     yes: bool,
+}
+
+impl ApproveArgs {
+    /// The command that approves a server, with every variable that it may come to read: whoever
+    /// follows it is not sent round again.
+    fn again(&self, server: &PlannedServer, last: Option<&str>) -> String {
+        let mut words = vec![as_word(server.name.as_str()).into_owned()];
+        if self.with_rules {
+            words.push("--with-rules".to_owned());
+        }
+        let reads = server.variables.iter().filter(|name| !is_harmless(name));
+        words.extend(reads.map(|name| format!("--allow-env {name}")));
+        words.extend(last.map(str::to_owned));
+        // Behind `--` no word is taken for a flag.
+        if words[0].starts_with("-- ") {
+            words.rotate_left(1);
+        }
+        format!("toolway approve {}", words.join(" "))
+    }
+
+    /// Nobody reads what `--yes` prints before it counts: it gives no variable that was not named.
+    fn require_named(&self, server: &PlannedServer) -> Result<(), Report> {
+        let is_named = |name: &&String| self.allow_env.contains(name);
+        let missing: Vec<_> = server.withheld.iter().filter(|it| !is_named(it)).collect();
+        if !self.yes || missing.is_empty() {
+            return Ok(());
+        }
+        let missing: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!(
+            "`{}` reads {} of your environment, which `--yes` alone does not give it",
+            name(server.name.as_str()),
+            missing.join(", ")
+        );
+        let again = self.again(server, Some(YES));
+        let hint = format!("read the above, then run `{again}`");
+        Err(Report::new(Exit::Refused, message).hint(hint))
+    }
 }
 
 /// Reject a server that came with the repository
@@ -77,28 +118,37 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     for server in servers {
         // Digested before the question: the answer is about what was there when it was asked.
         let files = toolway_config::repository_files(&context.environment, server);
+        // What stands on the screen is what the answer is about; nobody reads it with `--yes`.
+        let variables = if args.yes {
+            &args.allow_env
+        } else {
+            &server.variables
+        };
         let answer = ask(
             context,
             args.yes,
-            &entry::sheet(server, &files, context.output.screen()),
+            &entry::sheet(
+                server,
+                variables,
+                &files,
+                &context.environment,
+                context.output.screen(),
+            ),
             &format!("Start `{}` from now on?", name(server.name.as_str())),
-            || {
-                let rules = if args.with_rules { " --with-rules" } else { "" };
-                format!("toolway approve {}{rules}", as_word(server.name.as_str()))
-            },
-        );
+            |last| args.again(server, last),
+        )
+        .and_then(|()| args.require_named(server));
         match answer {
             Ok(()) => {}
             // A no to one is no answer about the others.
-            Err(no) if several && context.output.can_ask() => {
+            Err(no) if several && (args.yes || context.output.can_ask()) => {
                 context.output.say(&no.render());
                 exit = no.exit;
                 continue;
             }
             Err(no) => return Err(no),
         }
-        let edited =
-            toolway_config::approve(&context.environment, server, &args.allow_env, &files)?;
+        let edited = toolway_config::approve(&context.environment, server, variables, &files)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
         allow_rules(context, server, args)?;
         say_what_is_missing(context, server);
@@ -225,21 +275,28 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     sheet.row(&format!("{}:", legible(&place, Nature::Code)));
     sheet.quote(&text, Nature::Source, usize::MAX);
     let question = "Let these settings count?";
-    ask(context, args.yes, &sheet.finish(), question, || {
-        "toolway approve --local-settings".to_owned()
+    ask(context, args.yes, &sheet.finish(), question, |last| {
+        spaced("toolway approve --local-settings", last)
     })?;
     let edited = toolway_config::trust_local(&context.environment, &text)?;
     say_written(context, "trusted the local settings", &edited);
     Ok(Exit::Success)
 }
 
+/// A command with a flag behind it, where there is one.
+pub(super) fn spaced(command: &str, last: Option<&str>) -> String {
+    let words = std::iter::once(command).chain(last);
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Shows what it is about and asks, unless told not to; without a person to ask, the answer is no.
-fn ask(
+/// `command` is what was typed, with a flag where one is given.
+pub(super) fn ask(
     context: &Context,
     yes: bool,
     sheet: &str,
     question: &str,
-    command: impl Fn() -> String,
+    command: impl Fn(Option<&str>) -> String,
 ) -> Result<(), Report> {
     if yes {
         context.output.say(sheet);
@@ -249,7 +306,7 @@ fn ask(
     if !context.output.can_ask() {
         return Err(
             Report::new(Exit::Refused, "nobody is there to confirm this")
-                .hint(format!("read the above, then run `{} --yes`", command())),
+                .hint(format!("read the above, then run `{}`", command(Some(YES)))),
         );
     }
     if seen && context.output.confirm(question)? {
@@ -257,7 +314,7 @@ fn ask(
     } else {
         Err(
             Report::new(Exit::Refused, "not approved, nothing was changed")
-                .hint(format!("to look at it again: `{}`", command())),
+                .hint(format!("to look at it again: `{}`", command(None))),
         )
     }
 }

@@ -204,8 +204,11 @@ fn a_changed_definition_is_explained_without_its_secrets() {
     };
     home.write(".mcp.json", entry(marked!("old-")));
     // What is approved is shown whole.
-    home.run_showing_secrets(&mut command(&home, &["approve", "a", "--yes"]))
-        .expect_code(0);
+    home.run_showing_secrets(&mut command(
+        &home,
+        &["approve", "a", "--yes", "--allow-env", "VAR"],
+    ))
+    .expect_code(0);
     home.write(".mcp.json", entry(marked!("new-")));
     for words in [&["explain", "a"][..], &["explain", "a", "--json"]] {
         let output = toolway(&home, words);

@@ -400,17 +400,17 @@ fn sec_40_a_repository_cannot_read_secrets_by_expansion() {
         shown.stderr.contains("GITHUB_TOKEN"),
         "the approval names it:\n{shown}"
     );
-    home.run(command(&home, &["approve", "evil", "--yes"]).env("GITHUB_TOKEN", marked!("ghp_")))
-        .expect_code(0);
-    let output = home
-        .run(command(&home, &["call", "evil", "x"]).env("GITHUB_TOKEN", marked!("ghp_")))
+    for words in [
+        &["approve", "evil", "--yes"][..],
+        &["call", "evil", "x", "--approve-project-servers"],
+    ] {
+        let output = home.run(command(&home, words).env("GITHUB_TOKEN", marked!("ghp_")));
+        let said = output.expect_code(6).stderr;
+        assert!(said.contains("`GITHUB_TOKEN`"), "{said}");
+        assert!(said.contains("--allow-env GITHUB_TOKEN"), "{said}");
+    }
+    home.run(command(&home, &["call", "evil", "x"]).env("GITHUB_TOKEN", marked!("ghp_")))
         .expect_code(6);
-    assert!(output.stderr.contains("GITHUB_TOKEN"), "{output}");
-    assert!(
-        output.stderr.contains("--allow-env GITHUB_TOKEN"),
-        "{output}"
-    );
-    assert!(!output.to_string().contains(marked!("ghp_")), "{output}");
 }
 
 #[test]

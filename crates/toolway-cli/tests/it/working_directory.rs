@@ -322,7 +322,7 @@ fn sec_58_a_committed_local_entry_reaches_no_secret_by_the_flag_for_the_project(
     let mut list = command(&home, &["list", "--approve-project-servers"]);
     list.env("TOOLWAY_VAULT", "file").env("TOKEN", MARK);
     let output = home.run(&mut list);
-    assert_snapshot!(home.normalise(&output.to_string()), @r"
+    assert_snapshot!(home.normalise(&output.to_string()), @r#"
     exit: 0
     ----- stdout
     NAME      SCOPE  TYPE  STATE       TOOLS  DETAIL
@@ -335,7 +335,7 @@ fn sec_58_a_committed_local_entry_reaches_no_secret_by_the_flag_for_the_project(
     error: [PROJECT]/.toolway/settings.local.json:14: server `keychain`: `headers.X` may not use `${keychain:github}`: nobody on this machine approved this entry
     hint: if you wrote it, run `toolway approve keychain`
     error: [PROJECT]/.toolway/settings.local.json:17: server `variable`: a project's file may not read `TOKEN` from your environment without your word
-    hint: run `toolway approve variable --allow-env TOKEN`
-    ");
+    hint: run `toolway approve variable --allow-env TOKEN`, or allow it to every repository that you trust unseen, in `[HOME]/.config/toolway/settings.json`: `"projectVariables": ["TOKEN"]` (`["*"]` allows all)
+    "#);
     assert!(!home.home().join("canary").exists());
 }

@@ -3,6 +3,7 @@
 //! Owns that one decision and its wording. It reads the definition as written, and the files that an
 //! approved one runs; no variable of the environment is expanded to answer it (SEC-01, SEC-02).
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -13,7 +14,8 @@ use super::files::{self, Files};
 use super::{Approvals, Decided};
 use crate::env;
 use crate::load::Consent;
-use crate::merge::{Basis, Candidate};
+use crate::merge::{Basis, ByName, Candidate};
+use crate::raw::Settings;
 use crate::raw::keys::spelled_out;
 
 /// The answer.
@@ -78,8 +80,16 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         };
     }
     let is_project = candidate.scope == Scope::Project;
-    if is_project && let Some(said) = basis.find(|settings| &settings.disabled_project, name) {
-        let reason = format!("`{name}` is in `disabledMcpjsonServers` ({})", said.origin);
+    if is_project && let Some(said) = basis.disabled_in_project(name) {
+        let as_written = if said.name == name {
+            String::new()
+        } else {
+            format!(" as `{}`", spelled_out(&said.name))
+        };
+        let reason = format!(
+            "`{name}` is in `disabledMcpjsonServers`{as_written} ({})",
+            said.origin
+        );
         return Standing::Rejected { reason };
     }
     if matches!(basis.approvals, Approvals::Unreadable) {
@@ -129,15 +139,14 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         }
         None => {}
     }
-    let enabled_by_name = is_project
-        && (basis
-            .find(|settings| &settings.enabled_project, name)
-            .is_some()
-            || basis
-                .settings
-                .iter()
-                .any(|(_, settings)| settings.enable_all_project.is_some()));
-    if enabled_by_name || basis.consent == Consent::ThisRun {
+    let by_name = if is_project {
+        basis.enabled_in_project(name)
+    } else {
+        ByName::No
+    };
+    let all = |(_, settings): &(Scope, Settings)| settings.enable_all_project.is_some();
+    let enabled = by_name == ByName::Yes || is_project && basis.settings.iter().any(all);
+    if enabled || basis.consent == Consent::ThisRun {
         return match &basis.began {
             Some(began) => began.standing(candidate),
             None => Standing::unasked(),
@@ -149,6 +158,14 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         "the project's folder"
     };
     let mut reason = format!("`{name}` comes from {from} and is not approved");
+    if let ByName::Doubtful(said) = by_name {
+        let written = spelled_out(&said.name);
+        let place = &said.origin;
+        let _ = write!(
+            reason,
+            "; `{written}` in `enabledMcpjsonServers` ({place}) could mean another server too"
+        );
+    }
     if !candidate.variables.is_empty() {
         let names: Vec<_> = candidate
             .variables

@@ -4,17 +4,18 @@
 //! approved it. What the lists say is `lists`'s; what a person said was found out in `merge`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use toolway_types::name::as_word;
-use toolway_types::{Author, Diagnosis, Secret, ServerSpec, ShieldMode, TransportSpec};
+use toolway_types::{Author, Diagnosis, Scope, Secret, ServerSpec, ShieldMode, TransportSpec};
 
 use super::rule::{Subject, Target};
 use super::{Policy, cross_app, source_of};
 use crate::account::directory::stands_for;
 use crate::approval::{Standing, Vouched};
 use crate::curation::Curation;
-use crate::env;
+use crate::env::{self, Variables};
 use crate::merge::{Basis, Candidate, switched_off};
 use crate::plan::{PlannedServer, Verdict};
 use crate::spec::Builder;
@@ -55,7 +56,8 @@ pub(super) struct Judge<'a> {
 impl Judge<'_> {
     pub(super) fn plan(&self, mut candidate: Candidate) -> PlannedServer {
         let mut found = Vec::new();
-        let verdict = self.verdict(&candidate, &mut found);
+        let withheld = self.withheld(&candidate);
+        let verdict = self.verdict(&candidate, &withheld, &mut found);
         candidate.raw.diagnoses.append(&mut found);
         if let Verdict::Admitted(spec) = &verdict {
             let ignored = cross_app::ignored(&candidate.raw, spec);
@@ -85,6 +87,7 @@ impl Judge<'_> {
             shadows: candidate.shadows,
             diagnoses: candidate.raw.diagnoses,
             variables: candidate.variables,
+            withheld,
         }
     }
 
@@ -101,7 +104,12 @@ impl Judge<'_> {
         denied.map_err(|refusal| refusal.to_string())
     }
 
-    fn verdict(&self, candidate: &Candidate, found: &mut Vec<Diagnosis>) -> Verdict {
+    fn verdict(
+        &self,
+        candidate: &Candidate,
+        withheld: &[String],
+        found: &mut Vec<Diagnosis>,
+    ) -> Verdict {
         let refused = |reason: String| Verdict::Refused { reason };
         if let Some(blocked) = self.blocked {
             return refused(blocked.message.clone());
@@ -151,16 +159,15 @@ impl Judge<'_> {
         if let Some(reason) = switched_off(self.basis, candidate) {
             return Verdict::Disabled { reason };
         }
-        let allow_env = match candidate.standing.clone() {
-            Standing::Approved { allow_env, .. } => allow_env,
+        match candidate.standing.clone() {
+            Standing::Approved { .. } => {}
             Standing::Rejected { reason } => return Verdict::Rejected { reason },
             Standing::Pending { reason, changed } => {
                 return Verdict::PendingApproval { reason, changed };
             }
-        };
-        if !candidate.author.reads_any_variable()
-            && let Err(diagnosis) = self.readable(candidate, allow_env)
-        {
+        }
+        if !withheld.is_empty() {
+            let diagnosis = self.unreadable(candidate, withheld);
             let reason = diagnosis.message.clone();
             found.push(diagnosis);
             return refused(reason);
@@ -189,34 +196,77 @@ impl Judge<'_> {
         Ok(spec)
     }
 
-    /// Whether a project's server reads only what it may (SEC-40).
-    fn readable(&self, candidate: &Candidate, mut allowed: Vec<String>) -> Result<(), Diagnosis> {
-        let general = self
-            .basis
-            .settings
-            .iter()
-            .flat_map(|(_, s)| &s.project_variables);
-        allowed.extend(general.map(|named| named.name.clone()));
-        let forbidden = env::not_allowed(&candidate.variables, &allowed);
-        if forbidden.is_empty() {
-            return Ok(());
+    /// The variables that a project's server reads as things are, and that nobody allowed it
+    /// (SEC-40).
+    fn withheld(&self, candidate: &Candidate) -> Vec<String> {
+        if candidate.author.reads_any_variable() || candidate.variables.is_empty() {
+            return Vec::new();
         }
-        let names = forbidden
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let flags = forbidden.join(" --allow-env ");
-        let server = &candidate.raw.name;
-        Err(Diagnosis::error(format!(
-            "a project's file may not read {names} from your environment without your word"
-        ))
-        .of(server)
-        .at(candidate.raw.origin.clone())
-        .hint(format!(
-            "run `toolway approve {} --allow-env {flags}`",
-            as_word(server.as_str())
-        )))
+        let read = env::read_now(&candidate.raw.definition, &self.variables());
+        self.not_allowed(candidate, &read)
+    }
+
+    /// Those among these variables that nobody allowed a server to read.
+    fn not_allowed(&self, candidate: &Candidate, names: &[String]) -> Vec<String> {
+        let mut allowed = match &candidate.standing {
+            Standing::Approved { allow_env, .. } => allow_env.clone(),
+            Standing::Rejected { .. } | Standing::Pending { .. } => Vec::new(),
+        };
+        let settings = self.basis.settings.iter();
+        let general = settings.flat_map(|(_, settings)| &settings.project_variables);
+        allowed.extend(general.map(|named| named.name.clone()));
+        let others = env::not_allowed(names, &allowed).into_iter();
+        others.map(str::to_owned).collect()
+    }
+
+    fn variables(&self) -> Variables<'_> {
+        Variables {
+            environment: &self.basis.environment,
+            plugin_root: None,
+        }
+    }
+
+    /// Says everything that stands between a server and its variables, so that whoever follows the
+    /// hint is not sent round again.
+    fn unreadable(&self, candidate: &Candidate, withheld: &[String]) -> Diagnosis {
+        let listed = |names: &[String]| {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            names.join(", ")
+        };
+        let (server, variables) = (&candidate.raw.name, self.variables());
+        let mut message = format!(
+            "a project's file may not read {} from your environment without your word",
+            listed(withheld)
+        );
+        let all = self.not_allowed(candidate, &candidate.variables);
+        let mut hint = format!(
+            "run `toolway approve {} --allow-env {}`",
+            as_word(server.as_str()),
+            all.join(" --allow-env ")
+        );
+        // A word for the whole repository has its own way to name variables.
+        if candidate.standing.vouched() == Vouched::Unseen
+            && let Some(settings) = self.basis.environment.settings_file(Scope::User)
+        {
+            let _ = write!(
+                hint,
+                ", or allow it to every repository that you trust unseen, in `{}`: \
+                 `\"projectVariables\": [\"{}\"]` (`[\"*\"]` allows all)",
+                settings.display(),
+                all.join("\", \"")
+            );
+        }
+        let mut unset = env::read_now(&candidate.raw.definition, &variables);
+        unset.retain(|name| variables.lookup(name).is_none());
+        if !unset.is_empty() {
+            let are = if unset.len() == 1 { "is" } else { "are" };
+            let _ = write!(message, "; {} {are} not set", listed(&unset));
+            let _ = write!(hint, ", and set {}", listed(&unset));
+        }
+        Diagnosis::error(message)
+            .of(server)
+            .at(candidate.raw.origin.clone())
+            .hint(hint)
     }
 
     fn build(&self, candidate: &Candidate) -> Result<ServerSpec, Vec<Diagnosis>> {

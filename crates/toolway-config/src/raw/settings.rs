@@ -84,7 +84,7 @@ pub(crate) enum Identity {
 }
 
 /// A name and where it stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) name: String,
     pub(crate) origin: Origin,

@@ -269,3 +269,38 @@ fn sec_04_an_approved_server_runs_in_its_own_directory_wherever_one_stands() {
     };
     assert_eq!(stdio.cwd.path(), stage.root.join("home/repo"));
 }
+
+#[test]
+fn names_in_lists_are_compared_as_servers_are_called() {
+    let stage = Stage::new();
+    stage.project(
+        r#"{"mcpServers": {"my server": {"command": "a"}, "other.one": {"command": "b"},
+        "off one": {"command": "c"}, "off.one": {"command": "d"}}}"#,
+    );
+    stage.user(
+        r#"{"enabledMcpjsonServers": ["my_server", "other one", "off one"],
+        "disabledMcpjsonServers": ["off_one"]}"#,
+    );
+    assert_snapshot!(table(&stage, &stage.plan()), @"
+    my server [project] admitted
+    off one [project] rejected: `off one` is in `disabledMcpjsonServers` as `off_one` (home/.config/toolway/settings.json:2)
+    off.one [project] rejected: `off.one` is in `disabledMcpjsonServers` as `off_one` (home/.config/toolway/settings.json:2)
+    other.one [project] admitted
+    ");
+}
+
+#[test]
+fn sec_05_a_name_that_could_mean_two_servers_enables_only_the_one_that_it_spells() {
+    let stage = Stage::new();
+    stage.project(
+        r#"{"mcpServers": {"a b": {"command": "a"}, "a.b": {"command": "b"},
+        "c d": {"command": "c"}, "c.d": {"command": "d"}}}"#,
+    );
+    stage.user(r#"{"enabledMcpjsonServers": ["a b", "c_d"]}"#);
+    assert_snapshot!(table(&stage, &stage.plan()), @"
+    a b [project] admitted
+    a.b [project] pending-approval: `a.b` comes from the project's `.mcp.json` and is not approved
+    c d [project] pending-approval: `c d` comes from the project's `.mcp.json` and is not approved; `c_d` in `enabledMcpjsonServers` (home/.config/toolway/settings.json:1) could mean another server too
+    c.d [project] pending-approval: `c.d` comes from the project's `.mcp.json` and is not approved; `c_d` in `enabledMcpjsonServers` (home/.config/toolway/settings.json:1) could mean another server too
+    ");
+}

@@ -36,7 +36,7 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
     web [user] admitted
     "#);
     assert_snapshot!(findings(&stage, &plan), @"
-    home/.config/toolway/settings.json:7 the variables `NEITHER`, `NOPE` are not set | set it, or give it a default: `${NEITHER:-value}`
+    home/.config/toolway/settings.json:7 the variables `NEITHER`, `NOPE` are not set | set them, or give each a default: `${NEITHER:-value}`
     home/.config/toolway/settings.json:10 `url` must begin with `http://` or `https://`
     home/.config/toolway/settings.json:9 `headers.X` has a line break, which would start another header
     ");

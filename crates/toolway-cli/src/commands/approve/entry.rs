@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use toolway_config::{PlannedServer, Verdict, entry_keys, references_of, split_command};
+use toolway_config::{
+    Environment, PlannedServer, Verdict, entry_keys, is_harmless, references_of, split_command,
+};
 use toolway_types::text::{Nature, counted, legible};
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
 use url::Url;
@@ -18,10 +20,12 @@ use crate::screen::{Screen, Sheet, disguise, member_name, name};
 /// The most ignored keys that are named.
 const IGNORED: usize = 10;
 
-/// Exactly what would be started, nothing cut.
+/// Exactly what would be started, nothing cut. `covered` are the variables that a yes lets it read.
 pub(super) fn sheet(
     server: &PlannedServer,
+    covered: &[String],
     files: &BTreeMap<String, String>,
+    environment: &Environment,
     screen: Screen,
 ) -> String {
     let mut sheet = screen.sheet();
@@ -44,7 +48,7 @@ pub(super) fn sheet(
         }
     }
     let references = references_of(&server.definition);
-    reads(&mut sheet, server, &references);
+    reads(&mut sheet, server, covered, environment, &references);
     covers(&mut sheet, server, files);
     if server.scope == Scope::Local {
         sheet.row(
@@ -142,10 +146,38 @@ fn member(sheet: &mut Sheet, key: &str, value: &Value) {
     }
 }
 
-fn reads(sheet: &mut Sheet, server: &PlannedServer, references: &[SecretReference]) {
-    if !server.variables.is_empty() {
-        let names = server.variables.join(", ");
+fn reads(
+    sheet: &mut Sheet,
+    server: &PlannedServer,
+    covered: &[String],
+    environment: &Environment,
+    references: &[SecretReference],
+) {
+    let (harmless, others): (Vec<&str>, Vec<&str>) = (server.variables.iter())
+        .map(String::as_str)
+        .partition(|name| is_harmless(name));
+    if !harmless.is_empty() {
+        let names = harmless.join(", ");
         sheet.row(&format!("  it reads these variables: {names}"));
+    }
+    let (covered, left): (Vec<&str>, Vec<&str>) = others
+        .into_iter()
+        .partition(|name| covered.iter().any(|covered| covered == name));
+    // What has a value is not to hide among names that nobody has set.
+    let (set, unset): (Vec<&str>, Vec<&str>) = covered
+        .into_iter()
+        .partition(|name| environment.var(name).is_some());
+    for (names, what) in [
+        (set, "your yes lets it read of your environment"),
+        (unset, "your yes lets it read, once they are set"),
+        (
+            left,
+            "`--yes` alone does not let it read of your environment",
+        ),
+    ] {
+        if !names.is_empty() {
+            sheet.row(&format!("  {what}: {}", names.join(", ")));
+        }
     }
     for reference in references {
         let target = code(&reference.target);
@@ -156,6 +188,9 @@ fn reads(sheet: &mut Sheet, server: &PlannedServer, references: &[SecretReferenc
             ReferenceKind::File => sheet.row(&format!("  it reads a file of yours: {target}")),
             ReferenceKind::Command => {}
         }
+    }
+    if server.scope == Scope::Project && !references.is_empty() {
+        sheet.row("  no repository's entry gets a secret: as it stands, it will not start");
     }
 }
 

@@ -1,0 +1,73 @@
+//! Which servers of the project a list of names speaks of.
+//!
+//! Owns how a name in `enabledMcpjsonServers` or `disabledMcpjsonServers` is compared: as servers
+//! are called in the names of their tools, so `my server` is also `my_server`. What switches off
+//! means every server of such a name, what approves only the one that it can mean (SEC-05).
+//! Does not own: what follows (`approval`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolway_types::Scope;
+use toolway_types::name::normalize;
+
+use super::{Basis, Candidate};
+use crate::raw::Settings;
+use crate::raw::settings::Named;
+
+/// The names of the project's servers, by what they come to.
+#[derive(Debug, Default)]
+pub(crate) struct ProjectNames(BTreeMap<String, BTreeSet<String>>);
+
+impl ProjectNames {
+    pub(crate) fn of(servers: &[Candidate]) -> Self {
+        let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for server in servers.iter().filter(|it| it.scope == Scope::Project) {
+            let name = server.raw.name.as_str();
+            let alike = names.entry(normalize(name)).or_default();
+            alike.insert(name.to_owned());
+        }
+        Self(names)
+    }
+}
+
+/// Whether a list approves a server by its name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ByName<'a> {
+    Yes,
+    No,
+    /// This could mean it, and another one as well.
+    Doubtful(&'a Named),
+}
+
+impl Basis {
+    /// What switches a server of the project off, in whichever spelling.
+    pub(crate) fn disabled_in_project(&self, name: &str) -> Option<&Named> {
+        let name = normalize(name);
+        let mut listed = self.listed(|settings| &settings.disabled_project);
+        listed.find(|said| normalize(&said.name) == name)
+    }
+
+    /// Whether a server of the project is approved by its name. Another spelling counts where it
+    /// cannot mean anybody else.
+    pub(crate) fn enabled_in_project(&self, name: &str) -> ByName<'_> {
+        let listed = || self.listed(|settings| &settings.enabled_project);
+        if listed().any(|said| said.name == name) {
+            return ByName::Yes;
+        }
+        let normal = normalize(name);
+        let alike = self.project_names.0.get(&normal);
+        let spells_another = |said: &&Named| alike.is_some_and(|alike| alike.contains(&said.name));
+        let mut meant = listed().filter(|said| normalize(&said.name) == normal);
+        match meant.find(|said| !spells_another(said)) {
+            None => ByName::No,
+            Some(_) if alike.is_none_or(|alike| alike.len() == 1) => ByName::Yes,
+            Some(said) => ByName::Doubtful(said),
+        }
+    }
+
+    fn listed(&self, list: fn(&Settings) -> &Vec<Named>) -> impl Iterator<Item = &Named> {
+        self.settings
+            .iter()
+            .flat_map(move |(_, settings)| list(settings))
+    }
+}

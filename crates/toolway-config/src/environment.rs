@@ -13,6 +13,8 @@ use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 use crate::import::Places;
 use crate::ownership::Owners;
 
+mod inherited;
+mod network;
 mod projects;
 
 use projects::{own_projects, projects};
@@ -21,11 +23,6 @@ use projects::{own_projects, projects};
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 /// The folder of a project that holds its private settings.
 pub(crate) const PROJECT_FOLDER: &str = ".toolway";
-
-/// Variables a child process inherits; everything else must be declared by its entry (SEC-39).
-const INHERITED: [&str; 9] = [
-    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-];
 
 /// Everything read from the process, once. Cloning it is cheap.
 #[derive(Debug, Clone)]
@@ -271,19 +268,22 @@ impl Environment {
         &self.facts.system
     }
 
-    /// The variables every child process gets from the host (SEC-39).
-    pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
-        let inherits = |name: &str| name.starts_with("LC_") || INHERITED.contains(&name);
-        // A name that is not text must not come to mean another directory.
-        let project = self.project_root().to_str().map(Secret::new);
-        self.facts
-            .vars
-            .iter()
-            // A value starting with `()` is a function to old shells.
-            .filter(|(name, value)| inherits(name) && !value.expose().starts_with("()"))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .chain(project.map(|project| ("TOOLWAY_PROJECT_DIR".to_owned(), project)))
-            .collect()
+    /// This environment with other values of some variables. Where files lie stays settled.
+    pub(crate) fn with_variables(
+        &self,
+        variables: impl Iterator<Item = (String, Secret)>,
+    ) -> Environment {
+        let mut variables = variables.peekable();
+        if variables.peek().is_none() {
+            return self.clone();
+        }
+        let mut facts = Facts::clone(&self.facts);
+        facts.vars.extend(variables);
+        let word = facts.vars.get("TOOLWAY_SHIELD").map(Secret::expose);
+        facts.shield = word.and_then(ShieldMode::parse).or(facts.shield);
+        Self {
+            facts: Arc::new(facts),
+        }
     }
 
     /// The directories whose `.mcp.json` counts, nearest first.

@@ -234,6 +234,7 @@ pub fn admit(config: Config) -> Plan {
     let insecure_storage_off =
         (basis.settings.iter()).find_map(|(_, settings)| settings.insecure_storage_off.clone());
     let inherited_env = Arc::new(basis.environment.inherited());
+    let inherited_with_network = Arc::new(basis.environment.inherited_with_network());
     let command_directory = basis.environment.command_directory();
     let hooks = hooks.placed(HookPlace {
         workspace: basis.environment.cwd().to_owned(),
@@ -245,6 +246,7 @@ pub fn admit(config: Config) -> Plan {
         policy: &policy,
         blocked: blocked.as_ref(),
         inherited: &inherited_env,
+        inherited_with_network: &inherited_with_network,
     };
     let servers: Vec<PlannedServer> = servers
         .into_iter()

@@ -57,6 +57,12 @@ impl Author {
         !self.needs_approval()
     }
 
+    /// Whether a process of this author's entry gets the person's settings of the network:
+    /// certificates, proxies and package registries, without credentials.
+    pub fn has_the_persons_network(self) -> bool {
+        self == Author::Person
+    }
+
     /// How a process of this author's entry is shielded: by the entry's own word, the person's
     /// (`TOOLWAY_SHIELD`), and what is usual. What came with a repository or a plugin is shielded
     /// unless the person says otherwise, and its own word can only make that stricter. Nobody

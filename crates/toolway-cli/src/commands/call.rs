@@ -31,7 +31,7 @@ use toolway_wire::era::method;
 use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
 use crate::commands::add::require_known_scheme;
-use crate::connect::{self, Person, Typed, Wanted};
+use crate::connect::{self, Person, Typed, TypedCommand, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, did_you_mean};
@@ -99,9 +99,8 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "args", "json", "command", "bounded", "select", "ask"])]
     batch: Option<String>,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// Runs the command.
@@ -119,7 +118,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         context,
         args.words.first().map(String::as_str),
         &args.command,
-    );
+    )?;
     let plan = match &typed {
         Some(typed) => context.plan_with(&typed.flags),
         None => context.plan().clone(),

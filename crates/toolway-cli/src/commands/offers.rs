@@ -13,7 +13,7 @@ use toolway_types::ServerName;
 use crate::commands::call::require_admitted;
 use crate::commands::list::say_warnings;
 use crate::commands::tools::{require_connected, say_missing};
-use crate::connect::{self, Typed, Wanted};
+use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::Report;
@@ -31,9 +31,9 @@ impl Servers {
     pub(super) fn find(
         context: &Context,
         server: Option<&str>,
-        command: &[String],
+        command: &TypedCommand,
     ) -> Result<Self, Report> {
-        let typed = Typed::either(context, server, command);
+        let typed = Typed::either(context, server, command)?;
         if let Some(typed) = typed {
             let plan = context.plan_with(&typed.flags);
             context.require_flags(&plan)?;
@@ -95,7 +95,7 @@ impl Servers {
 pub(super) fn listed(
     context: &Context,
     server: Option<&str>,
-    command: &[String],
+    command: &TypedCommand,
     wanted: Offering,
 ) -> Result<Arc<HostSnapshot>, Report> {
     let servers = Servers::find(context, server, command)?;

@@ -15,7 +15,7 @@ use toolway_types::{ServerName, Untrusted};
 use super::call::find_by_exposed;
 use super::offers::{Servers, nearest, pairs};
 use crate::commands::add::is_url;
-use crate::connect::{self, Person};
+use crate::connect::{self, Person, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -41,9 +41,8 @@ pub(crate) struct PromptArgs {
     #[arg(long)]
     accept_change: bool,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// Which prompt was meant: the server as typed, the prompt, and the words behind.

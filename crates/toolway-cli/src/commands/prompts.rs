@@ -10,6 +10,7 @@ use toolway_types::ServerName;
 
 use super::offers::first_line;
 use super::{offers, prompt};
+use crate::connect::TypedCommand;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Outcome;
@@ -27,9 +28,8 @@ pub(crate) struct PromptsArgs {
     #[arg(long)]
     json: bool,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// One prompt, as `--json` prints it. Absent values are null, never left out.

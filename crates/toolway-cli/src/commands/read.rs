@@ -18,7 +18,7 @@ use toolway_types::{ServerName, Untrusted};
 
 use self::target::Target;
 use super::offers::Servers;
-use crate::connect::{self, Person};
+use crate::connect::{self, Person, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -63,9 +63,8 @@ pub(crate) struct ReadArgs {
     #[arg(short, long, conflicts_with = "output")]
     follow: bool,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// Runs the command.

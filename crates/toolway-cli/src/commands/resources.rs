@@ -10,6 +10,7 @@ use toolway::{Catalog, Offering};
 use toolway_types::ServerName;
 
 use super::offers::{self, first_line};
+use crate::connect::TypedCommand;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Outcome;
@@ -32,9 +33,8 @@ pub(crate) struct ResourcesArgs {
     #[arg(long)]
     json: bool,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// One resource, as `--json` prints it. Absent values are null, never left out.

@@ -11,7 +11,7 @@ use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, ServerName};
 
 use super::offers::{Servers, first_line, nearest};
-use crate::connect;
+use crate::connect::{self, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -37,9 +37,8 @@ pub(crate) struct SkillsArgs {
     #[arg(long)]
     json: bool,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// Show a skill's instructions
@@ -61,9 +60,8 @@ pub(crate) struct SkillArgs {
     #[arg(long)]
     json: bool,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// The server as typed, and the skill.

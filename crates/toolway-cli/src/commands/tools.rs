@@ -16,7 +16,7 @@ use toolway_types::{ConnectionState, ServerName};
 use self::export::{Format, print_export, show_pool};
 use crate::commands::call::require_admitted;
 use crate::commands::list::say_warnings;
-use crate::connect::{self, Typed, Wanted};
+use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -71,9 +71,8 @@ pub(crate) struct ToolsArgs {
     #[arg(long)]
     no_connect: bool,
 
-    /// A command to run as the server
-    #[arg(last = true)]
-    command: Vec<String>,
+    #[command(flatten)]
+    command: TypedCommand,
 }
 
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
@@ -139,7 +138,7 @@ struct Sayings<'a> {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
-    let typed = Typed::either(context, args.server.as_deref(), &args.command);
+    let typed = Typed::either(context, args.server.as_deref(), &args.command)?;
     let (plan, wanted) = match &typed {
         Some(typed) => (context.plan_with(&typed.flags), Wanted::All),
         None => match &args.server {

@@ -2,13 +2,58 @@
 //!
 //! Owns its name in this run, its flags, and what helps when it fails: there is no entry to look at.
 
+use std::ops::Deref;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
 use toolway_config::Flags;
 use toolway_types::name::shell_word;
 use toolway_types::{ConnectionState, FailureKind};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
-use crate::report::network_hint;
+use crate::exit::Exit;
+use crate::report::{Report, network_hint};
+
+/// A command in place of a configured server: its words, and the variables that it gets.
+#[derive(Debug, Args)]
+pub(crate) struct TypedCommand {
+    /// A variable for the command behind `--`; without a value, yours. Repeatable
+    #[arg(short, long, value_name = "NAME[=VALUE]", requires = "command")]
+    env: Vec<String>,
+
+    /// A command to run as the server
+    #[arg(last = true, id = "command", value_name = "COMMAND")]
+    words: Vec<String>,
+}
+
+impl Deref for TypedCommand {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.words
+    }
+}
+
+impl TypedCommand {
+    /// The variables, as an entry declares them.
+    fn variables(&self, context: &Context) -> Result<Map<String, Value>, Report> {
+        let variables = self.env.iter().map(|word| match word.split_once('=') {
+            Some(("", _)) => Err(Report::new(Exit::Usage, "a variable has no name")
+                .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value")),
+            Some((name, value)) => Ok((name.to_owned(), json!(value))),
+            None => match context.environment.var(word) {
+                // Named, not copied: what stands in a value is no variable.
+                Some(_) => Ok((word.clone(), json!(format!("${{{word}}}")))),
+                None => Err(
+                    Report::new(Exit::Usage, format!("the variable `{word}` is not set"))
+                        .hint(format!("give it a value: `-e {word}=VALUE`")),
+                ),
+            },
+        });
+        variables.collect()
+    }
+}
 
 /// A server typed in place of a configured one: its name, and flags that plan for it alone.
 pub(crate) struct Typed {
@@ -90,7 +135,7 @@ impl Typed {
     }
 
     /// From a command with its arguments.
-    pub(crate) fn command(context: &Context, words: &[String]) -> Self {
+    fn command(context: &Context, words: &TypedCommand) -> Result<Self, Report> {
         let program = words.first().map_or("command", String::as_str);
         let name = program
             .rsplit('/')
@@ -99,25 +144,30 @@ impl Typed {
             .unwrap_or("command");
         let args = words.get(1..).unwrap_or_default();
         let line: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
-        Self::new(
-            context,
-            name,
-            What::Command(line.join(" ")),
+        let mut entry = json!({
+            "command": program,
+            "args": args,
             // Who types a command means the directory that they type it in.
-            &serde_json::json!({ "command": program, "args": args, "cwd": "${workspace}" }),
-        )
+            "cwd": "${workspace}",
+        });
+        let variables = words.variables(context)?;
+        if !variables.is_empty() {
+            entry["env"] = Value::Object(variables);
+        }
+        let what = What::Command(line.join(" "));
+        Ok(Self::new(context, name, what, &entry))
     }
 
     /// From whichever was typed, if one was.
     pub(crate) fn either(
         context: &Context,
         word: Option<&str>,
-        command: &[String],
-    ) -> Option<Self> {
+        command: &TypedCommand,
+    ) -> Result<Option<Self>, Report> {
         match word {
-            _ if !command.is_empty() => Some(Self::command(context, command)),
-            Some(word) if is_url(word) => Some(Self::url(context, word)),
-            _ => None,
+            _ if !command.is_empty() => Self::command(context, command).map(Some),
+            Some(word) if is_url(word) => Ok(Some(Self::url(context, word))),
+            _ => Ok(None),
         }
     }
 

@@ -29,6 +29,7 @@ mod hooks;
 mod hostile;
 mod idp;
 mod import;
+mod inherited;
 mod inspection;
 mod listing;
 mod login;

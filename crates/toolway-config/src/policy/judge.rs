@@ -51,6 +51,7 @@ pub(super) struct Judge<'a> {
     pub(super) policy: &'a Policy,
     pub(super) blocked: Option<&'a Diagnosis>,
     pub(super) inherited: &'a Arc<BTreeMap<String, Secret>>,
+    pub(super) inherited_with_network: &'a Arc<BTreeMap<String, Secret>>,
 }
 
 impl Judge<'_> {
@@ -284,7 +285,11 @@ impl Judge<'_> {
             source: source_of(&raw.origin),
             place: &candidate.place,
             environment: &self.basis.environment,
-            inherited: self.inherited,
+            inherited: if candidate.author.has_the_persons_network() {
+                self.inherited_with_network
+            } else {
+                self.inherited
+            },
             editors: &self.basis.editors,
             scope: candidate.scope,
             author: candidate.author,

@@ -1,0 +1,48 @@
+//! What child processes get of the environment.
+//!
+//! Owns the list of variables that every one gets, and that a value is never taken for a function.
+//! Everything else an entry declares; the settings of the network are `network.rs`'s.
+
+use std::collections::BTreeMap;
+
+use toolway_types::Secret;
+
+use super::Environment;
+use super::network::{InNpm, is_handed_on};
+
+/// Variables a child process inherits; everything else must be declared by its entry (SEC-39).
+const INHERITED: [&str; 9] = [
+    "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
+];
+
+impl Environment {
+    /// The variables every child process gets from the host (SEC-39).
+    pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
+        let inherits = |name: &str| name.starts_with("LC_") || INHERITED.contains(&name);
+        // A name that is not text must not come to mean another directory.
+        let project = self.project_root().to_str().map(Secret::new);
+        self.facts
+            .vars
+            .iter()
+            // A value starting with `()` is a function to old shells.
+            .filter(|(name, value)| inherits(name) && !value.expose().starts_with("()"))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .chain(project.map(|project| ("TOOLWAY_PROJECT_DIR".to_owned(), project)))
+            .collect()
+    }
+
+    /// The same with the person's settings of the network, for what the person configured.
+    pub(crate) fn inherited_with_network(&self) -> BTreeMap<String, Secret> {
+        let in_npm = match self.var("npm_lifecycle_event") {
+            Some(_) => InNpm::Yes,
+            None => InNpm::No,
+        };
+        let vars = self.facts.vars.iter();
+        let network = vars
+            .filter(|(name, value)| is_handed_on(name, value, in_npm))
+            .filter(|(_, value)| !value.expose().starts_with("()"));
+        let mut inherited = self.inherited();
+        inherited.extend(network.map(|(name, value)| (name.clone(), value.clone())));
+        inherited
+    }
+}

@@ -9,8 +9,8 @@ use toolway_types::name::{AccountError, check_account};
 
 use crate::commands::{
     account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
-    explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions, prompt,
-    prompts, read, reconnect, remove, resources, skills, switch, tools, vault,
+    explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions, policy,
+    prompt, prompts, read, reconnect, remove, resources, skills, switch, tools, vault,
 };
 use crate::exit;
 
@@ -121,6 +121,7 @@ pub(crate) enum Command {
     Import(import::ImportArgs),
     Explain(explain::ExplainArgs),
     Permissions(permissions::PermissionsArgs),
+    Policy(policy::PolicyArgs),
     Doctor(doctor::DoctorArgs),
     Login(login::LoginArgs),
     Logout(logout::LogoutArgs),

@@ -25,6 +25,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 mod offers;
 pub(crate) mod permissions;
+pub(crate) mod policy;
 pub(crate) mod prompt;
 pub(crate) mod prompts;
 pub(crate) mod read;

@@ -38,7 +38,7 @@ pub(crate) struct Context {
 impl Context {
     /// Captures the environment.
     pub(crate) fn new(flags: Flags, insecure_storage: bool) -> Self {
-        let environment = Environment::capture();
+        let environment = toolway_config::with_managed_variables(Environment::capture());
         let output = Output::new(&environment);
         Self {
             environment,

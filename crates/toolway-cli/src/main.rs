@@ -75,6 +75,7 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Import(args) => commands::import::run(context, &args),
         Command::Explain(args) => commands::explain::run(context, &args),
         Command::Permissions(args) => commands::permissions::run(context, &args),
+        Command::Policy(args) => commands::policy::run(context, &args),
         Command::Doctor(args) => commands::doctor::run(context, &args),
         Command::Login(args) => commands::login::run(context, &args),
         Command::Logout(args) => commands::logout::run(context, &args),

@@ -37,9 +37,17 @@ pub use local::{LocalTrust, local_settings_text, local_trust, trust_local};
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
 pub(crate) enum Approvals {
-    Read(BTreeMap<String, ProjectRecord>),
+    Read(Store),
     /// It cannot be read, so even a rejection in it would be missed: nobody is approved.
     Unreadable,
+}
+
+/// Everything in it that counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Store {
+    projects: BTreeMap<String, ProjectRecord>,
+    /// The digest of the organisation's variables that were confirmed.
+    managed_env: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -95,14 +103,14 @@ impl Approvals {
             )
         };
         let text = match read_text(&path) {
-            Ok(None) => return (Self::Read(BTreeMap::new()), None),
+            Ok(None) => return (Self::Read(Store::default()), None),
             Ok(Some(text)) => text,
             Err(error) => return unreadable(format!("it {error}"), source.origin(error.line())),
         };
         match raw::json::parse(&text, &source) {
-            Ok(raw::json::Root::Empty) => (Self::Read(BTreeMap::new()), None),
+            Ok(raw::json::Root::Empty) => (Self::Read(Store::default()), None),
             Ok(raw::json::Root::Object(members)) => match records(members) {
-                Ok(projects) => (Self::Read(projects), None),
+                Ok(store) => (Self::Read(store), None),
                 // Guessing what it means could miss a rejection.
                 Err((what, line)) => unreadable(what, source.origin(line)),
             },
@@ -115,17 +123,23 @@ impl Approvals {
 
     pub(crate) fn project(&self, directory: &Path) -> Option<&ProjectRecord> {
         match self {
-            Approvals::Read(projects) => projects.get(&path_key(directory)),
+            Approvals::Read(store) => store.projects.get(&path_key(directory)),
+            Approvals::Unreadable => None,
+        }
+    }
+
+    /// The organisation's variables that were confirmed, by their digest.
+    pub(crate) fn managed_digest(&self) -> Option<&str> {
+        match self {
+            Approvals::Read(store) => store.managed_env.as_deref(),
             Approvals::Unreadable => None,
         }
     }
 }
 
 /// The records of a whole store; the reason and its line when they are not what we write.
-fn records(
-    members: Vec<raw::json::RootMember>,
-) -> Result<BTreeMap<String, ProjectRecord>, (String, u32)> {
-    let mut projects = None;
+fn records(members: Vec<raw::json::RootMember>) -> Result<Store, (String, u32)> {
+    let (mut projects, mut managed_env) = (None, None);
     for member in members {
         let (key, line) = (member.key.clone(), member.line);
         let (value, _, doubled) = member.into_value();
@@ -142,10 +156,14 @@ fn records(
                 }
                 projects = Some(projects_of(&value).map_err(|what| (what, line))?);
             }
+            "managedEnv" => managed_env = value.as_str().map(str::to_owned),
             _ => {}
         }
     }
-    Ok(projects.unwrap_or_default())
+    Ok(Store {
+        projects: projects.unwrap_or_default(),
+        managed_env,
+    })
 }
 
 fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String> {

@@ -18,6 +18,7 @@ mod ide;
 pub mod identity;
 pub mod import;
 pub mod load;
+pub mod managed;
 pub mod merge;
 mod ownership;
 pub mod permission;
@@ -47,6 +48,9 @@ pub use env::{is_harmless, references_of};
 pub use environment::Environment;
 pub use identity::IdentitySettings;
 pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
+pub use managed::{
+    ManagedStanding, ManagedVariable, confirm_managed_variables, with_managed_variables,
+};
 pub use merge::{Config, merge, signature};
 pub use permission::{
     Brought, Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions,

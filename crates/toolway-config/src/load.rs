@@ -16,6 +16,7 @@ use crate::account::Directory;
 use crate::approval::{self, Approvals, Began};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::ide::Editors;
+use crate::managed;
 use crate::plan::account_settings;
 use crate::planner::LastGood;
 use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
@@ -32,7 +33,7 @@ mod system;
 pub use flags::split_command;
 pub(crate) use plugins::plugin_files;
 use read::{LIMIT, open, read_opened};
-pub(crate) use system::{read_policy, system_files};
+pub(crate) use system::{managed_settings, read_policy, system_files};
 
 /// What the command line says about configuration. Its `Debug` shows no server that was typed.
 #[derive(Default, Clone)]
@@ -167,8 +168,10 @@ pub(crate) fn load_with(
     }
     loader.flags(flags);
     let editors = loader.editors(flags);
+    let settings = loader.layers.iter().map(|layer| &layer.settings);
+    let managed: Vec<_> = settings.flat_map(|settings| settings.env.clone()).collect();
     Layers {
-        environment: environment.clone(),
+        environment: managed::confirmed(environment, &managed, &approvals),
         consent,
         began: None,
         files: loader.layers,

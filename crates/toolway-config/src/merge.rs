@@ -123,7 +123,7 @@ pub fn merge(layers: Layers) -> Config {
     let exclusive = layers
         .files
         .iter()
-        .find(|layer| layer.scope == Scope::Enterprise)
+        .find(|layer| layer.scope == Scope::Enterprise && !layer.settings.lists_only)
         .map(|layer| Origin::File {
             path: layer.place.file.clone().into(),
             line: 1,

@@ -19,6 +19,7 @@ use crate::curation::Curation;
 use crate::ide::Editors;
 use crate::identity::IdentitySettings;
 use crate::load::{Flags, Place, load, read_policy};
+use crate::managed::ManagedVariable;
 use crate::merge::merge;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::{Policy, admit};
@@ -48,6 +49,8 @@ pub struct Plan {
     pub blocked: Option<Diagnosis>,
     /// The numbers that limit a run.
     pub limits: Limits,
+    /// The variables that the organisation sets, and whether they count.
+    pub managed_env: Vec<ManagedVariable>,
     /// Where hooks, and commands that print secrets, are started.
     pub command_directory: WorkingDirectory,
     /// What a child process gets of the host's own environment.

@@ -12,6 +12,7 @@ use toolway_types::{Origin, Scope, ServerSpec, TransportSpec};
 use crate::Environment;
 use crate::approval::note_brought;
 use crate::curation::Curation;
+use crate::managed::managed_variables;
 use crate::merge::Config;
 use crate::permission::HookPlace;
 use crate::plan::{
@@ -44,6 +45,8 @@ pub(crate) struct Policy {
     cross_app: Vec<Requirement>,
     /// The file that excludes every other scope.
     pub(crate) exclusive: Option<Origin>,
+    /// The file that could, and has lists alone.
+    lists_only: Option<Origin>,
 }
 
 impl Default for Policy {
@@ -53,6 +56,7 @@ impl Default for Policy {
             instructions: Lists::new("allowedMcpInstructions", "deniedMcpInstructions"),
             cross_app: Vec::new(),
             exclusive: None,
+            lists_only: None,
         }
     }
 }
@@ -74,8 +78,18 @@ impl Policy {
             exclusive: config.exclusive.clone(),
             ..Self::default()
         };
-        for (_, settings) in &config.basis.settings {
+        for (scope, settings) in &config.basis.settings {
             policy.add(settings);
+            if *scope == Scope::Enterprise && settings.lists_only {
+                let lists = [
+                    &settings.allowed,
+                    &settings.denied,
+                    &settings.instructions_allowed,
+                    &settings.instructions_denied,
+                ];
+                let origin = lists.into_iter().flatten().next();
+                policy.lists_only = origin.map(|list| list.origin.clone());
+            }
         }
         policy
     }
@@ -218,11 +232,12 @@ pub fn admit(config: Config) -> Plan {
         blocked,
         ..
     } = config;
-    let limits = Limits::read(
+    let managed_env = managed_variables(
         &basis.environment,
         &managed_env(&basis.settings),
-        &mut diagnoses,
+        &basis.approvals,
     );
+    let limits = Limits::read(&basis.environment, &managed_env, &mut diagnoses);
     let (mut permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
     let (account, connectors_off) = {
         let settings: Vec<_> = (basis.settings.iter())
@@ -269,6 +284,7 @@ pub fn admit(config: Config) -> Plan {
         hooks,
         blocked,
         limits,
+        managed_env,
         command_directory,
         inherited_env,
         policy: Arc::new(policy),

@@ -150,6 +150,10 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
         return Ok(file);
     }
     let has_servers = members.iter().any(|member| member.key == "mcpServers");
+    // Anything else may be meant to name servers: then it excludes all that it does not name.
+    let is_list = |member: &RootMember| keys::POLICY_LISTS.contains(&member.key.as_str());
+    file.settings.lists_only = members.iter().any(is_list)
+        && (members.iter()).all(|member| is_list(member) || member.key == "$schema");
     let mut seen: HashMap<String, u32> = HashMap::new();
     for member in members {
         if let Some(first) = seen.get(&member.key) {

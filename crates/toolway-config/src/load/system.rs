@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use toolway_types::{Diagnosis, Scope};
 
 use super::read::{LIMIT, open, text_of};
@@ -15,6 +16,7 @@ use crate::Environment;
 use crate::environment::SystemDirectory;
 use crate::error::{Distrust, ReadError};
 use crate::policy::Policy;
+use crate::raw::settings::Named;
 use crate::raw::{self, FileKind, RawFile, Source};
 
 const FILES: [(&str, FileKind, Scope); 2] = [
@@ -66,13 +68,23 @@ pub(crate) fn read_policy(environment: &Environment) -> Result<Policy, Diagnosis
             if let Some(fault) = file.settings.policy_fault.take() {
                 return Err(blocked(fault));
             }
-            if kind == FileKind::Enterprise {
+            if kind == FileKind::Enterprise && !file.settings.lists_only {
                 policy.exclusive = Some(Source::File(system.path.join(name)).origin(1));
             }
             policy.add(&file.settings);
         }
     }
     Ok(policy)
+}
+
+/// The variables that the organisation sets; none while its file cannot be believed.
+pub(crate) fn managed_settings(environment: &Environment) -> Vec<(Named, Value)> {
+    let system = environment.system();
+    let files = FILES.iter().filter_map(|(name, kind, _)| {
+        let file = read_file(system, &system.path.join(name), *kind);
+        file.ok().flatten()
+    });
+    files.flat_map(|file| file.settings.env).collect()
 }
 
 fn blocked(mut fault: Diagnosis) -> Diagnosis {

@@ -33,7 +33,7 @@ fn merged(files: Vec<Layer>) -> Config {
         consent: Consent::ThisRun,
         began: None,
         files,
-        approvals: Approvals::Read(BTreeMap::new()),
+        approvals: Approvals::Read(crate::approval::Store::default()),
         diagnoses: Vec::new(),
         blocked: None,
     })

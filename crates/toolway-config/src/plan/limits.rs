@@ -5,12 +5,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use toolway_types::{Diagnosis, text};
 
 use crate::Environment;
-use crate::raw::json::kind_of;
-use crate::raw::settings::Named;
+use crate::managed::{ManagedStanding, ManagedVariable};
 use crate::result_text::ResultText;
 use crate::tool_search::ToolSearch;
 
@@ -57,14 +55,11 @@ impl Default for Limits {
 /// The end of both spellings of the limit on silence, the one limit that may be nought.
 const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
 
-/// The variables managed settings may set without anybody being asked.
-const MANAGED: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
-
 impl Limits {
     /// Reads them from the environment and from managed settings, which win.
     pub(crate) fn read(
         environment: &Environment,
-        managed: &[(Named, Value)],
+        managed: &[ManagedVariable],
         diagnoses: &mut Vec<Diagnosis>,
     ) -> Self {
         let mut limits = Self::default();
@@ -91,25 +86,28 @@ impl Limits {
         if let Some(text) = ResultText::read(environment, diagnoses) {
             limits.result_text = text;
         }
-        for (named, value) in managed {
-            let name = named.name.as_str();
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                other => {
-                    let message = format!("`env.{name}` must be a string, not {}", kind_of(other));
-                    diagnoses.push(Diagnosis::error(message).at(named.origin.clone()));
-                    continue;
+        for variable in managed {
+            let (name, origin) = (variable.name.as_str(), variable.origin.clone());
+            match variable.standing {
+                ManagedStanding::AtOnce => {
+                    let text = variable.value.expose();
+                    if !limits.set(name, text) {
+                        diagnoses.push(not_a_number(name, text).at(origin));
+                    }
                 }
-            };
-            if !MANAGED.contains(&name) {
-                let message = format!(
-                    "`env.{name}` is not applied: besides {} a person has to confirm it first",
-                    MANAGED.map(|name| format!("`{name}`")).join(", ")
-                );
-                diagnoses.push(Diagnosis::warning(message).at(named.origin.clone()));
-            } else if !limits.set(name, &text) {
-                diagnoses.push(not_a_number(name, &text).at(named.origin.clone()));
+                ManagedStanding::Confirmed => {}
+                ManagedStanding::Waiting => {
+                    let message = format!("`env.{name}` is not applied until you confirm it");
+                    let hint = "look at it with `toolway policy confirm`";
+                    diagnoses.push(Diagnosis::warning(message).at(origin).hint(hint));
+                }
+                ManagedStanding::Settled => {
+                    let message = format!(
+                        "`env.{name}` is not applied: where settings lie is settled before they \
+                         are read"
+                    );
+                    diagnoses.push(Diagnosis::warning(message).at(origin));
+                }
             }
         }
         limits

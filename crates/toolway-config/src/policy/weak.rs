@@ -3,7 +3,7 @@
 //! Owns which permissions for commands let anything run, and the words about them for the
 //! organisation. Does not own: refusing. Such a rule counts as it is written.
 
-use toolway_types::Diagnosis;
+use toolway_types::{Diagnosis, Scope};
 
 use super::rule::Rule;
 use crate::Plan;
@@ -20,7 +20,26 @@ impl Plan {
     /// What the organisation should know about its own rules; nobody else can change them.
     pub fn weak_rules(&self) -> Vec<Diagnosis> {
         let rules = self.policy.servers.allow_rules();
-        rules.filter_map(weakness).collect()
+        rules.filter_map(weakness).chain(self.exclusion()).collect()
+    }
+
+    /// Whether the organisation's own file excludes everybody, or nobody, and perhaps by mistake.
+    fn exclusion(&self) -> Option<Diagnosis> {
+        if let Some(origin) = &self.policy.lists_only {
+            let message = "the file has lists and no `mcpServers`, so it excludes only what they \
+                           say; servers of other scopes connect";
+            let hint = "write `\"mcpServers\": {}` too if no other server may";
+            return Some(Diagnosis::warning(message).at(origin.clone()).hint(hint));
+        }
+        let origin = self.policy.exclusive.as_ref()?;
+        if (self.servers.iter()).any(|server| server.scope == Scope::Enterprise) {
+            return None;
+        }
+        let message = "the file excludes every server that it does not name, and names none: \
+                       nothing can connect";
+        let hint = "leave `mcpServers` out and write `allowedMcpServers` or `deniedMcpServers` if \
+                    only some are to be excluded";
+        Some(Diagnosis::warning(message).at(origin.clone()).hint(hint))
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) insecure_storage_off: Option<Origin>,
     /// A policy list that cannot be understood: nothing may connect.
     pub(crate) policy_fault: Option<Diagnosis>,
+    /// The organisation's own file has lists and nothing else: it excludes only whom they name.
+    pub(crate) lists_only: bool,
     /// The keys that widen what may happen, as written; what `localSettings` vouches for.
     pub(crate) widening: Map<String, Value>,
     pub(crate) trust: Trust,
@@ -365,18 +367,19 @@ impl Reader<'_> {
             self.wrong("an object with string values", value);
             return Vec::new();
         };
-        map.iter()
-            .map(|(name, value)| {
-                let origin = self.source.origin(self.spot.line_of(map, name));
-                (
-                    Named {
-                        name: name.clone(),
-                        origin,
-                    },
-                    value.clone(),
-                )
-            })
-            .collect()
+        let mut variables = Vec::new();
+        for (name, value) in map {
+            let origin = self.source.origin(self.spot.line_of(map, name));
+            if matches!(value, Value::String(_) | Value::Number(_)) {
+                let name = name.clone();
+                variables.push((Named { name, origin }, value.clone()));
+            } else {
+                let found = kind_of(value);
+                let message = format!("`{}.{name}` must be a string, not {found}", self.key);
+                self.diagnoses.push(Diagnosis::error(message).at(origin));
+            }
+        }
+        variables
     }
 
     fn rules(&mut self, value: &Value) -> Result<RuleList, Diagnosis> {

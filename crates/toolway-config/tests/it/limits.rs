@@ -46,7 +46,7 @@ fn limits_come_from_the_environment_and_managed_settings_win() {
     `MCP_SERVER_CONNECTION_BATCH_SIZE` is `0`, which is not a whole number above zero; the default is kept
     `MAX_MCP_OUTPUT_TOKENS` is `many`, which is not a whole number above zero; the default is kept
     system/managed-settings.json:1 `MCP_TOOL_TIMEOUT` is `soon`, which is not a whole number above zero; the default is kept
-    system/managed-settings.json:1 `env.HTTPS_PROXY` is not applied: besides `MCP_TIMEOUT`, `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS` a person has to confirm it first
+    system/managed-settings.json:1 `env.HTTPS_PROXY` is not applied until you confirm it | look at it with `toolway policy confirm`
     ");
 }
 

@@ -1,0 +1,150 @@
+//! Variables that the organisation sets.
+//!
+//! Owns which of them count at once, which a person confirms first, and which nobody can: those
+//! that say where a person's own settings lie, which is settled before any file is read. A yes is
+//! kept in `approvals.json` with a digest of all names and values: whatever changes is asked about
+//! again. Does not own: what a variable means to whoever reads it.
+
+use serde_json::{Map, Value};
+use toolway_types::{Origin, Secret};
+
+use crate::approval::{Approvals, confirm_managed, managed_digest};
+use crate::edit::{EditError, Edited};
+use crate::environment::Environment;
+use crate::load::managed_settings;
+use crate::raw::settings::Named;
+
+/// Those that count without anybody being asked.
+pub(crate) const AT_ONCE: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
+
+/// Those that say where files lie, and whose they are.
+const SETTLED: [&str; 6] = [
+    "HOME",
+    "SUDO_UID",
+    "TOOLWAY_HOME",
+    "TOOLWAY_TEST_SYSTEM_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+];
+
+/// A variable that managed settings set.
+#[derive(Debug, Clone)]
+pub struct ManagedVariable {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Secret,
+    /// Where it stands.
+    pub origin: Origin,
+    /// Whether it counts.
+    pub standing: ManagedStanding,
+}
+
+/// Whether a variable of the organisation counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManagedStanding {
+    /// Nobody has to be asked.
+    AtOnce,
+    /// A person confirmed it, with this value.
+    Confirmed,
+    /// It waits for a person.
+    Waiting,
+    /// It cannot be set this way.
+    Settled,
+}
+
+impl ManagedStanding {
+    /// The word shown to people and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::AtOnce => "counts",
+            Self::Confirmed => "confirmed",
+            Self::Waiting => "waits for you",
+            Self::Settled => "cannot be set",
+        }
+    }
+}
+
+/// Every variable that is a text or a number, with its standing.
+pub(crate) fn managed_variables(
+    environment: &Environment,
+    written: &[(Named, Value)],
+    approvals: &Approvals,
+) -> Vec<ManagedVariable> {
+    let asked = asked_about(written);
+    let is_confirmed = !asked.is_empty()
+        && approvals.managed_digest() == Some(managed_digest(environment, &asked).as_str());
+    let variables = written.iter().filter_map(|(named, value)| {
+        let name = named.name.as_str();
+        Some(ManagedVariable {
+            name: named.name.clone(),
+            value: Secret::new(text(value)?),
+            origin: named.origin.clone(),
+            standing: match name {
+                _ if AT_ONCE.contains(&name) => ManagedStanding::AtOnce,
+                _ if SETTLED.contains(&name) => ManagedStanding::Settled,
+                _ if is_confirmed => ManagedStanding::Confirmed,
+                _ => ManagedStanding::Waiting,
+            },
+        })
+    });
+    variables.collect()
+}
+
+/// What a value is as a variable.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The variables that a person is asked about: one question for all of them.
+fn asked_about(written: &[(Named, Value)]) -> Map<String, Value> {
+    let asked = written.iter().filter_map(|(named, value)| {
+        let name = named.name.as_str();
+        let is_asked = !AT_ONCE.contains(&name) && !SETTLED.contains(&name);
+        Some((named.name.clone(), Value::from(text(value)?))).filter(|_| is_asked)
+    });
+    asked.collect()
+}
+
+/// The environment with what the organisation sets and a person confirmed: what a program that
+/// starts hosts begins with.
+pub fn with_managed_variables(environment: Environment) -> Environment {
+    // What cannot be read or trusted is said by the plan, and sets nothing.
+    let written = managed_settings(&environment);
+    if written.is_empty() {
+        return environment;
+    }
+    let approvals = Approvals::read(&environment).0;
+    confirmed(&environment, &written, &approvals)
+}
+
+/// The same, of settings that were read already.
+pub(crate) fn confirmed(
+    environment: &Environment,
+    written: &[(Named, Value)],
+    approvals: &Approvals,
+) -> Environment {
+    let variables = managed_variables(environment, written, approvals).into_iter();
+    let confirmed = variables.filter(|variable| variable.standing == ManagedStanding::Confirmed);
+    environment.with_variables(confirmed.map(|variable| (variable.name, variable.value)))
+}
+
+/// Records that a person confirmed these variables, as they were shown. They are not read again:
+/// somebody may have changed them since.
+pub fn confirm_managed_variables(
+    environment: &Environment,
+    shown: &[ManagedVariable],
+) -> Result<Edited<()>, EditError> {
+    let asked = shown.iter().filter(|variable| {
+        matches!(
+            variable.standing,
+            ManagedStanding::Waiting | ManagedStanding::Confirmed
+        )
+    });
+    let asked = asked.map(|variable| (variable.name.clone(), Value::from(variable.value.expose())));
+    confirm_managed(environment, &asked.collect())
+}

@@ -22,6 +22,7 @@ mod daily;
 mod demo;
 mod desk;
 mod doctor;
+mod documented;
 mod exports;
 mod giving_up;
 mod helper;

@@ -191,10 +191,10 @@ impl Reading {
     fn packages(&mut self, rest: &[String]) {
         for (at, word) in rest.iter().enumerate() {
             let value = word.split_once('=').map_or("", |(_, value)| value);
-            let named = if word.starts_with('-') { value } else { word };
+            let package = if word.starts_with('-') { value } else { word };
             // Paths are read as paths.
-            if !named.starts_with(['.', '/']) {
-                let names = manifest::package_names(named).into_iter();
+            if !package.starts_with(['.', '/']) {
+                let names = manifest::package_names(package).into_iter();
                 self.packages.extend(names.map(str::to_owned));
             }
             if ends_flags(&rest[..at], word) {
@@ -308,9 +308,6 @@ impl Reading {
         for command in parts.commands {
             if command.len() > 1 || command.first() != Some(word) {
                 self.command(&command, depth + 1);
-                command
-                    .iter()
-                    .for_each(|word| self.word(word, Use::Unknown));
             }
         }
         for input in parts.inputs {

@@ -45,7 +45,16 @@ fn sec_05_an_approved_package_does_not_become_the_code_of_the_repository() {
     let link = project.join("node_modules/.bin/mcp-time");
     symlink("../mcp-time/run", link).unwrap();
 
-    assert_snapshot!(toolway(&home, &["list"]), @"");
+    assert_snapshot!(toolway(&home, &["list"]), @"
+    exit: 0
+    ----- stdout
+    NAME   SCOPE    TYPE   STATE       TOOLS  DETAIL
+    own    project  stdio  ⊘ disabled  -      `package.json` has appeared since `own`, which runs it, was approved
+    start  project  stdio  ⊘ disabled  -      `package.json` has appeared since `start`, which runs it, was approved
+    time   project  stdio  ⊘ disabled  -      `node_modules/mcp-time/package.json` has appeared since `time`, which runs it, was approved
+    ----- stderr
+    hint: 3 servers wait for your word; look at each with `toolway approve --all`
+    ");
     assert!(!canary.exists(), "the repository's code ran");
 }
 
@@ -59,6 +68,24 @@ fn sec_05_an_approval_says_what_it_cannot_cover() {
         ("one", json!({"command": "python3", "args": ["tools/a.py"]})),
     ];
     home.write(".mcp.json", servers(&entries));
-    assert_snapshot!(toolway(&home, &["approve", "all", "--yes"]), @"");
-    assert_snapshot!(toolway(&home, &["approve", "one", "--yes"]), @"");
+    assert_snapshot!(toolway(&home, &["approve", "all", "--yes"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    server `all` from [PROJECT]/.mcp.json:3
+      what it runs cannot be bound: `exec python3 tools/*.py` is worked out by a shell when it starts
+    This runs on this machine, with your rights:
+      bash -c 'exec python3 tools/*.py'
+    approved `all`: [HOME]/.config/toolway/approvals.json:6
+    ");
+    assert_snapshot!(toolway(&home, &["approve", "one", "--yes"]), @"
+    exit: 0
+    ----- stdout
+    ----- stderr
+    server `one` from [PROJECT]/.mcp.json:10
+      your yes covers tools/a.py as it is now; a change asks again
+    This runs on this machine, with your rights:
+      python3 tools/a.py
+    approved `one`: [HOME]/.config/toolway/approvals.json:17
+    ");
 }

@@ -13,6 +13,7 @@ mod asking;
 mod audit;
 mod bad_input;
 mod batch;
+mod binding;
 mod broken_vault;
 mod call;
 mod children;

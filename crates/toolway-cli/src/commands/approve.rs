@@ -148,7 +148,8 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             }
             Err(no) => return Err(no),
         }
-        let edited = toolway_config::approve(&context.environment, server, variables, &files)?;
+        let edited =
+            toolway_config::approve(&context.environment, server, variables, &files.bound)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
         allow_rules(context, server, args)?;
         say_what_is_missing(context, server);

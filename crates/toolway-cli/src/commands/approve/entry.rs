@@ -4,12 +4,12 @@
 //! last, above the question, what is reached and what is run, in full. Nothing of an entry that
 //! counts is left out: the values of `env` are as much code as the command is.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
 use toolway_config::{
-    Environment, PlannedServer, Verdict, entry_keys, is_harmless, references_of, split_command,
+    Environment, PlannedServer, RepositoryFiles, Unbound, Verdict, entry_keys, is_harmless,
+    references_of, split_command,
 };
 use toolway_types::text::{Nature, counted, legible};
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
@@ -24,7 +24,7 @@ const IGNORED: usize = 10;
 pub(super) fn sheet(
     server: &PlannedServer,
     covered: &[String],
-    files: &BTreeMap<String, String>,
+    files: &RepositoryFiles,
     environment: &Environment,
     screen: Screen,
 ) -> String {
@@ -194,18 +194,24 @@ fn reads(
     }
 }
 
-/// The repository's files that the yes covers.
-fn covers(sheet: &mut Sheet, server: &PlannedServer, files: &BTreeMap<String, String>) {
+/// The repository's files that the yes covers, and what it cannot cover.
+fn covers(sheet: &mut Sheet, server: &PlannedServer, files: &RepositoryFiles) {
     let beside = match &server.origin {
         Origin::File { path, .. } => path.parent(),
         _ => None,
     };
-    for file in files.keys() {
+    for file in files.bound.keys() {
         let below = beside.and_then(|folder| Path::new(file).strip_prefix(folder).ok());
         let shown = below.map_or_else(|| file.into(), Path::to_string_lossy);
         sheet.row(&format!(
             "  your yes covers {} as it is now; a change asks again",
             code(&shown)
+        ));
+    }
+    for Unbound { what, why } in &files.unbound {
+        sheet.row(&format!(
+            "  what it runs cannot be bound: `{}` {why}",
+            code(what)
         ));
     }
 }

@@ -167,7 +167,7 @@ impl Output {
     }
 
     /// What is typed to a question; none when there is nothing more to read.
-    fn answer(&self, question: &str) -> io::Result<Option<String>> {
+    pub(crate) fn answer(&self, question: &str) -> io::Result<Option<String>> {
         // What was typed before the question stood there is no answer to it. From a pipe it is.
         let _ = crate::terminal::forget_typed();
         let mut stderr = io::stderr().lock();

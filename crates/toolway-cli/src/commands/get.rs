@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
         if let (None, Some(account)) = (&login, account_of(server)) {
             let words = login_words(server.name.as_str(), Some(account));
             let hint = format!("hint: log in with `toolway login {words}`");
-            context.output.say(&hint);
+            context.output.say(&context.reached(hint));
         }
         for diagnosis in &server.diagnoses {
             context.output.say(&render_diagnosis(diagnosis));

@@ -79,12 +79,12 @@ fn slips_in_what_is_added_get_the_command_that_was_meant() {
     error: `localhost:3000/mcp` has no scheme
     hint: did you mean `toolway add x -t http http://localhost:3000/mcp`?
     ");
-    assert_snapshot!(add(&["add", "x", "nxp", "pkg"]), @"
+    assert_snapshot!(add(&["add", "-s", "user", "nxp", "nxp", "-y", "pkg"]), @"
     exit: 2
     ----- stdout
     ----- stderr
     error: no program `nxp` is found in `PATH`
-    hint: did you mean `toolway add x -- npx pkg`?
+    hint: did you mean `toolway add -s user nxp npx -y pkg`?
     ");
     assert_snapshot!(add(&["add", "x", "./run.sh"]), @"
     exit: 2

@@ -199,7 +199,7 @@ fn what_is_neither_a_present_nor_an_old_server_says_so() {
 }
 
 #[test]
-fn sec_44_an_old_server_leads_nowhere_else() {
+fn sec_20_an_old_server_leads_nowhere_else() {
     let server = Answers::new(|method, _| match method {
         "GET" => stream_to("http://127.0.0.1:9/steal"),
         _ => "405 Method Not Allowed".to_owned(),

@@ -89,14 +89,13 @@ pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, 
         } else {
             format!("{} is one word, and no program has that name", line(words))
         };
-        if context.output.can_ask() {
-            let question = format!("{said}. Add `{shown}` in its place?");
-            if context.output.confirm(&question)? {
-                return Ok(meant);
-            }
-        }
+        let question = format!("Add `{shown}` in its place?");
         let hint = format!("did you mean `{}`?", corrected(word, &meant));
-        return Err(Report::new(Exit::Usage, said).hint(hint));
+        return match asked(context, &said, &question)? {
+            Some(true) => Ok(meant),
+            Some(false) => Err(Report::new(Exit::Usage, "nothing was added").hint(hint)),
+            None => Err(Report::new(Exit::Usage, said).hint(hint)),
+        };
     }
     if is_remote || args.writing.force {
         return Ok(words.clone());
@@ -106,27 +105,35 @@ pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, 
     } else {
         format!("no program `{first}` is found in `PATH`")
     };
-    if context.output.can_ask()
-        && context
-            .output
-            .confirm(&format!("{said}. Add it all the same?"))?
-    {
-        return Ok(words.clone());
-    }
+    let message = match asked(context, &said, "Add it all the same?")? {
+        Some(true) => return Ok(words.clone()),
+        Some(false) => "nothing was added".to_owned(),
+        None => said,
+    };
     let there = RUNNERS.iter().filter(|name| is_there(context, args, name));
     let near = nearest(first, there.copied(), 1);
-    Err(Report::new(Exit::Usage, said).hint(match near.first() {
+    Err(Report::new(Exit::Usage, message).hint(match near.first() {
         Some(near) => {
-            let mut meant = words.clone();
-            meant[0] = (*near).to_owned();
-            format!(
-                "did you mean `toolway add {} -- {}`?",
-                shell_word(&args.name),
-                line(&meant)
-            )
+            let mut typed: Vec<String> = typed_words().collect();
+            // The name may be the same word, and stands before it.
+            let same = usize::from(args.name == *first);
+            let mut places = typed.iter_mut().filter(|word| *word == first);
+            if let Some(place) = places.nth(same) {
+                (*near).clone_into(place);
+            }
+            format!("did you mean `toolway {}`?", line(&typed))
         }
         None => "install it first, or add it all the same with `--force`".to_owned(),
     }))
+}
+
+/// What a person answers to a question about this; none where nobody is there to ask.
+fn asked(context: &Context, said: &str, question: &str) -> Result<Option<bool>, Report> {
+    if !context.output.can_ask() {
+        return Ok(None);
+    }
+    context.output.say(said);
+    Ok(Some(context.output.confirm(question)?))
 }
 
 /// Whether the program is there for the server, as far as that can be seen from here.

@@ -172,6 +172,9 @@ fn usage_hint(error: &clap::Error) -> String {
         (Some(near), None, ErrorKind::InvalidSubcommand) => {
             format!("did you mean `toolway {near}`?")
         }
+        (Some(near), Some("add"), ErrorKind::UnknownArgument) => {
+            format!("did you mean `{near}`? if it is the command's, put `--` before the command")
+        }
         (Some(near), ..) => format!("did you mean `{near}`?"),
         (None, Some("call"), ErrorKind::UnknownArgument) => {
             "a tool's arguments are written `key=value`: \

@@ -50,7 +50,7 @@ fn a_command_takes_its_own_flags_without_dashes_before_it() {
     error: unexpected argument '--scpoe' found
 
     Usage: toolway add --scope <SCOPE> <NAME> <COMMAND|URL>...
-    hint: did you mean `--scope`?
+    hint: did you mean `--scope`? if it is the command's, put `--` before the command
     ");
 }
 

@@ -85,8 +85,8 @@ pub fn speaks_of_a_secret(name: &str) -> bool {
 
 /// Whether the name of a variable or a flag says so, where short words count too.
 pub fn names_a_secret(name: &str) -> bool {
-    let is_last = |word: &&str| last_word(name).eq_ignore_ascii_case(word);
-    speaks_of_a_secret(name) || SECRET_LAST_WORDS.iter().any(|word| is_last(&word))
+    let mut words = SECRET_LAST_WORDS.iter();
+    speaks_of_a_secret(name) || words.any(|word| last_word(name).eq_ignore_ascii_case(word))
 }
 
 fn last_word(name: &str) -> &str {
@@ -230,11 +230,11 @@ pub fn of_addresses(text: &str) -> Vec<Range<usize>> {
     parts
 }
 
-/// The text without the parts that `shows` does not let stay.
+/// The text without the parts that may not stay.
 pub fn without(
     text: &str,
     parts: impl IntoIterator<Item = Range<usize>>,
-    shows: impl Fn(&str) -> bool,
+    stays: impl Fn(&str) -> bool,
 ) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut copied = 0;
@@ -242,7 +242,7 @@ pub fn without(
         let Some(secret) = text.get(part.clone()) else {
             continue;
         };
-        if part.start < copied || secret.is_empty() || shows(secret) {
+        if part.start < copied || secret.is_empty() || stays(secret) {
             continue;
         }
         shown.push_str(&text[copied..part.start]);

@@ -86,10 +86,9 @@ impl Typed {
                 "check that an MCP server answers at that address".to_owned()
             }
             (What::Url(url), FailureKind::Protocol) if !url.contains("/mcp") => {
-                format!(
-                    "check the address; many servers answer at `{}/mcp`",
-                    url.trim_end_matches('/')
-                )
+                let bare = url.trim_end_matches('/');
+                let bare = bare.strip_suffix("/sse").unwrap_or(bare);
+                format!("check the address; many servers answer at `{bare}/mcp`")
             }
             (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
             (What::Command(_), FailureKind::Spawn) => {

@@ -3,16 +3,25 @@
 //! Owns global flags and the list of commands; each command's own flags stand in its file below
 //! `commands/`. The doc comments here *are* the help text.
 
+mod dashes;
+
 use clap::{Args, Parser, Subcommand};
 use toolway_config::Flags;
 use toolway_types::name::{AccountError, check_account};
 
+pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
     account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
     explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions, policy,
     prompt, prompts, read, reconnect, remove, resources, skills, switch, tools, vault,
 };
 use crate::exit;
+
+/// What was typed, without what is no text: no command is called like that.
+pub(crate) fn typed_words() -> impl Iterator<Item = String> {
+    let words = std::env::args_os().skip(1);
+    words.filter_map(|word| word.into_string().ok())
+}
 
 /// Every MCP server you use, in one program.
 ///

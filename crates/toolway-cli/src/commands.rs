@@ -23,7 +23,7 @@ pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod logs;
 pub(crate) mod man;
-mod offers;
+pub(crate) mod offers;
 pub(crate) mod permissions;
 pub(crate) mod policy;
 pub(crate) mod prompt;

@@ -19,7 +19,7 @@ use toolway_tui::{Screen, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
 pub(crate) use self::options::{CALLER, State, client_options, host_options, shield};
-pub(crate) use self::typed::{Typed, TypedCommand};
+pub(crate) use self::typed::{Typed, TypedCommand, What};
 pub(crate) use self::vault::{require_insecure_storage, vault};
 use crate::commands::account;
 use crate::context::Context;

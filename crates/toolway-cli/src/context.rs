@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::vault::Vault;
-use toolway_config::{Environment, Flags, Plan, PlannedServer};
-use toolway_types::{Diagnosis, Origin, Severity, TransportKind};
+use toolway_config::{Environment, Flags, Plan, PlannedServer, address_without_secrets};
+use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind};
 
+use crate::commands::add::as_address;
 use crate::commands::auth::{account_of, login_words};
+use crate::connect::What;
 use crate::desk::Desk;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::report::{Report, render_diagnosis};
+use crate::report::{self, Report, render_diagnosis};
 
 /// Findings about servers' entries that are printed in full before the others are counted.
 const ENTRIES_AT_ONCE: usize = 4;
@@ -33,6 +35,8 @@ pub(crate) struct Context {
     plan: OnceCell<Plan>,
     /// What keeps servers from being logged in to by themselves, as hosts found out.
     advice: RefCell<BTreeMap<String, String>>,
+    /// The server that was typed in place of a configured one.
+    typed: RefCell<Option<(String, What)>>,
 }
 
 impl Context {
@@ -49,7 +53,34 @@ impl Context {
             vault: OnceCell::new(),
             plan: OnceCell::new(),
             advice: RefCell::default(),
+            typed: RefCell::default(),
         }
+    }
+
+    /// Notes that a server was typed in place of a configured one.
+    pub(crate) fn note_typed(&self, name: &str, what: What) {
+        *self.typed.borrow_mut() = Some((name.to_owned(), what));
+    }
+
+    /// A hint whose commands work for servers that no file names.
+    pub(crate) fn reached(&self, hint: String) -> String {
+        if let Some((name, what)) = &*self.typed.borrow() {
+            return report::ad_hoc(&hint, name, what).unwrap_or_else(|| {
+                let login = if hint.contains("`toolway login ") {
+                    ", then log in with `toolway login <name>`"
+                } else {
+                    ""
+                };
+                format!("add it first: {}{login}", what.adding())
+            });
+        }
+        if self.flags.mcp_config.is_empty() && self.flags.mcp_server.is_empty() {
+            return hint;
+        }
+        let given = self.plan().servers.iter();
+        let given = given.filter(|server| server.scope == Scope::Dynamic);
+        let given: Vec<&str> = given.map(|server| server.name.as_str()).collect();
+        report::by_flags(&hint, &given, &self.flags)
     }
 
     /// Notes what a host found out about a server that wants a login.
@@ -62,8 +93,14 @@ impl Context {
         self.advice.borrow().get(server).cloned()
     }
 
-    /// A report with what is known about the login that it asks for.
+    /// A report with what is known about the login that it asks for, and with commands that work.
     pub(crate) fn advised(&self, report: Report) -> Report {
+        let mut report = self.with_login(report);
+        report.hint = report.hint.map(|hint| self.reached(hint));
+        report
+    }
+
+    fn with_login(&self, report: Report) -> Report {
         let Some(server) = report.login_to.clone() else {
             return report;
         };
@@ -176,6 +213,13 @@ pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
     );
     match plan.suggest(name) {
         Some(near) => report.hint(format!("did you mean `{near}`?")),
+        // No name has these.
+        None if name.contains(['/', ':'])
+            && let Some(address) = as_address(name) =>
+        {
+            let address = address_without_secrets(&address);
+            report.hint(format!("did you mean `{address}`?"))
+        }
         None if plan.servers.is_empty() => {
             report.hint("add one with `toolway add <name> <command or url>`")
         }

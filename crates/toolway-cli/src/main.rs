@@ -25,7 +25,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser as _};
 use toolway_config::Environment;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, typed_words, with_dashes};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -36,7 +36,14 @@ fn main() -> ExitCode {
     toolway::keeper::serve_if_asked();
     // Before any secret is read.
     let closed = toolway::forbid_inspection();
-    let cli = match Cli::try_parse() {
+    let words = match with_dashes(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(report) => {
+            Output::new(&Environment::capture()).say(&report.render());
+            return ExitCode::from(report.exit.code());
+        }
+    };
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -128,6 +135,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
     let text = error.render().to_string();
     let message = text.split("\n\n").next().unwrap_or(&text).trim_end();
+    let unreadable = unreadable_word().filter(|_| error.kind() == ErrorKind::InvalidUtf8);
+    let message = unreadable.as_deref().unwrap_or(message);
     let output = Output::new(&Environment::capture());
     output.say(message);
     if let Some(usage) = error.get(ContextKind::Usage) {
@@ -135,6 +144,14 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
     output.say(&format!("hint: {}", usage_hint(error)));
     ExitCode::from(Exit::Usage.code())
+}
+
+/// What to say of the first word that is no text.
+fn unreadable_word() -> Option<String> {
+    let mut words = std::env::args_os().skip(1);
+    let word = words.find(|word| word.to_str().is_none())?;
+    let shown = word.as_encoded_bytes().escape_ascii();
+    Some(format!("error: the argument '{shown}' is not valid UTF-8"))
 }
 
 fn usage_hint(error: &clap::Error) -> String {
@@ -155,6 +172,9 @@ fn usage_hint(error: &clap::Error) -> String {
         (Some(near), None, ErrorKind::InvalidSubcommand) => {
             format!("did you mean `toolway {near}`?")
         }
+        (Some(near), Some("add"), ErrorKind::UnknownArgument) => {
+            format!("did you mean `{near}`? if it is the command's, put `--` before the command")
+        }
         (Some(near), ..) => format!("did you mean `{near}`?"),
         (None, Some("call"), ErrorKind::UnknownArgument) => {
             "a tool's arguments are written `key=value`: \
@@ -169,12 +189,6 @@ fn usage_hint(error: &clap::Error) -> String {
         (None, Some(_), _) => format!("see `toolway {} --help`", typed_commands(&cli).join(" ")),
         (None, None, _) => "see `toolway --help`".to_owned(),
     }
-}
-
-/// What was typed, without what is no text: no command is called like that.
-fn typed_words() -> impl Iterator<Item = String> {
-    let words = std::env::args_os().skip(1);
-    words.filter_map(|word| word.into_string().ok())
 }
 
 /// The commands that were typed: `vault set` has a help of its own.

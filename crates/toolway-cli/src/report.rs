@@ -4,6 +4,7 @@
 //! [`Report`]; nothing else prints an error.
 
 mod hint;
+mod reach;
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -21,6 +22,7 @@ use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
 use toolway_wire::era::method;
 
 pub(crate) use self::hint::{failure_hint, network_hint};
+pub(crate) use self::reach::{ad_hoc, by_flags};
 use crate::commands::call::own_usage;
 use crate::exit::Exit;
 

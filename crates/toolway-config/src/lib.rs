@@ -65,4 +65,5 @@ pub use raw::keys::entry_keys;
 pub use raw::validate;
 pub use result_text::ResultText;
 pub use schema::schema;
+pub use shown::{address_without_secrets, without_secrets, words_without_secrets};
 pub use tool_search::ToolSearch;

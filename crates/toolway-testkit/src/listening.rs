@@ -131,7 +131,7 @@ impl ListeningServer {
         self.ask("/hang-up", "");
     }
 
-    /// What it saw: `greetings`, `answered`, `calls`, `posts`, `connections`, `sessions`.
+    /// What it saw: `greetings`, `answered`, `calls`, `posts`, `strays`, `connections`, `sessions`.
     pub fn stats(&self) -> Value {
         self.ask("/stats", "")
     }

@@ -5,20 +5,30 @@
 use std::error::Error;
 use std::io;
 
-/// One cause, without error numbers and without names out of a library's source.
-pub(crate) fn of(cause: &(dyn Error + 'static)) -> String {
-    let io_error = cause.downcast_ref::<io::Error>();
-    let inner = io_error.and_then(io::Error::get_ref);
-    let tls = cause
-        .downcast_ref::<rustls::Error>()
-        .or_else(|| inner?.downcast_ref::<rustls::Error>());
-    match tls {
-        Some(error) => of_tls(error),
-        None if cause.to_string() == "tls handshake eof" => {
-            "it ended the TLS handshake; if it speaks no TLS, its URL begins with `http:`"
-                .to_owned()
+/// One cause, without error numbers and without names out of a library's source. `plain` is the
+/// scheme of addresses of this kind that are reached without TLS.
+pub(crate) fn of(cause: &(dyn Error + 'static), plain: &str) -> String {
+    match tls_error(cause) {
+        Some(rustls::Error::InvalidMessage(_)) => {
+            format!("it does not speak TLS: try `{plain}://` in its URL")
         }
-        None => plain(&cause.to_string()),
+        Some(other) => other.to_string(),
+        None if cause.to_string() == "tls handshake eof" => {
+            format!("it ended the TLS handshake; if it speaks no TLS, try `{plain}://` in its URL")
+        }
+        None => in_system_words(&cause.to_string()),
+    }
+}
+
+/// What is wrong with TLS, other than with a certificate: those are told apart in `client/tls.rs`.
+/// Input and output wrap it, and each other: their `source` leaves out what they wrap.
+fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let mut cause = cause;
+    loop {
+        if let Some(found) = cause.downcast_ref::<rustls::Error>() {
+            return Some(found);
+        }
+        cause = cause.downcast_ref::<io::Error>()?.get_ref()?;
     }
 }
 
@@ -29,7 +39,7 @@ pub(crate) fn denied(place: &str, why: &str) -> String {
 }
 
 /// The system's words without the number behind them.
-fn plain(text: &str) -> String {
+fn in_system_words(text: &str) -> String {
     let words = match text.rsplit_once(" (os error ") {
         Some((words, number)) if number.ends_with(')') => words,
         _ => text,
@@ -37,16 +47,6 @@ fn plain(text: &str) -> String {
     match words.strip_prefix("failed to lookup address information: ") {
         Some(why) => format!("the name cannot be resolved: {why}"),
         None => words.to_owned(),
-    }
-}
-
-/// What is wrong with TLS, other than with a certificate: those are told apart in `client/tls.rs`.
-fn of_tls(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::InvalidMessage(_) => {
-            "it does not speak TLS; if it should not, its URL begins with `http:`".to_owned()
-        }
-        other => other.to_string(),
     }
 }
 
@@ -59,19 +59,27 @@ mod tests {
         let refused = io::Error::from_raw_os_error(rustix::io::Errno::CONNREFUSED.raw_os_error());
         let unknown =
             io::Error::other("failed to lookup address information: Name or service not known");
-        let no_tls = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+        let no_tls = || rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+        let wrapped = io::Error::other(io::Error::other(no_tls()));
         let plain_http = io::Error::new(io::ErrorKind::UnexpectedEof, "tls handshake eof");
-        let said: Vec<String> = [refused, unknown, io::Error::other(no_tls), plain_http]
-            .iter()
-            .map(|error| of(error))
-            .collect();
+        let said: Vec<String> = [
+            refused,
+            unknown,
+            io::Error::other(no_tls()),
+            wrapped,
+            plain_http,
+        ]
+        .iter()
+        .map(|error| of(error, "ws"))
+        .collect();
         assert_eq!(
             said,
             [
                 "Connection refused",
                 "the name cannot be resolved: Name or service not known",
-                "it does not speak TLS; if it should not, its URL begins with `http:`",
-                "it ended the TLS handshake; if it speaks no TLS, its URL begins with `http:`",
+                "it does not speak TLS: try `ws://` in its URL",
+                "it does not speak TLS: try `ws://` in its URL",
+                "it ended the TLS handshake; if it speaks no TLS, try `ws://` in its URL",
             ]
         );
     }

@@ -2,7 +2,10 @@
 //!
 //! Owns the one type for values that may hold a credential: environment values, header values,
 //! tokens. It has no `Display`, its `Debug` is a fixed word, and it does not serialise, so a
-//! secret reaches an output only through an explicit [`Secret::expose`].
+//! secret reaches an output only through an explicit [`Secret::expose`]. Which parts of other text
+//! are secrets is `secret/parts.rs`.
+
+pub mod parts;
 
 use std::fmt;
 

@@ -286,6 +286,24 @@ impl TransportKind {
         }
     }
 
+    /// What an address without a `type` is taken for, wherever one is given: a WebSocket by its
+    /// scheme, the old HTTP+SSE transport by a path that ends in `/sse`, else Streamable HTTP,
+    /// which finds out by itself when the server is an old one.
+    pub fn of_address(address: &str) -> Self {
+        let is_scheme = |scheme: &str| {
+            let start = address.get(..scheme.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        };
+        let path = address.split(['?', '#']).next().unwrap_or_default();
+        if is_scheme("ws://") || is_scheme("wss://") {
+            Self::Ws
+        } else if path.trim_end_matches('/').ends_with("/sse") {
+            Self::Sse
+        } else {
+            Self::Http
+        }
+    }
+
     /// Reads a `type`, aliases included.
     pub fn parse(text: &str) -> Option<Self> {
         match text {

@@ -64,6 +64,7 @@ mod interest;
 mod keep;
 pub(crate) mod line;
 mod lists;
+mod older;
 mod source;
 
 /// What every connection of a host shares.

@@ -77,13 +77,13 @@ pub enum ConnectError {
         offered: Vec<Untrusted>,
     },
     /// Its endpoint knows neither era of Streamable HTTP. Servers of the transport before it do
-    /// that; which one is meant is for the entry to say.
-    #[error(
-        "the server answers HTTP {status} to `initialize`: if it is an old HTTP+SSE server, its entry needs `\"type\": \"sse\"`; otherwise its URL is wrong"
-    )]
+    /// that.
+    #[error("the server answers HTTP {status} to `initialize`{}: its URL is wrong", not_older(.older.as_deref()))]
     NotStreamable {
         /// What it answered.
         status: u16,
+        /// Why it is none of the transport before it either, where that was tried.
+        older: Option<String>,
     },
     /// A step of the handshake got no usable answer.
     #[error("{}", describe_step(method, source))]
@@ -293,6 +293,13 @@ fn describe_status(status: u16) -> String {
         _ => "",
     };
     format!("the server answered HTTP {status}{meaning}")
+}
+
+fn not_older(why: Option<&str>) -> String {
+    match why {
+        Some(why) => format!(", and is no old HTTP+SSE server either ({why})"),
+        None => String::new(),
+    }
 }
 
 /// Where the channel failed, the step does not matter to anybody.

@@ -1,17 +1,19 @@
 //! `toolway add`: writes a server's entry from words.
 //!
 //! Owns the translation of flags to an entry, and the one function (`write`) through which
-//! `add`, `add-json` and `import` all write.
+//! `add`, `add-json` and `import` all write. What the words for the server mean is `add/target.rs`.
 
 mod oauth;
 mod place;
+mod target;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use toolway_config::edit::{EditError, Edited};
 use toolway_config::{Verdict, cross_app_enabled};
-use toolway_types::{Diagnosis, Scope, ServerName, Severity};
+use toolway_types::{Diagnosis, Scope, ServerName, Severity, TransportKind};
 
+pub(crate) use self::target::{as_address, is_url, require_known_scheme};
 use crate::args::account_word;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -19,11 +21,13 @@ use crate::report::{Outcome, Report, render_diagnosis};
 
 /// Add a server
 ///
-/// A URL makes an HTTP server, anything else a command. Flags of the command itself go behind
-/// `--`.
+/// A URL makes an HTTP server (an SSE server where it ends in `/sse`, a WebSocket where it begins
+/// with `ws:`), anything else a command. The command's own flags may follow it; where Toolway has
+/// one of the same name, put `--` before the command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway add docs https://mcp.example.com/mcp
+  toolway add everything npx -y @modelcontextprotocol/server-everything
   toolway add files -s user -- npx -y @modelcontextprotocol/server-filesystem ~/notes
   toolway add git -s user -- uvx mcp-server-git --repository '${workspace}'
   toolway add github-work https://mcp.example.com/mcp --account work
@@ -95,7 +99,7 @@ pub(crate) struct Writing {
     #[arg(short, long, value_enum, default_value = "local")]
     pub(crate) scope: WritableScope,
 
-    /// Replace an entry of the same name
+    /// Replace an entry of the same name; add a program that is not there yet
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -134,19 +138,20 @@ enum Transport {
 }
 
 impl Transport {
-    fn as_str(self) -> &'static str {
+    fn kind(self) -> TransportKind {
         match self {
-            Transport::Stdio => "stdio",
-            Transport::Http => "http",
-            Transport::Sse => "sse",
-            Transport::Ws => "ws",
+            Transport::Stdio => TransportKind::Stdio,
+            Transport::Http => TransportKind::Http,
+            Transport::Sse => TransportKind::Sse,
+            Transport::Ws => TransportKind::Ws,
         }
     }
 }
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
-    let mut definition = definition(args)?;
+    let target = target::settled(context, args)?;
+    let mut definition = definition(args, &target)?;
     let (cwd, scope) = (context.environment.cwd(), args.writing.scope);
     place::write_out(&mut definition, cwd, scope);
     let exit = write(context, &args.name, &definition, &args.writing)?;
@@ -174,57 +179,18 @@ fn say_cross_app(context: &Context) {
     }
 }
 
-/// Whether a word is a URL rather than a command.
-pub(crate) fn is_url(word: &str) -> bool {
-    ["http://", "https://", "ws://", "wss://"]
-        .iter()
-        .any(|scheme| {
-            word.get(..scheme.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        })
-}
-
-/// Refuses an address that is neither a URL we know nor a command: mostly a slip.
-pub(crate) fn require_known_scheme(word: &str) -> Result<(), Report> {
-    match word.split_once(":/") {
-        Some((scheme, rest))
-            if !is_url(word)
-                // One letter is a drive.
-                && scheme.len() > 1
-                && scheme
-                    .chars()
-                    .all(|character| character.is_ascii_alphanumeric()) =>
-        {
-            let rest = rest.trim_start_matches('/');
-            // What stands behind it may hold a secret.
-            let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-            let host = host.rsplit('@').next().unwrap_or_default();
-            Err(Report::new(
-                Exit::Usage,
-                format!("`{scheme}:/…` is not an address that Toolway can reach"),
-            )
-            .hint(format!("did you mean `https://{host}…`?")))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn definition(args: &AddArgs) -> Result<Map<String, Value>, Report> {
-    let Some((first, rest)) = args.target.split_first() else {
+fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, Report> {
+    let Some((first, rest)) = target.split_first() else {
         return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
     };
-    require_known_scheme(first)?;
-    let transport = args.transport.unwrap_or_else(|| {
-        let start = first.to_ascii_lowercase();
-        match () {
-            () if start.starts_with("ws://") || start.starts_with("wss://") => Transport::Ws,
-            () if is_url(first) => Transport::Http,
-            () => Transport::Stdio,
-        }
-    });
+    let transport = match args.transport {
+        Some(named) => named.kind(),
+        None if is_url(first) => TransportKind::of_address(first),
+        None => TransportKind::Stdio,
+    };
     let mut entry = Map::new();
     entry.insert("type".to_owned(), json!(transport.as_str()));
-    if transport == Transport::Stdio {
+    if transport == TransportKind::Stdio {
         for (given, flag) in [
             (!args.header.is_empty(), "--header"),
             (args.client_id.is_some(), "--client-id"),

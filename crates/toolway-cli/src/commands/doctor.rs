@@ -201,7 +201,7 @@ fn written(server: &PlannedServer) -> &str {
 }
 
 /// Whether there is such a program for a process that starts in `base`.
-fn is_program(base: &Path, command: &str, path: &str) -> bool {
+pub(crate) fn is_program(base: &Path, command: &str, path: &str) -> bool {
     if command.contains('/') {
         return base.join(command).is_file();
     }

@@ -4,13 +4,12 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway_config::{Hook, HookEvent, Plan, PlannedServer, Verdict};
+use toolway_config::{Hook, HookEvent, Plan, PlannedServer, Verdict, without_secrets};
 use toolway_types::ToolKey;
 use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
 
 use crate::commands::doctor::{hook_json, hook_line};
-use crate::commands::get::redacted;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, render_diagnosis};
@@ -117,7 +116,8 @@ fn describe(text: &mut String, entry: &PlannedServer) {
     if let Some(reason) = &entry.curation.instructions_dropped {
         let _ = writeln!(text, "  its instructions are dropped: {reason}");
     }
-    let shown = serde_json::to_string_pretty(&redacted(&entry.definition)).unwrap_or_default();
+    let shown =
+        serde_json::to_string_pretty(&without_secrets(&entry.definition)).unwrap_or_default();
     for line in shown.lines() {
         let _ = writeln!(text, "    {}", spelled_out(line));
     }
@@ -168,7 +168,7 @@ fn as_json(entry: &PlannedServer) -> Value {
         "shadows": shadows,
         "variables": entry.variables,
         "instructionsDropped": entry.curation.instructions_dropped,
-        "definition": redacted(&entry.definition),
+        "definition": without_secrets(&entry.definition),
         "diagnoses": entry.diagnoses.iter().map(crate::commands::doctor::diagnosis_json).collect::<Vec<_>>(),
     })
 }

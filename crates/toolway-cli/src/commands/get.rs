@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde_json::{Map, Value, json};
-use toolway_config::{PlannedServer, Verdict};
+use serde_json::{Value, json};
+use toolway_config::{PlannedServer, Verdict, without_secrets};
 use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
         if let (None, Some(account)) = (&login, account_of(server)) {
             let words = login_words(server.name.as_str(), Some(account));
             let hint = format!("hint: log in with `toolway login {words}`");
-            context.output.say(&hint);
+            context.output.say(&context.reached(hint));
         }
         for diagnosis in &server.diagnoses {
             context.output.say(&render_diagnosis(diagnosis));
@@ -78,7 +78,7 @@ fn as_json(server: &PlannedServer, login: Option<&Shown>) -> Value {
         "transport": server.transport.map(TransportKind::as_str),
         "verdict": server.verdict.word(),
         "reason": server.verdict.reason(),
-        "definition": redacted(&server.definition),
+        "definition": without_secrets(&server.definition),
     });
     if let Some(account) = account_of(server) {
         shown["account"] = json!(account);
@@ -105,82 +105,11 @@ fn as_text(server: &PlannedServer, login: Option<&Shown>) -> String {
         (None, Some(account)) => line("login", &format!("`{account}`: nobody is logged in")),
         (None, None) => {}
     }
-    for (key, value) in redacted(&server.definition) {
+    for (key, value) in without_secrets(&server.definition) {
         match &value {
             Value::String(word) => line(&spelled_out(&key), &spelled_out(word)),
             other => line(&spelled_out(&key), &spelled_out(&other.to_string())),
         }
     }
     text
-}
-
-/// A definition with the values of `env` and `headers` and the secrets of `url` hidden, except where they only name a
-/// variable: a name is no secret, and it is what one looks for.
-pub(crate) fn redacted(definition: &Map<String, Value>) -> Map<String, Value> {
-    let mut shown = definition.clone();
-    for key in ["env", "headers"] {
-        if let Some(Value::Object(values)) = shown.get_mut(key) {
-            for value in values.values_mut() {
-                if let Value::String(word) = value
-                    && !names_only_variables(word)
-                {
-                    *value = json!("[redacted]");
-                }
-            }
-        }
-    }
-    if let Some(Value::String(url)) = shown.get_mut("url") {
-        *url = redacted_url(url);
-    }
-    shown
-}
-
-/// An address without its password and the values of its query, which often are keys. By its
-/// letters, because one with variables in it is no URL yet.
-pub(crate) fn redacted_url(url: &str) -> String {
-    let (rest, query) = match url.split_once('?') {
-        Some((rest, query)) => (rest, Some(query)),
-        None => (url, None),
-    };
-    let mut shown = match rest.split_once("://") {
-        Some((scheme, rest)) => {
-            let end = rest.find(['/', '\\', '#']).unwrap_or(rest.len());
-            let (authority, path) = rest.split_at(end);
-            match authority.rsplit_once('@') {
-                Some((who, host)) if !names_only_variables(who) => {
-                    format!("{scheme}://[redacted]@{host}{path}")
-                }
-                _ => format!("{scheme}://{rest}"),
-            }
-        }
-        None => rest.to_owned(),
-    };
-    for (index, pair) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
-        shown.push(if index == 0 { '?' } else { '&' });
-        match pair.split_once('=') {
-            Some((key, value)) if !names_only_variables(value) => {
-                shown.push_str(key);
-                shown.push_str("=[redacted]");
-            }
-            Some(_) => shown.push_str(pair),
-            None if pair.is_empty() => {}
-            None => shown.push_str("[redacted]"),
-        }
-    }
-    shown
-}
-
-/// Whether a value is nothing but `${NAME}` references, perhaps behind an auth scheme's name.
-fn names_only_variables(value: &str) -> bool {
-    let rest = value
-        .strip_prefix("Bearer ")
-        .or_else(|| value.strip_prefix("Basic "))
-        .unwrap_or(value);
-    let Some(inner) = rest
-        .strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'))
-    else {
-        return false;
-    };
-    !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

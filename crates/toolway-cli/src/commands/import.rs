@@ -1,37 +1,37 @@
 //! `toolway import`: takes over servers from other clients' files.
 //!
-//! Owns the preview and the choice; reading each client's format, and telling who wrote a file, is
-//! `toolway-config`'s work. What the person did not write is taken only from a file that they name,
-//! and starts nothing before it is approved, unless they say that it is to be their own.
+//! Owns the choice and the questions; the preview is `import/preview.rs`; reading each client's
+//! format, and telling who wrote a file, is `toolway-config`'s work. What the person did not write
+//! is taken from a project's file or from one that they name, and starts nothing before it is
+//! approved, unless they say that it is to be their own.
+
+mod preview;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::{Value, json};
+use serde_json::json;
 use toolway_config::import::{self, Client, Found, Imported, Places, Stranger, Writer};
 use toolway_config::{Existing, Plan, PlannedServer, Verdict, signature};
 use toolway_types::name::as_word;
-use toolway_types::text::{Nature, legible};
 use toolway_types::{Scope, ServerName, Severity};
-use unicode_width::UnicodeWidthStr as _;
 
 use crate::commands::add::{WritableScope, say_written};
-use crate::commands::get::{redacted, redacted_url};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
-use crate::screen::{Screen, Sheet, name};
+use crate::screen::name;
 
 /// Import servers from other clients
 ///
 /// Reads the files of Claude Desktop, Claude Code, Cursor, VS Code, Codex, Gemini CLI, Windsurf,
-/// Zed, opencode and Goose, shows what would be added and what cannot be carried over, and adds
-/// it after you say yes. Servers you already have are skipped.
+/// Zed, opencode and Goose, shows what would be added and what cannot be carried over, and asks
+/// about each: `y` adds it, `a` adds it and all that follow. Servers you already have are skipped.
 ///
-/// Files that came with a project, or that others can write, are shown and left out. Name one with
-/// `--from` to take it: into the project's own file, where every server waits for `toolway
-/// approve`, or where `--scope` says.
+/// What lies in a project goes into the project's own `.mcp.json`, where every server waits for
+/// `toolway approve`; with `--yes` only when you say `-s project` or name the file with `--from`.
+/// Files that others can write are shown and left out, unless you name them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway import
@@ -47,7 +47,7 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "FILE", requires = "clients")]
     from: Option<PathBuf>,
 
-    /// Which file to write to; `user` when absent, `project` for a file that you did not write
+    /// Which file to write to; `user` when absent, `project` for what you did not write
     #[arg(short, long, value_enum)]
     scope: Option<WritableScope>,
 
@@ -83,30 +83,45 @@ struct Candidate<'a> {
 
 #[derive(Clone, PartialEq, Eq)]
 enum Fate {
-    Add,
+    Add(Target),
     Skip(String),
     /// Shown and left out: somebody else wrote the file, and nobody named it.
     LeaveOut(Stranger),
 }
 
-/// Where servers go, and on whose word.
+/// Where a server goes, and on whose word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
-    /// As if the person had typed them.
+    /// As if the person had typed it.
     Vouched(Scope),
     /// Into the project's file, to be approved.
     Proposed,
 }
 
+/// Whether a person is asked about each server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Eyes {
+    Open,
+    Closed,
+}
+
 impl Target {
-    fn of(args: &ImportArgs, found: &[Found]) -> Self {
-        let is_own = |found: &Found| found.writer == Writer::Person;
-        // Nothing but a named file is taken from a stranger, and that one alone.
-        let is_named = args.from.is_some() && !found.iter().all(is_own);
-        match args.scope {
-            None | Some(WritableScope::Project) if is_named => Self::Proposed,
-            None => Self::Vouched(Scope::User),
-            Some(scope) => Self::Vouched(scope.scope()),
+    /// Where the servers of a file go. What lies in a project stays the project's, and is taken
+    /// where a person sees it or says so; of other files that they did not write, only one that
+    /// they name is taken (SEC-01).
+    fn of(args: &ImportArgs, file: &Found, eyes: Eyes) -> Result<Self, Stranger> {
+        let wanted = args.scope.map(WritableScope::scope);
+        let stranger = match file.writer {
+            Writer::Person => return Ok(Self::Vouched(wanted.unwrap_or(Scope::User))),
+            Writer::Stranger(stranger) => stranger,
+        };
+        let is_named = args.from.is_some();
+        match wanted {
+            Some(Scope::Project) if stranger == Stranger::Project => Ok(Self::Proposed),
+            None if stranger == Stranger::Project && eyes == Eyes::Open => Ok(Self::Proposed),
+            None | Some(Scope::Project) if is_named => Ok(Self::Proposed),
+            Some(scope) if is_named => Ok(Self::Vouched(scope)),
+            _ => Err(stranger),
         }
     }
 
@@ -133,21 +148,25 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     } else {
         Exit::Success
     };
-    let target = Target::of(args, &found);
-    let candidates = choose(context.plan(), &found, args, target.scope());
+    let asks = context.output.can_ask() && !args.yes && !args.json;
+    let eyes = if asks { Eyes::Open } else { Eyes::Closed };
+    let candidates = choose(context.plan(), &found, args, eyes);
     let seen = if args.json {
-        context.output.json(&preview_json(&candidates))?;
+        context.output.json(&preview::as_json(&candidates))?;
         true
     } else {
-        let preview = preview(&candidates, context.output.result_screen());
-        show(context, args, &preview)?
+        let preview = preview::render(&candidates, context.output.result_screen());
+        preview::show(context, args, &preview)?
     };
-    say_left_out(context, &candidates);
-    let adding = candidates
+    preview::say_left_out(context, &candidates);
+    let adding: Vec<(&Candidate<'_>, Target)> = candidates
         .iter()
-        .filter(|candidate| candidate.fate == Fate::Add)
-        .count();
-    if adding == 0 {
+        .filter_map(|candidate| match candidate.fate {
+            Fate::Add(target) => Some((candidate, target)),
+            Fate::Skip(_) | Fate::LeaveOut(_) => None,
+        })
+        .collect();
+    if adding.is_empty() {
         if !found.is_empty() {
             context.output.say("nothing to import");
         }
@@ -166,19 +185,71 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
                 .say("hint: run it again with `--yes` to add them");
             return Ok(done);
         }
-        let question = format!("Add {adding} to the {} scope?", target.scope());
-        if !seen || !context.output.confirm(&question)? {
+        if !seen || ask_each(context, &adding)? == 0 {
             context.output.say("nothing was changed");
-            return Ok(done);
         }
+        return Ok(done);
     }
-    for candidate in candidates
-        .iter()
-        .filter(|candidate| candidate.fate == Fate::Add)
-    {
+    for (candidate, target) in adding {
         add(context, candidate, target)?;
     }
     Ok(done)
+}
+
+/// Asks about one server after the other and adds those that are wanted, each at once. Gives how
+/// many there were.
+fn ask_each(context: &Context, adding: &[(&Candidate<'_>, Target)]) -> Result<usize, Report> {
+    let mut added = 0;
+    let mut all = false;
+    if adding.len() > 1 {
+        context
+            .output
+            .say("y adds a server, n leaves it out, a adds it and all that follow, q ends");
+    }
+    for (place, (candidate, target)) in adding.iter().enumerate() {
+        if !all {
+            let name = name(&candidate.server.name);
+            let question = match target {
+                Target::Vouched(scope) => format!("Add `{name}` to the {scope} scope?"),
+                Target::Proposed => {
+                    format!("Put `{name}` into the project's `.mcp.json`, to be approved?")
+                }
+            };
+            match answer(context, &question, place + 1 < adding.len())? {
+                Answer::Yes => {}
+                Answer::No => continue,
+                Answer::All => all = true,
+                Answer::Enough => break,
+            }
+        }
+        add(context, candidate, *target)?;
+        added += 1;
+    }
+    Ok(added)
+}
+
+enum Answer {
+    Yes,
+    No,
+    All,
+    Enough,
+}
+
+fn answer(context: &Context, question: &str, more_follow: bool) -> std::io::Result<Answer> {
+    let keys = if more_follow { "[y/N/a/q]" } else { "[y/N]" };
+    loop {
+        let Some(word) = context.output.answer(&format!("{question} {keys} "))? else {
+            context.output.leave_line();
+            return Ok(Answer::Enough);
+        };
+        return Ok(match word.to_ascii_lowercase().as_str() {
+            "y" | "yes" => Answer::Yes,
+            "" | "n" | "no" => Answer::No,
+            "a" | "all" if more_follow => Answer::All,
+            "q" | "quit" => Answer::Enough,
+            _ => continue,
+        });
+    }
 }
 
 fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
@@ -217,35 +288,37 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
     Ok(found)
 }
 
+/// A server that is there already: its name, its signature and where it stands.
+type Known = (String, Option<String>, String);
+
 /// Decides each server's fate: what is there already, by name or by signature, is skipped; what
-/// somebody else wrote is left out, unless the person named the file (SEC-01). What nobody has
-/// approved is not there: a repository must not keep the person's own servers out.
+/// somebody else wrote is left out, unless the person sees it or named the file (SEC-01). What nobody has approved is not there: a repository must not keep the person's own servers out.
 fn choose<'a>(
     plan: &Plan,
     found: &'a [Found],
     args: &ImportArgs,
-    target: Scope,
+    eyes: Eyes,
 ) -> Vec<Candidate<'a>> {
-    let counts = |server: &&PlannedServer| {
-        server.scope == target || matches!(server.verdict, Verdict::Admitted(_))
-    };
-    let mut known: Vec<(String, Option<String>, String)> = plan
-        .servers
-        .iter()
-        .filter(counts)
-        .map(|server| {
+    let mut taken: Vec<Known> = Vec::new();
+    let mut candidates = Vec::new();
+    for file in found {
+        let target = Target::of(args, file, eyes);
+        let scope = target.map_or(Scope::User, Target::scope);
+        let counts = |server: &&PlannedServer| {
+            server.scope == scope || matches!(server.verdict, Verdict::Admitted(_))
+        };
+        let there = plan.servers.iter().filter(counts).map(|server| {
             (
                 server.name.to_string(),
                 signature(&server.definition),
                 server.origin.to_string(),
             )
-        })
-        .collect();
-    let mut candidates = Vec::new();
-    for file in found {
+        });
+        let there: Vec<Known> = there.collect();
         for server in &file.servers {
             let own = signature(&server.definition);
-            let same = known.iter().find(|(name, signature, _)| {
+            let mut known = there.iter().chain(&taken);
+            let same = known.find(|(name, signature, _)| {
                 *name == server.name || (own.is_some() && *signature == own)
             });
             let fate = match (same, ServerName::new(server.name.as_str())) {
@@ -261,14 +334,14 @@ fn choose<'a>(
                 (Some((name, _, place)), _) => {
                     Fate::Skip(format!("the same as `{name}` of {place}"))
                 }
-                (None, Ok(_)) => match file.writer {
-                    Writer::Stranger(stranger) if args.from.is_none() => Fate::LeaveOut(stranger),
-                    Writer::Stranger(_) | Writer::Person => Fate::Add,
+                (None, Ok(_)) => match target {
+                    Ok(target) => Fate::Add(target),
+                    Err(stranger) => Fate::LeaveOut(stranger),
                 },
             };
-            if fate == Fate::Add {
+            if matches!(fate, Fate::Add(_)) {
                 let place = format!("this import ({})", file.client.title());
-                known.push((server.name.clone(), own, place));
+                taken.push((server.name.clone(), own, place));
             }
             candidates.push(Candidate {
                 found: file,
@@ -278,164 +351,6 @@ fn choose<'a>(
         }
     }
     candidates
-}
-
-/// Says how each file that was left out can be taken all the same.
-fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
-    let mut said: Option<&Found> = None;
-    for candidate in candidates {
-        let Fate::LeaveOut(stranger) = candidate.fate else {
-            continue;
-        };
-        let file = candidate.found;
-        if said.is_some_and(|said| std::ptr::eq(said, file)) {
-            continue;
-        }
-        said = Some(file);
-        let path = file.path.display().to_string();
-        context
-            .output
-            .say(&format!("warning: `{path}` was left out: {stranger}"));
-        let path = as_word(&path);
-        let hint = match stranger {
-            Stranger::WritableByAll => format!("keep others out of it: `chmod o-w {path}`"),
-            Stranger::Project | Stranger::Owner | Stranger::Elsewhere => {
-                let client = file.client.id();
-                format!("look at it, then name it: `toolway import {client} --from {path}`")
-            }
-        };
-        context.output.say(&format!("hint: {hint}"));
-    }
-}
-
-/// What a file holds is its writer's word: no row of it can pass for one of ours (SEC-52).
-fn preview(candidates: &[Candidate<'_>], screen: Screen) -> String {
-    let words = |text: &str| legible(text, Nature::Prose);
-    let mut sheet = screen.sheet();
-    let mut file: Option<&Found> = None;
-    let mut width = 0;
-    for candidate in candidates {
-        if file.is_none_or(|file| !std::ptr::eq(file, candidate.found)) {
-            file = Some(candidate.found);
-            let names = candidate.found.servers.iter();
-            width = names
-                .map(|server| name(&server.name).width())
-                .max()
-                .unwrap_or(0);
-            sheet.row(&format!(
-                "{} ({})",
-                candidate.found.client.title(),
-                legible(&candidate.found.path.display().to_string(), Nature::Code)
-            ));
-            if let Writer::Stranger(stranger) = candidate.found.writer {
-                sheet.row(&format!("  not your own: {stranger}"));
-            }
-        }
-        let name = name(&candidate.server.name);
-        let name = format!("{name}{}", " ".repeat(width.saturating_sub(name.width())));
-        match &candidate.fate {
-            Fate::Add => add_row(&mut sheet, &format!("  + {name}  "), candidate.server),
-            Fate::Skip(reason) => {
-                sheet.row(&format!("  = {name}  skipped: {}", words(reason)));
-            }
-            Fate::LeaveOut(_) => add_row(&mut sheet, &format!("  - {name}  "), candidate.server),
-        }
-        if candidate.fate == Fate::Add {
-            if candidate.found.writer != Writer::Person {
-                whole(&mut sheet, candidate.server);
-            }
-            if !candidate.server.enabled {
-                sheet.row("      switched off there, so switched off here");
-            }
-            for note in &candidate.server.notes {
-                sheet.row(&format!("      ~ {}", words(note.trim_end_matches('.'))));
-            }
-            for loss in &candidate.server.dropped {
-                sheet.row(&format!("      ! {}", words(loss.trim_end_matches('.'))));
-            }
-        }
-    }
-    sheet.finish()
-}
-
-/// A definition as it would be written, for a file that the person did not write: what stands in
-/// `env` may be code, so it is shown as `approve` would show it.
-fn whole(sheet: &mut Sheet, server: &Imported) {
-    let shown = serde_json::to_string_pretty(&server.definition).unwrap_or_default();
-    for line in shown.lines() {
-        sheet.row(&format!("      {}", legible(line, Nature::Source)));
-    }
-}
-
-/// A server that would be added: what it reaches or runs, exactly, and what else decides that.
-fn add_row(sheet: &mut Sheet, lead: &str, server: &Imported) {
-    let word = |key: &str| server.definition.get(key).and_then(Value::as_str);
-    match (word("url"), word("command")) {
-        (Some(url), _) => {
-            let url = legible(&redacted_url(url), Nature::Code);
-            sheet.row(&format!("{lead}{url}"));
-        }
-        (None, Some(command)) => {
-            let args = server.definition.get("args").and_then(Value::as_array);
-            let args = args.into_iter().flatten().filter_map(Value::as_str);
-            let words: Vec<&str> = std::iter::once(command).chain(args).collect();
-            sheet.command(lead, &words);
-        }
-        (None, None) => sheet.row(lead),
-    }
-    for key in ["cwd", "headersHelper"] {
-        if let Some(text) = word(key) {
-            sheet.row(&format!("      {key}: {}", legible(text, Nature::Code)));
-        }
-    }
-    // Their values may be secrets; their names tell which of them are code.
-    if let Some(Value::Object(variables)) = server.definition.get("env") {
-        let names: Vec<_> = variables.keys().map(|key| name(key)).collect();
-        if !names.is_empty() {
-            sheet.row(&format!("      env: {}", names.join(", ")));
-        }
-    }
-}
-
-/// Shows the preview, page by page where a person is asked about it next. False when they turned
-/// away before its end.
-fn show(context: &Context, args: &ImportArgs, preview: &str) -> std::io::Result<bool> {
-    let asks = !args.yes && !args.dry_run && context.output.can_ask();
-    if asks && context.output.stdout_is_terminal() {
-        context.output.lay_before(preview)
-    } else {
-        context.output.result(preview).map(|()| true)
-    }
-}
-
-fn preview_json(candidates: &[Candidate<'_>]) -> Value {
-    let servers: Vec<Value> = candidates
-        .iter()
-        .map(|candidate| {
-            json!({
-                "name": candidate.server.name,
-                "client": candidate.found.client.id(),
-                "source": {
-                    "path": candidate.found.path.display().to_string(),
-                    "line": candidate.server.line,
-                },
-                "writer": match candidate.found.writer {
-                    Writer::Person => "person",
-                    Writer::Stranger(_) => "stranger",
-                },
-                "definition": redacted(&candidate.server.definition),
-                "enabled": candidate.server.enabled,
-                "notes": candidate.server.notes,
-                "dropped": candidate.server.dropped,
-                "skipped": match &candidate.fate {
-                    Fate::Add => Value::Null,
-                    Fate::Skip(reason) => json!(reason),
-                    Fate::LeaveOut(stranger) => json!(stranger.to_string()),
-                },
-            })
-        })
-        .collect();
-    json!({ "servers": servers })
 }
 
 fn add(context: &Context, candidate: &Candidate<'_>, target: Target) -> Result<(), Report> {

@@ -300,7 +300,8 @@ fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapsho
             .find(|server| server.name == planned.name)
         {
             fill_row(row, server);
-            row.hint = hint(context, row, &server.state);
+            let hint = hint(context, row, &server.state);
+            row.hint = hint.map(|hint| context.reached(hint));
         }
     }
 }

@@ -130,7 +130,7 @@ pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, R
 }
 
 /// The nearest of these, as long as they are near enough to be a slip of the pen.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     wanted: &str,
     known: impl Iterator<Item = &'a str>,
     most: usize,

@@ -6,9 +6,9 @@ use std::ops::Deref;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway_config::Flags;
+use toolway_config::{Flags, address_without_secrets, words_without_secrets};
 use toolway_types::name::shell_word;
-use toolway_types::{ConnectionState, FailureKind};
+use toolway_types::{CertificateFault, ConnectionState, FailureKind, TransportKind};
 
 use crate::commands::add::is_url;
 use crate::context::Context;
@@ -65,9 +65,41 @@ pub(crate) struct Typed {
     pub(crate) flags: Flags,
 }
 
-enum What {
+/// What was typed.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
     Url(String),
-    Command(String),
+    Command(Vec<String>),
+}
+
+impl What {
+    /// As words to type, without secrets.
+    pub(crate) fn shown(&self) -> String {
+        let words = match self {
+            What::Url(url) => vec![address_without_secrets(url)],
+            What::Command(words) => words_without_secrets(words.iter().map(String::as_str)),
+        };
+        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+        words.join(" ")
+    }
+
+    /// Whether all of it is shown.
+    fn is_plain(&self) -> bool {
+        match self {
+            What::Url(url) => address_without_secrets(url) == *url,
+            What::Command(words) => {
+                words_without_secrets(words.iter().map(String::as_str)) == *words
+            }
+        }
+    }
+
+    /// How to make an entry of it, so that it can be looked at, and logged in to.
+    pub(crate) fn adding(&self) -> String {
+        match self {
+            What::Url(_) => format!("`toolway add <name> {}`", self.shown()),
+            What::Command(_) => format!("`toolway add <name> -- {}`", self.shown()),
+        }
+    }
 }
 
 impl Typed {
@@ -75,9 +107,9 @@ impl Typed {
     pub(crate) fn hint(&self, state: &ConnectionState) -> Option<String> {
         let ConnectionState::Failed(failure) = state else {
             return match (state, &self.what) {
-                (ConnectionState::NeedsAuth { .. }, What::Url(url)) => Some(format!(
-                    "add it, then log in: \
-                     `toolway add <name> {url}`, `toolway login <name>`"
+                (ConnectionState::NeedsAuth { .. }, What::Url(_)) => Some(format!(
+                    "add it, then log in: {}, `toolway login <name>`",
+                    self.what.adding()
                 )),
                 (ConnectionState::Disabled { .. }, _) => {
                     Some("ask the administrator of this machine to allow it".to_owned())
@@ -89,24 +121,32 @@ impl Typed {
             return Some(hint.to_owned());
         }
         let hint = match (&self.what, failure.kind) {
+            (_, FailureKind::Certificate(CertificateFault::OtherName)) => {
+                "use the name that the certificate is for".to_owned()
+            }
             (_, FailureKind::TimedOut | FailureKind::Certificate(_) | FailureKind::Forbidden) => {
                 return None;
             }
-            // A secret may stand in it.
-            (What::Url(url), _) if url.contains(['@', '?']) => {
+            (What::Url(_), _) if !self.what.is_plain() => {
                 "check that an MCP server answers at that address".to_owned()
             }
             (What::Url(url), FailureKind::Protocol) if !url.contains("/mcp") => {
-                format!(
-                    "check the address; many servers answer at `{}/mcp`",
-                    url.trim_end_matches('/')
-                )
+                let bare = url.trim_end_matches('/');
+                let bare = bare.strip_suffix("/sse").unwrap_or(bare);
+                format!("check the address; many servers answer at `{bare}/mcp`")
             }
             (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
             (What::Command(_), FailureKind::Spawn) => {
                 "check the program's name, or write its full path".to_owned()
             }
-            (What::Command(line), _) => format!("run it by hand to see what it does: `{line}`"),
+            // What it was given may be a secret.
+            (What::Command(_), _) if !self.what.is_plain() => {
+                "run it by hand to see what it does".to_owned()
+            }
+            (What::Command(_), _) => format!(
+                "run it by hand to see what it does: `{}`",
+                self.what.shown()
+            ),
         };
         Some(hint)
     }
@@ -121,11 +161,7 @@ impl Typed {
             .and_then(|authority| authority.rsplit('@').next())
             .and_then(|host| host.split(':').next());
         let name = host.filter(|host| !host.is_empty()).unwrap_or("url");
-        let kind = if url.to_ascii_lowercase().starts_with("ws") {
-            "ws"
-        } else {
-            "http"
-        };
+        let kind = TransportKind::of_address(url).as_str();
         Self::new(
             context,
             name,
@@ -143,7 +179,6 @@ impl Typed {
             .filter(|name| !name.is_empty())
             .unwrap_or("command");
         let args = words.get(1..).unwrap_or_default();
-        let line: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
         let mut entry = json!({
             "command": program,
             "args": args,
@@ -154,7 +189,7 @@ impl Typed {
         if !variables.is_empty() {
             entry["env"] = Value::Object(variables);
         }
-        let what = What::Command(line.join(" "));
+        let what = What::Command(words.to_vec());
         Ok(Self::new(context, name, what, &entry))
     }
 
@@ -180,6 +215,7 @@ impl Typed {
                 _ => '-',
             })
             .collect();
+        context.note_typed(&name, what.clone());
         // A literal `$` in what was typed was already the shell's business.
         let file = serde_json::json!({ "mcpServers": { &name: definition } });
         Self {

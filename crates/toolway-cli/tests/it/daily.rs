@@ -107,7 +107,7 @@ fn a_wrong_type_or_scheme_says_which_one_is_right() {
     "#);
     let encrypted = http.url().replace("http:", "https:");
     assert_snapshot!(complaint("http", &encrypted, &[]), @"
-    error: server `far` failed: cannot reach the server: 127.0.0.1:[PORT]: it ended the TLS handshake; if it speaks no TLS, its URL begins with `http:`
+    error: server `far` failed: cannot reach the server: 127.0.0.1:[PORT]: it ended the TLS handshake; if it speaks no TLS, try `http://` in its URL
     hint: is it up? check its address with `toolway get far`
     exit Some(4)
     ");

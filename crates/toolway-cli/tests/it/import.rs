@@ -5,6 +5,7 @@ use serde_json::json;
 use toolway_testkit::TempHome;
 
 use crate::support::{servers, toolway};
+use crate::terminal::Seat;
 
 fn home_with_clients() -> TempHome {
     let home = TempHome::new();
@@ -206,6 +207,77 @@ fn sec_01_what_a_repository_brings_is_shown_apart_and_left_out() {
 }
 
 #[test]
+fn sec_01_a_projects_file_goes_to_no_scope_of_the_persons_unless_it_is_named() {
+    let home = TempHome::new();
+    strange_file(&home, ".cursor/mcp.json");
+    assert_snapshot!(toolway(&home, &["import", "cursor", "-s", "user", "--yes"]), @"
+    exit: 0
+    ----- stdout
+    Cursor ([PROJECT]/.cursor/mcp.json)
+      not your own: it came with this project
+      - repo  sh -c true
+          env: LD_PRELOAD
+    ----- stderr
+    warning: `[PROJECT]/.cursor/mcp.json` was left out: it came with this project
+    hint: look at it, then name it: `toolway import cursor --from [PROJECT]/.cursor/mcp.json`
+    nothing to import
+    ");
+    let words = ["import", "cursor", "-s", "user", "--json"];
+    let shown = toolway(&home, &words).expect_code(0).json();
+    let repo = &shown["servers"][0];
+    assert_eq!(
+        (&repo["writer"], &repo["skipped"], &repo["scope"]),
+        (
+            &json!("stranger"),
+            &json!("it came with this project"),
+            &json!(null)
+        )
+    );
+    // With the project's scope it is the project's, and waits there.
+    let words = ["import", "cursor", "-s", "project", "--json", "--yes"];
+    let shown = toolway(&home, &words).expect_code(0).json();
+    assert_eq!(shown["servers"][0]["scope"], "project");
+    let got = toolway(&home, &["get", "repo", "--json"]).expect_code(0);
+    assert_eq!(got.json()["verdict"], "pending-approval");
+}
+
+#[test]
+fn a_person_is_asked_about_each_server() {
+    let home = home_with_clients();
+    strange_file(&home, ".cursor/mcp.json");
+    let mut command = crate::support::command(&home, &["import"]);
+    let mut seat = Seat::take(&mut command);
+    seat.expect("y adds a server, n leaves it out, a adds it and all that follow, q ends");
+    seat.expect("Add `files` to the user scope? [y/N/a/q] ");
+    seat.type_line("x");
+    seat.expect("Add `files` to the user scope? [y/N/a/q] ");
+    seat.type_line("y");
+    seat.expect("added `files`");
+    seat.expect("Add `docs` to the user scope? [y/N/a/q] ");
+    seat.type_line("");
+    seat.expect("Add `tracker` to the user scope? [y/N/a/q] ");
+    seat.type_line("n");
+    seat.expect("Put `repo` into the project's `.mcp.json`, to be approved? [y/N] ");
+    seat.type_line("y");
+    seat.expect("added `repo` to the project scope");
+    assert_eq!(seat.leave().code, Some(0));
+    let user = home.read(user_settings(&home));
+    assert!(user.contains("files") && !user.contains("docs") && !user.contains("repo"));
+    assert!(home.read(".mcp.json").contains("repo"));
+
+    // All that are left, and none.
+    for (answer, added) in [("q", false), ("a", true)] {
+        let mut command = crate::support::command(&home, &["import"]);
+        let mut seat = Seat::take(&mut command);
+        seat.expect("Add `docs` to the user scope? [y/N/a/q] ");
+        seat.type_line(answer);
+        let left = seat.leave();
+        assert_eq!(left.shown.contains("nothing was changed"), !added);
+        assert_eq!(home.read(user_settings(&home)).contains("tracker"), added);
+    }
+}
+
+#[test]
 fn sec_01_a_file_that_is_named_goes_to_the_project_and_waits_for_approval() {
     let home = TempHome::new();
     strange_file(&home, ".cursor/mcp.json");
@@ -215,6 +287,7 @@ fn sec_01_a_file_that_is_named_goes_to_the_project_and_waits_for_approval() {
     ----- stdout
     Cursor (.cursor/mcp.json)
       not your own: it came with this project
+      for its `.mcp.json`, where each waits for `toolway approve`
       + repo  sh -c true
           env: LD_PRELOAD
           {

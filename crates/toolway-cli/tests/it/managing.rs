@@ -10,7 +10,7 @@ use crate::support::{servers, toolway};
 #[test]
 fn a_command_is_added_to_the_local_scope() {
     let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["add", "files", "-e", "MODE=ro", "--", "npx", "-y", "server-files", "/tmp"]), @"
+    assert_snapshot!(toolway(&home, &["add", "files", "--force", "-e", "MODE=ro", "--", "npx", "-y", "server-files", "/tmp"]), @"
     exit: 0
     ----- stdout
     ----- stderr
@@ -149,20 +149,6 @@ fn an_existing_name_is_not_overwritten() {
         toolway(&home, &["get", "one", "--json"]).json()["definition"]["command"],
         "false"
     );
-}
-
-#[test]
-fn flags_of_the_command_need_dashes_before_them() {
-    let home = TempHome::new();
-    assert_snapshot!(toolway(&home, &["add", "files", "npx", "-y", "server-files"]), @"
-    exit: 2
-    ----- stdout
-    ----- stderr
-    error: unexpected argument '-y' found
-
-    Usage: toolway add [OPTIONS] <NAME> <COMMAND|URL>...
-    hint: flags of a server's own command go behind `--`: `toolway add <name> -- <command> <flags>`
-    ");
 }
 
 #[test]

@@ -368,7 +368,9 @@ fn sec_52_an_import_shows_each_command_word_by_word() {
         ]),
     );
     let mut seat = Seat::small(&mut command(&home, &["import", "cursor"]));
-    seat.expect("Add 2 to the user scope? [y/N] ");
+    seat.expect("Add `good` to the user scope? [y/N/a/q] ");
+    seat.type_line("n");
+    seat.expect("Add `b⟨Cyrillic а⟩d` to the user scope? [y/N] ");
     seat.type_line("n");
     assert_snapshot!(home.normalise(&seat.leave().stdout), @r#"
     Cursor ([HOME]/.cursor/mcp.json)

@@ -433,7 +433,7 @@ fn sec_41_a_server_inherits_no_descriptors() {
 #[test]
 fn sec_43_add_and_doctor_say_what_may_be_another_program_tomorrow() {
     let home = TempHome::new();
-    let add = |words: &[&str]| toolway(&home, &[&["add", "-s", "user"], words].concat());
+    let add = |words: &[&str]| toolway(&home, &[&["add", "--force", "-s", "user"], words].concat());
     insta::assert_snapshot!(add(&["npm", "--", "npx", "-y", "@a/server"]), @"
     exit: 0
     ----- stdout

@@ -25,7 +25,7 @@ fn a_slip_in_the_scheme_is_not_taken_for_a_command() {
         toolway(&home, words).expect_code(2);
     }
     // A drive is no scheme.
-    toolway(&home, &["add", "there", "C:/server.exe"]).expect_code(0);
+    toolway(&home, &["add", "there", "C:/server.exe", "--force"]).expect_code(0);
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn a_wrong_command_line_gets_one_message_and_one_hint() {
     Usage: toolway [OPTIONS] <COMMAND>
     hint: did you mean `toolway list`?
     ");
-    assert_snapshot!(toolway(&home, &["add", "x", "npx", "-y", "y"]), @"
+    assert_snapshot!(toolway(&home, &["add", "--bogus", "x", "npx"]), @"
     exit: 2
     ----- stdout
     ----- stderr
-    error: unexpected argument '-y' found
+    error: unexpected argument '--bogus' found
 
     Usage: toolway add [OPTIONS] <NAME> <COMMAND|URL>...
     hint: flags of a server's own command go behind `--`: `toolway add <name> -- <command> <flags>`
@@ -107,4 +107,35 @@ fn a_word_that_is_no_text_gets_one_message_and_no_panic() {
     Usage: toolway list [OPTIONS]
     hint: see `toolway list --help`
     ");
+}
+
+#[test]
+fn a_word_that_is_no_text_is_named_and_never_a_panic() {
+    let home = TempHome::new();
+    let run = |words: &[&[u8]]| {
+        let mut command = command(&home, &[]);
+        command.args(words.iter().map(|word| std::ffi::OsStr::from_bytes(word)));
+        home.run(&mut command)
+    };
+    assert_snapshot!(run(&[b"get", b"a\xff"]), @r"
+    exit: 2
+    ----- stdout
+    ----- stderr
+    error: the argument 'a\xff' is not valid UTF-8
+
+    Usage: toolway get [OPTIONS] <NAME>
+    hint: see `toolway get --help`
+    ");
+    for words in [
+        &[&b"\xff"[..]][..],
+        &[b"add", b"x", b"\xff"],
+        &[b"add", b"x", b"npx", b"-\xff"],
+        &[b"add", b"x", b"y", b"--scope=\xff"],
+        &[b"call", b"x", b"y", b"a=\xff"],
+        &[b"--mcp-config", b"\xff", b"get", b"x"],
+        &[b"vault", b"\xff"],
+        &[b"--\xff"],
+    ] {
+        run(words).expect_code(2);
+    }
 }

@@ -258,7 +258,7 @@ fn what_is_typed_behind_two_dashes_runs_where_it_is_typed() {
 fn adding_a_server_of_the_current_directory_says_how_it_is_started_there() {
     let home = TempHome::new();
     let add = |words: &[&str]| home.normalise(&toolway(&home, words).to_string());
-    assert_snapshot!(add(&["add", "files", "-s", "user", "--", "npx", "-y", "server-filesystem@1.0.0", "."]), @r"
+    assert_snapshot!(add(&["add", "files", "--force", "-s", "user", "--", "npx", "-y", "server-filesystem@1.0.0", "."]), @r"
     exit: 0
     ----- stdout
     ----- stderr
@@ -275,7 +275,7 @@ fn adding_a_server_of_the_current_directory_says_how_it_is_started_there() {
     warning: `own` is started in a directory of its own, where `server.py` is not what it is here
     hint: write [PROJECT]/server.py in its place
     ");
-    assert_snapshot!(add(&["add", "git", "-s", "user", "--cwd", "${workspace}", "--", "mcp-server-git"]), @r"
+    assert_snapshot!(add(&["add", "git", "--force", "-s", "user", "--cwd", "${workspace}", "--", "mcp-server-git"]), @r"
     exit: 0
     ----- stdout
     ----- stderr

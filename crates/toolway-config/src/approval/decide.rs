@@ -13,11 +13,11 @@ use toolway_types::{Author, Scope};
 
 use super::files::{self, Files};
 use super::{Approvals, Coverage, Decided};
-use crate::env;
 use crate::load::Consent;
 use crate::merge::{Basis, ByName, Candidate};
 use crate::raw::Settings;
 use crate::raw::keys::spelled_out;
+use crate::shown;
 
 /// The answer.
 #[derive(Debug, Clone)]
@@ -221,35 +221,12 @@ pub(super) fn difference(approved: &Value, now: &Map<String, Value>) -> String {
             .map(|line| spelled_out(line) + "\n")
             .collect::<String>()
     };
-    let (mut old, mut new) = (approved.clone(), Value::Object(now.clone()));
-    mask(&mut old, &mut new);
+    // The approval itself shows what would count from then on.
+    let (old, new) = shown::to_compare(approved, now);
     let (old, new) = (pretty(&old), pretty(&new));
     TextDiff::from_lines(&old, &new)
         .unified_diff()
         .context_radius(3)
         .header("approved", "now")
         .to_string()
-}
-
-/// Hides the values of `env` and `headers`, which may be secrets, and keeps that they differ.
-/// The approval itself shows what would count from then on.
-fn mask(old: &mut Value, new: &mut Value) {
-    for key in ["env", "headers"] {
-        let before = old.get(key).cloned().unwrap_or_default();
-        for (side, word) in [
-            (&mut *old, "[redacted]"),
-            (&mut *new, "[redacted, changed]"),
-        ] {
-            let Some(values) = side.get_mut(key).and_then(Value::as_object_mut) else {
-                continue;
-            };
-            for (name, value) in values {
-                let plain = value.as_str().is_some_and(env::is_variable);
-                if !plain {
-                    let same = before.get(name).is_none_or(|was| was == value);
-                    *value = Value::from(if same { "[redacted]" } else { word });
-                }
-            }
-        }
-    }
 }

@@ -4,7 +4,7 @@
 //! left at the end is what nobody understood, and is said. What a key means is the client's file.
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, ServerName};
+use toolway_types::{Diagnosis, ServerName, TransportKind};
 
 use super::source::{self, Entry};
 use super::variables::{Syntax, Translated};
@@ -381,12 +381,7 @@ impl Draft {
             .of(name));
         }
         if !self.is_set("type") {
-            let path = url.split(['?', '#']).next().unwrap_or_default();
-            let kind = match url.split("://").next() {
-                Some("ws" | "wss") => "ws",
-                _ if path.trim_end_matches('/').ends_with("/sse") => "sse",
-                _ => "http",
-            };
+            let kind = TransportKind::of_address(url).as_str();
             self.put("type", kind);
             self.notes.push(format!(
                 "no transport was named; `{kind}` was taken from the URL."

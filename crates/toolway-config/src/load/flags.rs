@@ -4,7 +4,7 @@
 //! shell is involved: nothing but quotes and backslashes has a meaning.
 
 use serde_json::{Map, Value, json};
-use toolway_types::{Diagnosis, Origin, Scope};
+use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 
 use super::{Flags, Loader, Place};
 use crate::error::SplitError;
@@ -99,15 +99,10 @@ impl Loader<'_> {
 
 fn definition(target: &str) -> Result<Map<String, Value>, SplitError> {
     let target = target.trim();
-    let kind = match target
-        .split_once("://")
-        .map(|(scheme, _)| scheme.to_ascii_lowercase())
-    {
-        Some(scheme) if matches!(scheme.as_str(), "http" | "https") => Some("http"),
-        Some(scheme) if matches!(scheme.as_str(), "ws" | "wss") => Some("ws"),
-        _ => None,
-    };
-    let value = if let Some(kind) = kind {
+    let scheme = target.split_once("://").map(|(scheme, _)| scheme);
+    let scheme = scheme.unwrap_or_default().to_ascii_lowercase();
+    let value = if ["http", "https", "ws", "wss"].contains(&scheme.as_str()) {
+        let kind = TransportKind::of_address(target).as_str();
         json!({"type": kind, "url": target})
     } else {
         let mut words = split_command(target)?.into_iter();

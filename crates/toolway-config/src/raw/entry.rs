@@ -355,12 +355,7 @@ impl Checker<'_> {
             .get("url")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let is_socket = text.starts_with("ws://") || text.starts_with("wss://");
-        let kind = if is_socket {
-            TransportKind::Ws
-        } else {
-            TransportKind::Http
-        };
+        let kind = TransportKind::of_address(text);
         let message = format!("`url` without `type`: taken as `{}`", kind.as_str());
         self.warning(
             "url",

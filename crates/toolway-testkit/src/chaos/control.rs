@@ -53,6 +53,7 @@ fn converse(server: &Server, stream: &TcpStream) -> io::Result<()> {
                 "answered": memory.answered,
                 "calls": memory.calls,
                 "posts": memory.posts,
+                "strays": memory.strays,
                 "connections": memory.connections,
                 "sessions": memory.sessions.len(),
             })

@@ -62,6 +62,8 @@ pub(super) struct Memory {
     pub(super) refused: u32,
     pub(super) cuts: u32,
     pub(super) posts: u64,
+    /// Requests to places that it does not have.
+    pub(super) strays: u64,
     pub(super) connections: u64,
     /// What was asked about skills, in order.
     pub(super) skills: Vec<String>,

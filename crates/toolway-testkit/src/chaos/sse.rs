@@ -23,7 +23,8 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
     while let Some(request) = http::read(&mut reader)? {
         let script = server.script();
         match (request.method.as_str(), request.path.split('?').next()) {
-            ("GET", Some("/sse")) => {
+            // The second does not tell what it is.
+            ("GET", Some("/sse" | "/old")) => {
                 if let Some(refusal) = http::refusal(server, None) {
                     refusal.write(stream, &script)?;
                     continue;
@@ -34,7 +35,10 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
                 return ended;
             }
             ("POST", Some("/message")) => post(server, stream, &request)?,
-            _ => Response::empty(404).write(stream, &script)?,
+            _ => {
+                server.memory().strays += 1;
+                Response::empty(404).write(stream, &script)?;
+            }
         }
     }
     Ok(())

@@ -34,6 +34,9 @@ use crate::words;
 /// How long one address of a host may keep the next from being tried.
 const STAGGER: Duration = Duration::from_millis(250);
 
+/// The scheme of what is dialled without TLS.
+const PLAIN: &str = "ws";
+
 /// How much of a refusal's body is kept, and how long it may take.
 const REFUSAL_BODY: usize = 64 * 1024;
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
@@ -106,7 +109,7 @@ impl Dialer {
             Some(proxy) => self.tunnel(&proxy, host, port).await?,
         };
         if url.scheme() == "https" {
-            self.encrypt(socket, host).await
+            self.encrypt(socket, host, PLAIN).await
         } else {
             Ok(socket)
         }
@@ -130,20 +133,20 @@ impl Dialer {
         let own_port = uri.port_u16().unwrap_or(default);
         let reaching = async { connect(addresses(own_host, own_port).await?).await };
         let stream = reaching.await.map_err(|error| {
-            let why = words::of(&error);
+            let why = words::of(&error, "http");
             failed(format!("{own_host}:{own_port} cannot be reached: {why}"))
         })?;
         let mut socket: Socket = Box::new(stream);
         if encrypted {
-            socket = self
-                .encrypt(socket, own_host)
-                .await
-                .map_err(|reason| match reason {
-                    CloseReason::Certificate { message, .. } => {
-                        failed(format!("has a certificate that cannot be used: {message}"))
-                    }
-                    other => other,
-                })?;
+            socket =
+                self.encrypt(socket, own_host, "http")
+                    .await
+                    .map_err(|reason| match reason {
+                        CloseReason::Certificate { message, .. } => {
+                            failed(format!("has a certificate that cannot be used: {message}"))
+                        }
+                        other => other,
+                    })?;
         }
         let authority = format!("{host}:{port}");
         let mut request = Request::builder()
@@ -163,7 +166,13 @@ impl Dialer {
         }
     }
 
-    async fn encrypt(&self, socket: Socket, host: &str) -> Result<Socket, CloseReason> {
+    /// `plain` is the scheme of addresses that are reached without it.
+    async fn encrypt(
+        &self,
+        socket: Socket,
+        host: &str,
+        plain: &str,
+    ) -> Result<Socket, CloseReason> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(bare.to_owned()).map_err(|_| {
             CloseReason::lost(format!("`{host}` is no name a certificate can have"))
@@ -171,7 +180,7 @@ impl Dialer {
         let stream = TlsConnector::from(Arc::clone(&self.tls))
             .connect(name, socket)
             .await
-            .map_err(|error| broken(&error))?;
+            .map_err(|error| broken(&error, plain))?;
         Ok(Box::new(stream))
     }
 }
@@ -182,7 +191,7 @@ pub(crate) async fn take_over(
     request: Request<Empty<Bytes>>,
 ) -> Result<Taken, CloseReason> {
     let is_tunnel = request.method() == Method::CONNECT;
-    let broken = |error: hyper::Error| broken(&error);
+    let broken = |error: hyper::Error| broken(&error, PLAIN);
     let (mut sender, connection) = http1::Builder::new()
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEADER_LIST as usize)
@@ -260,17 +269,17 @@ async fn connect(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
 }
 
 /// A connection that was made and then broke, or whose encryption failed.
-fn broken(error: &(dyn Error + 'static)) -> CloseReason {
+fn broken(error: &(dyn Error + 'static), plain: &str) -> CloseReason {
     match tls::fault(error) {
         Some((fault, message)) => CloseReason::Certificate { fault, message },
-        None => CloseReason::lost(words::of(error)),
+        None => CloseReason::lost(words::of(error, plain)),
     }
 }
 
 fn lost(url: &Url, error: &io::Error) -> CloseReason {
     CloseReason::Unreachable {
         refused: is_refusal(error),
-        message: format!("{}: {}", place(url), words::of(error)),
+        message: format!("{}: {}", place(url), words::of(error, PLAIN)),
     }
 }
 

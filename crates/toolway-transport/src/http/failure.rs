@@ -123,7 +123,7 @@ pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     if std::ptr::addr_eq(cause, error) {
         "the request failed".to_owned()
     } else {
-        words::of(cause)
+        words::of(cause, "http")
     }
 }
 

@@ -21,13 +21,14 @@ use tracing::{debug, error};
 
 use super::era_memory::Key;
 use super::line::Standing;
+use super::older::Older;
 use super::source::{Group, Source};
 use super::{Connected, Connection, Context, Lists};
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, secrets_of};
 use crate::respondent::Counterpart;
 use crate::session::question::Remarks;
-use crate::session::{self, Correlator, Greeting, Session, Tap};
+use crate::session::{self, Correlator, Delivery, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
 use crate::{account, auth};
 
@@ -146,6 +147,41 @@ impl Connection {
                 return Err(ConnectError::NeedsAuth { challenge: None });
             }
         }
+        let filled = self.filled().await?;
+        let open = self.open_options(&filled);
+        let (session, delivery) = self.settle(live, step, limit, &filled, &open).await?;
+        *step = Step::Listing;
+        // Boxed: it is large, and over long before the connection is.
+        let Context {
+            connect_timeout,
+            all_lists,
+            ..
+        } = &*self.context;
+        let lists = Box::pin(Lists::fetch(&session, *connect_timeout, all_lists)).await?;
+        let standing = Standing::new(session, delivery);
+        Ok(Connected {
+            standing,
+            lists,
+            instructions: None,
+        })
+    }
+
+    /// Opens and greets, with whichever transport and era the server turns out to speak.
+    async fn settle(
+        &self,
+        live: &mut Option<Live>,
+        step: &mut Step,
+        limit: Duration,
+        filled: &Source,
+        open: &OpenOptions,
+    ) -> Result<(Session, Delivery), ConnectError> {
+        let mut older = Older::of(&self.source, filled);
+        if let Some(known) = older.take_if(|older| older.is_remembered(&self.context.eras)) {
+            let greeted = self.greet_known_older(live, step, limit, &known, open);
+            if let Some(session) = greeted.await? {
+                return Ok((session, Delivery::Stream));
+            }
+        }
         let key = Key::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
@@ -155,36 +191,28 @@ impl Connection {
             again: false,
             timeout: limit,
         };
-        let filled = self.filled().await?;
-        let open = self.open_options(&filled);
-        let session = loop {
-            let error = match self.greet(live, step, &greeting, &filled, &open).await {
-                Ok(session) => break session,
+        let eras = &self.context.eras;
+        loop {
+            let error = match self.greet(live, step, &greeting, filled, open).await {
+                Ok(session) => {
+                    let era = session.facts().era;
+                    eras.learn(key.as_ref(), Ok(era)).await;
+                    return Ok((session, greeting.delivery));
+                }
                 Err(error) => error,
             };
-            let Some(next) = greeting.after(&error) else {
-                self.context.eras.learn(key.as_ref(), Err(&error)).await;
+            if let Some(next) = greeting.after(&error) {
+                debug!(%error, "starting the server again for another handshake");
+                greeting = next;
+                continue;
+            }
+            eras.learn(key.as_ref(), Err(&error)).await;
+            let Some(older) = &older else {
                 return Err(error);
             };
-            debug!(%error, "starting the server again for another handshake");
-            greeting = next;
-        };
-        let era = session.facts().era;
-        self.context.eras.learn(key.as_ref(), Ok(era)).await;
-        *step = Step::Listing;
-        // Boxed: it is large, and over long before the connection is.
-        let Context {
-            connect_timeout,
-            all_lists,
-            ..
-        } = &*self.context;
-        let lists = Box::pin(Lists::fetch(&session, *connect_timeout, all_lists)).await?;
-        let standing = Standing::new(session, self.source.delivery());
-        Ok(Connected {
-            standing,
-            lists,
-            instructions: None,
-        })
+            let greeted = self.greet_as_older(live, step, limit, older, open, error);
+            return Ok((greeted.await?, Delivery::Stream));
+        }
     }
 
     /// What this attempt opens its channels with. Credentials last as long as the connection.
@@ -226,7 +254,7 @@ impl Connection {
         Some(Arc::new(Trace(journal)))
     }
 
-    async fn greet(
+    pub(super) async fn greet(
         &self,
         live: &mut Option<Live>,
         step: &mut Step,
@@ -326,7 +354,7 @@ async fn write_down(
 
 /// How far connecting has come.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+pub(super) enum Step {
     Opening,
     Greeting,
     Listing,

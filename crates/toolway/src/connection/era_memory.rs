@@ -1,4 +1,5 @@
-//! Which era each definition spoke, kept across runs, so that the next start need not probe.
+//! Which era each definition spoke, kept across runs, so that the next start need not probe; and
+//! which definitions of HTTP lead to a server of the transport before it.
 //!
 //! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The file is a hint and nothing else: it may be missing, broken, or
 //! written by several hosts at once, and none of that keeps a server from connecting. What proves
@@ -70,6 +71,24 @@ impl Key {
             }
             Source::Spec(_) | Source::Object { .. } => None,
         }
+    }
+
+    /// The place of a definition of Streamable HTTP for that its server is one of the transport
+    /// before it; `None` where it cannot be, or its entry says that it is not.
+    pub(crate) fn of_older(source: &Source) -> Option<Self> {
+        let Source::Spec(spec) = source else {
+            return None;
+        };
+        let may_be = spec.protocol != ProtocolMode::Modern;
+        may_be.then(|| Self::older(spec)).flatten()
+    }
+
+    fn older(spec: &ServerSpec) -> Option<Self> {
+        let TransportSpec::Http(remote) = &spec.transport else {
+            return None;
+        };
+        let text = json!(["http as sse", { "url": remote.url.as_str() }]).to_string();
+        Some(Self(hex::encode(Sha256::digest(text))))
     }
 
     fn digest(spec: &ServerSpec) -> Self {
@@ -164,6 +183,9 @@ pub fn forget_era(path: &Path, spec: &ServerSpec) -> io::Result<()> {
         path: path.to_owned(),
         known: Mutex::default(),
     };
+    if let Some(older) = Key::older(spec) {
+        store.save(&older, None, now())?;
+    }
     store.save(&Key::digest(spec), None, now())
 }
 

@@ -1,9 +1,9 @@
 //! Taking secrets out of text.
 //!
 //! Owns the search: for values that are known to be secret, however JSON or a URL spells them,
-//! and for what stands behind a name that speaks of a secret (`"access_token": …`,
-//! `password=…`, `Authorization: Bearer …`). JSON inside a JSON string is looked into as well.
-//! Does not own which values of a definition are secret (`secrets.rs`).
+//! and for what stands behind a name that speaks of a secret (`"access_token": …`). JSON inside a
+//! JSON string is looked into as well. Does not own which values of a definition are secret
+//! (`secrets.rs`), nor which names say so (`toolway_types::secret::parts`).
 //!
 //! Nothing here can know a secret that a server made up and gave a harmless name. The file is for
 //! its owner only for that reason.
@@ -11,53 +11,15 @@
 use std::borrow::Cow;
 
 use toolway_types::Secret;
+pub(super) use toolway_types::secret::parts::{MARK, speaks_of_a_secret};
+use toolway_types::secret::parts::{of_assignments, of_bearers, without};
 use toolway_types::text::clean;
-
-/// What stands in a secret's place.
-pub(super) const MARK: &str = "[redacted]";
 
 /// A shorter value is no secret that redaction could keep: marking it would show it.
 pub(super) const SHORTEST: usize = 4;
 
-/// What follows `Bearer` and is shorter is a word.
-const SHORTEST_TOKEN: usize = 12;
-
 /// How deep JSON inside strings is looked into.
 const DEEPEST: u32 = 3;
-
-/// Endings of names whose values are secret, without case, `-` and `_`.
-const SECRET_ENDINGS: [&str; 17] = [
-    "authorization",
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "cookie",
-    "credential",
-    "credentials",
-    "sessionid",
-    "codeverifier",
-    "clientassertion",
-    "bearer",
-];
-
-/// Names that end so and are none: they are the protocol's own, or a list's page.
-const HARMLESS: [&str; 4] = ["progresstoken", "pagetoken", "nextpagetoken", "nexttoken"];
-
-/// Whether a name says that its value is secret.
-pub(super) fn speaks_of_a_secret(name: &str) -> bool {
-    let folded: String = name
-        .chars()
-        .filter(|c| !matches!(c, '-' | '_'))
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    SECRET_ENDINGS.iter().any(|end| folded.ends_with(end)) && !HARMLESS.contains(&folded.as_str())
-}
 
 /// Knows what must not be shown.
 pub(super) struct Redactor {
@@ -98,7 +60,9 @@ impl Redactor {
 
     /// Text that a server logged, without secrets.
     pub(super) fn text(&self, text: &str) -> String {
-        assignments(&bearers(&self.values(text)))
+        let text = self.values(text);
+        let text = without(&text, of_bearers(&text), |_| false);
+        without(&text, of_assignments(&text), |_| false)
     }
 
     /// A message without secrets; `cut` says that it goes on behind this. What is no JSON is
@@ -266,93 +230,6 @@ fn value_span(bytes: &[u8], from: usize) -> (usize, usize) {
         }
     }
     (start, bytes.len())
-}
-
-/// Replaces what follows the word `Bearer` or `Basic`.
-fn bearers(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    let mut found: Vec<usize> = ["bearer ", "basic "]
-        .iter()
-        .flat_map(|word| lower.match_indices(word).map(|(at, _)| at + word.len()))
-        .collect();
-    found.sort_unstable();
-    let mut shown = String::with_capacity(text.len());
-    let mut copied = 0;
-    for start in found {
-        if start < copied {
-            continue;
-        }
-        let length = text[start..]
-            .bytes()
-            .take_while(|byte| is_token_byte(*byte))
-            .count();
-        // English prose has bearers and basics too.
-        if length >= SHORTEST_TOKEN {
-            shown.push_str(&text[copied..start]);
-            shown.push_str(MARK);
-            copied = start + length;
-        }
-    }
-    shown.push_str(&text[copied..]);
-    shown
-}
-
-fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte)
-}
-
-/// Replaces what is given to a name that speaks of a secret: `token=…`, `"password": "…"`.
-fn assignments(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut copied = 0;
-    for (at, sign) in text.match_indices(['=', ':']) {
-        if at < copied {
-            continue;
-        }
-        let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
-        let start = name
-            .rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-')))
-            .map_or(0, |index| {
-                index + name[index..].chars().next().map_or(1, char::len_utf8)
-            });
-        if !speaks_of_a_secret(&name[start..]) {
-            continue;
-        }
-        let behind = &text[at + 1..];
-        let value = behind.trim_start_matches([' ', '"', '\'', '\\']);
-        let is_bare =
-            behind.starts_with(' ') && !behind.trim_start().starts_with(['"', '\'', '\\']);
-        let first = at + 1 + (behind.len() - value.len());
-        let mut length = value
-            .find(|c: char| c.is_whitespace() || "\"',;&<>)}]\\".contains(c))
-            .unwrap_or(value.len());
-        // `Authorization: Token abc`: the scheme is not the secret.
-        if let Some(rest) = value[length..].strip_prefix(' ')
-            && ["bearer", "basic", "token", "digest"]
-                .contains(&value[..length].to_ascii_lowercase().as_str())
-        {
-            length += 1 + if rest.starts_with(MARK) {
-                MARK.len()
-            } else {
-                rest.find(|c: char| c.is_whitespace() || "\"',;&<>)}]\\".contains(c))
-                    .unwrap_or(rest.len())
-            };
-        }
-        // "the token: missing" is prose.
-        let is_prose = sign == ":"
-            && is_bare
-            && value[..length]
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase());
-        if length == 0 || is_prose || value.starts_with(MARK) {
-            continue;
-        }
-        shown.push_str(&text[copied..first]);
-        shown.push_str(MARK);
-        copied = first + length;
-    }
-    shown.push_str(&text[copied..]);
-    shown
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@
 //! - inherited variables: only addresses' secrets (a proxy's password).
 
 use base64::Engine as _;
+use toolway_types::secret::parts::{names_a_secret, of_argument};
 use toolway_types::{RemoteSpec, Secret, ServerSpec, StdioSpec, TransportSpec};
 use url::Url;
 
@@ -51,7 +52,7 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
 fn of_process(spec: &StdioSpec, found: &mut Vec<String>) {
     for (name, value) in &spec.env {
         let value = value.expose();
-        let speaks = speaks_of_a_secret(name) || ends_like_a_secret(name);
+        let speaks = names_a_secret(name);
         if (speaks && value.len() >= SHORTEST) || (value.len() >= LONG && !is_plain(value)) {
             found.push(value.to_owned());
         }
@@ -62,12 +63,8 @@ fn of_process(spec: &StdioSpec, found: &mut Vec<String>) {
     }
     let mut previous = "";
     for word in &spec.args {
-        if let Some((name, value)) = word.split_once('=') {
-            if speaks_of_a_secret(name) {
-                found.push(value.to_owned());
-            }
-        } else if previous.starts_with('-') && speaks_of_a_secret(previous) {
-            found.push(word.clone());
+        if let Some(part) = of_argument(previous, word) {
+            found.push(word[part].to_owned());
         }
         // `--header "Authorization: Bearer …"`, as bridges take it.
         if let Some((name, value)) = word.split_once(':')
@@ -171,14 +168,6 @@ fn decoded(text: &str) -> String {
     url::form_urlencoded::parse(form.as_bytes())
         .next()
         .map_or_else(String::new, |(_, value)| value.into_owned())
-}
-
-/// Endings that mean a secret in a variable's name and much else in JSON.
-fn ends_like_a_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["key", "pass", "pwd", "pat", "dsn", "auth", "pin"]
-        .iter()
-        .any(|end| name == *end || name.ends_with(&format!("_{end}")))
 }
 
 fn is_plain(value: &str) -> bool {

@@ -127,7 +127,10 @@ fn unwelcome(delivery: Delivery, error: RequestError) -> ConnectError {
     {
         return match rpc_error(body) {
             Some(rpc) => ConnectError::request(method::INITIALIZE, RequestError::Rpc(rpc)),
-            None => ConnectError::NotStreamable { status: *status },
+            None => ConnectError::NotStreamable {
+                status: *status,
+                older: None,
+            },
         };
     }
     ConnectError::request(method::INITIALIZE, error)

@@ -102,16 +102,17 @@ async fn the_entry_wins_over_the_memory() {
 }
 
 #[tokio::test]
-async fn an_old_sse_server_behind_type_http_is_told_what_its_entry_needs() {
+async fn what_is_neither_a_present_nor_an_old_server_says_so() {
     let server = Server::start(|_, _| StatusCode::METHOD_NOT_ALLOWED.into_response()).await;
     let home = Home::new();
     let plan = home.plan(&json!({ "web": { "type": "http", "url": server.url } }));
     let host = Host::start(plan, home.options());
     host.settled().await;
     let message = failure(&host, "web").message;
-    assert!(message.contains(r#"`"type": "sse"`"#), "{message}");
+    let said = "and is no old HTTP+SSE server either (it opens no event stream)";
+    assert!(message.contains(said), "{message}");
     host.shutdown().await;
-    assert_eq!(server.methods(), ["server/discover", "initialize"]);
+    assert_eq!(server.methods(), ["server/discover", "initialize", "GET"]);
 }
 
 #[tokio::test(start_paused = true)]

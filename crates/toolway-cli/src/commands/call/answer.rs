@@ -74,13 +74,16 @@ pub(super) fn print(
             "error: tool `{}`{whose} answered an error",
             outcome.tool
         ));
-        context.output.say(&match usage {
-            Some(usage) => format!("hint: it is called as `{usage}`"),
+        let hint = match usage {
+            Some(usage) => format!("it is called as `{usage}`"),
             None => format!(
-                "hint: see what it does with `toolway tools {}`",
+                "see what it does with `toolway tools {}`",
                 toolway_types::name::as_word(outcome.server.as_str())
             ),
-        });
+        };
+        context
+            .output
+            .say(&format!("hint: {}", context.reached(hint)));
     }
     Ok(())
 }

@@ -150,7 +150,9 @@ fn print(
         warnings: outcome.map_or(&[], |outcome| &outcome.warnings),
         error: report.map(|report| report.message.clone()),
         details: report.map_or_else(Vec::new, |report| report.details.clone()),
-        hint: report.and_then(|report| report.hint.clone()),
+        hint: report
+            .and_then(|report| report.hint.clone())
+            .map(|hint| context.reached(hint)),
     };
     context.output.json_line(&answer)?;
     Ok(exit)

@@ -64,6 +64,14 @@ fn python_sdk_1_over_sse() {
 }
 
 #[test]
+fn python_sdk_1_over_sse_behind_an_entry_of_http() {
+    let server = Peer::PythonSdk1("sse").start();
+    let mut entry = server.entry();
+    entry["type"] = "http".into();
+    legacy(&tour(&home_with("peer", entry)));
+}
+
+#[test]
 fn python_sdk_1_over_websocket() {
     let server = Peer::PythonSdk1("ws").start();
     legacy(&tour(&home_of(&server)));

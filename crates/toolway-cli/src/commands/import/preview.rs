@@ -1,0 +1,192 @@
+//! What `import` shows before anything is written.
+//!
+//! Owns the rows, the same as JSON, and what is said of files that are left out. Which servers are
+//! taken is `import.rs`.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use toolway_config::import::{Found, Imported, Stranger, Writer};
+use toolway_config::without_secrets;
+use toolway_types::name::as_word;
+use toolway_types::text::{Nature, legible};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{Candidate, Fate, ImportArgs, Target};
+use crate::context::Context;
+use crate::screen::{Screen, Sheet, name};
+
+/// Says how each file that was left out can be taken all the same.
+pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
+    let mut said: Option<&Found> = None;
+    for candidate in candidates {
+        let Fate::LeaveOut(stranger) = candidate.fate else {
+            continue;
+        };
+        let file = candidate.found;
+        if said.is_some_and(|said| std::ptr::eq(said, file)) {
+            continue;
+        }
+        said = Some(file);
+        let path = file.path.display().to_string();
+        context
+            .output
+            .say(&format!("warning: `{path}` was left out: {stranger}"));
+        let path = as_word(&path);
+        let hint = match stranger {
+            Stranger::WritableByAll => format!("keep others out of it: `chmod o-w {path}`"),
+            Stranger::Project | Stranger::Owner | Stranger::Elsewhere => {
+                let client = file.client.id();
+                format!("look at it, then name it: `toolway import {client} --from {path}`")
+            }
+        };
+        context.output.say(&format!("hint: {hint}"));
+    }
+}
+
+/// What a file holds is its writer's word: no row of it can pass for one of ours (SEC-52).
+pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
+    let words = |text: &str| legible(text, Nature::Prose);
+    let mut sheet = screen.sheet();
+    let mut file: Option<&Found> = None;
+    let mut width = 0;
+    for candidate in candidates {
+        if file.is_none_or(|file| !std::ptr::eq(file, candidate.found)) {
+            file = Some(candidate.found);
+            let names = candidate.found.servers.iter();
+            width = names
+                .map(|server| name(&server.name).width())
+                .max()
+                .unwrap_or(0);
+            sheet.row(&format!(
+                "{} ({})",
+                candidate.found.client.title(),
+                legible(&candidate.found.path.display().to_string(), Nature::Code)
+            ));
+            if let Writer::Stranger(stranger) = candidate.found.writer {
+                sheet.row(&format!("  not your own: {stranger}"));
+            }
+            if matches!(candidate.fate, Fate::Add(Target::Proposed)) {
+                sheet.row("  for its `.mcp.json`, where each waits for `toolway approve`");
+            }
+        }
+        let name = name(&candidate.server.name);
+        let name = format!("{name}{}", " ".repeat(width.saturating_sub(name.width())));
+        match &candidate.fate {
+            Fate::Add(_) => add_row(&mut sheet, &format!("  + {name}  "), candidate),
+            Fate::Skip(reason) => {
+                sheet.row(&format!("  = {name}  skipped: {}", words(reason)));
+            }
+            Fate::LeaveOut(_) => add_row(&mut sheet, &format!("  - {name}  "), candidate),
+        }
+        if matches!(candidate.fate, Fate::Add(_)) {
+            if is_decided_here(candidate) {
+                whole(&mut sheet, candidate.server);
+            }
+            if !candidate.server.enabled {
+                sheet.row("      switched off there, so switched off here");
+            }
+            for note in &candidate.server.notes {
+                sheet.row(&format!("      ~ {}", words(note.trim_end_matches('.'))));
+            }
+            for loss in &candidate.server.dropped {
+                sheet.row(&format!("      ! {}", words(loss.trim_end_matches('.'))));
+            }
+        }
+    }
+    sheet.finish()
+}
+
+/// Whether the preview is what a person decides by about somebody else's entry. Then nothing of it
+/// is hidden, as `approve` hides nothing: what is hidden could be code.
+fn is_decided_here(candidate: &Candidate<'_>) -> bool {
+    matches!(candidate.fate, Fate::Add(_)) && candidate.found.writer != Writer::Person
+}
+
+/// A definition as it would be written, for a file that the person did not write: what stands in
+/// `env` may be code, so it is shown as `approve` would show it.
+fn whole(sheet: &mut Sheet, server: &Imported) {
+    let shown = serde_json::to_string_pretty(&server.definition).unwrap_or_default();
+    for line in shown.lines() {
+        sheet.row(&format!("      {}", legible(line, Nature::Source)));
+    }
+}
+
+/// A server that would be added: what it reaches or runs, and what else decides that. Nothing of
+/// it is cut; secrets are hidden in what is the person's own, or is not decided about.
+fn add_row(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
+    let definition = &candidate.server.definition;
+    let shown = if is_decided_here(candidate) {
+        Cow::Borrowed(definition)
+    } else {
+        Cow::Owned(without_secrets(definition))
+    };
+    let word = |key: &str| shown.get(key).and_then(Value::as_str);
+    match (word("url"), word("command")) {
+        (Some(url), _) => sheet.row(&format!("{lead}{}", legible(url, Nature::Code))),
+        (None, Some(command)) => {
+            let args = shown.get("args").and_then(Value::as_array);
+            let args = args.into_iter().flatten().filter_map(Value::as_str);
+            let words: Vec<&str> = std::iter::once(command).chain(args).collect();
+            sheet.command(lead, &words);
+        }
+        (None, None) => sheet.row(lead),
+    }
+    for key in ["cwd", "headersHelper"] {
+        if let Some(text) = word(key) {
+            sheet.row(&format!("      {key}: {}", legible(text, Nature::Code)));
+        }
+    }
+    // Their values may be secrets; their names tell which of them are code.
+    if let Some(Value::Object(variables)) = definition.get("env") {
+        let names: Vec<_> = variables.keys().map(|key| name(key)).collect();
+        if !names.is_empty() {
+            sheet.row(&format!("      env: {}", names.join(", ")));
+        }
+    }
+}
+
+/// Shows the preview, page by page where a person is asked about it next. False when they turned
+/// away before its end.
+pub(super) fn show(context: &Context, args: &ImportArgs, preview: &str) -> std::io::Result<bool> {
+    let asks = !args.yes && !args.dry_run && context.output.can_ask();
+    if asks && context.output.stdout_is_terminal() {
+        context.output.lay_before(preview)
+    } else {
+        context.output.result(preview).map(|()| true)
+    }
+}
+
+pub(super) fn as_json(candidates: &[Candidate<'_>]) -> Value {
+    let servers: Vec<Value> = candidates
+        .iter()
+        .map(|candidate| {
+            json!({
+                "name": candidate.server.name,
+                "client": candidate.found.client.id(),
+                "source": {
+                    "path": candidate.found.path.display().to_string(),
+                    "line": candidate.server.line,
+                },
+                "writer": match candidate.found.writer {
+                    Writer::Person => "person",
+                    Writer::Stranger(_) => "stranger",
+                },
+                "definition": without_secrets(&candidate.server.definition),
+                "scope": match &candidate.fate {
+                    Fate::Add(target) => json!(target.scope()),
+                    Fate::Skip(_) | Fate::LeaveOut(_) => Value::Null,
+                },
+                "enabled": candidate.server.enabled,
+                "notes": candidate.server.notes,
+                "dropped": candidate.server.dropped,
+                "skipped": match &candidate.fate {
+                    Fate::Add(_) => Value::Null,
+                    Fate::Skip(reason) => json!(reason),
+                    Fate::LeaveOut(stranger) => json!(stranger.to_string()),
+                },
+            })
+        })
+        .collect();
+    json!({ "servers": servers })
+}

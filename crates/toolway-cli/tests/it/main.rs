@@ -37,6 +37,7 @@ mod managed;
 mod managing;
 mod network;
 mod offers;
+mod patience;
 mod peers;
 mod permission;
 mod processes;

@@ -100,12 +100,18 @@ impl Person for AtTerminal {
         match progress {
             Progress::NoBrowser(why) => self.output.say(&format!("no browser was opened: {why}")),
             Progress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
+            Progress::Slow(place) => say_slow(self.output, &place),
             Progress::Discovering
             | Progress::Registering
             | Progress::Waiting
             | Progress::Finishing => {}
         }
     }
+}
+
+/// Says who is being waited for.
+pub(in crate::commands) fn say_slow(output: Output, place: &str) {
+    output.say(&format!("waiting for {} to answer", name(place)));
 }
 
 /// The host of a page as it is looked up, and what a browser may show in its place.

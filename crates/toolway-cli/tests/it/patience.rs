@@ -53,7 +53,7 @@ fn a_header_that_the_server_refuses_is_named_and_nobody_is_sent_to_a_login() {
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `chaos` failed: the server refuses the `Authorization` header of its entry ([config]/settings.json:3)
+    error: server `chaos` failed: the server refuses the `Authorization` header of its entry ([HOME]/.config/toolway/settings.json:3)
     hint: change it there; without it, the server can be logged in to
     ");
     let listed = toolway(&home, &["list", "--json"]).json();

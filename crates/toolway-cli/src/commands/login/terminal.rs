@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use toolway_auth::login::{Device, Page, Person, Progress};
 use toolway_transport::browser::Browser;
+use toolway_types::text::spelled_out;
 
 use crate::context::Context;
 use crate::elicit;
@@ -109,9 +110,9 @@ impl Person for AtTerminal {
     }
 }
 
-/// Says who is being waited for.
+/// Says who is being waited for: an address, of which nothing is cut, so that it can be asked.
 pub(in crate::commands) fn say_slow(output: Output, place: &str) {
-    output.say(&format!("waiting for {} to answer", name(place)));
+    output.say(&format!("waiting for {} to answer", spelled_out(place)));
 }
 
 /// The host of a page as it is looked up, and what a browser may show in its place.

@@ -33,6 +33,8 @@ impl Web {
         url: &Url,
         work: impl Future<Output = Result<Reply, WebError>>,
     ) -> Result<Reply, WebError> {
+        // Boxed: everything that asks would carry the room for it along, several times.
+        let work = Box::pin(work);
         let told = async {
             if let Some(tell) = &self.tell {
                 sleep(QUIET).await;

@@ -163,7 +163,7 @@ fn a_question_can_be_given_up() {
     let home = home_with(Script::default());
     let (shown, out) = typing(&home, &ECHO, &[CTRL_C]);
     assert!(shown.contains("error: interrupted\n"), "{shown}");
-    assert_eq!(out, "exit 8");
+    assert_eq!(out, "exit 130");
 }
 
 #[test]

@@ -101,6 +101,7 @@ fn take(stage: &mut Stage, status: u16, head: &[u8], pieces: &[&[u8]]) -> Outcom
         bytes: Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{ID},"method":"tools/list"}}"#)),
         tag: Some(Tag(ID)),
         headers: Vec::new(),
+        patience: Patience::OfChannel,
     };
     let Stage { runtime, taker } = stage;
     let (events, mut end) = runtime.block_on(taker.take(answer, &outgoing));

@@ -200,6 +200,13 @@ pub async fn discover(
 }
 
 /// The resource's own document; `None` when every place says that there is none.
+/// Whether a server says of itself where logins to it are made. Nobody else is asked.
+pub async fn describes_itself(web: &Web, server: &Url) -> bool {
+    let server = places::asked(server);
+    let found = resource(&web.pinned(&server), &server, None).await;
+    matches!(found, Ok(Some(_)))
+}
+
 async fn resource(
     web: &Web,
     server: &Url,

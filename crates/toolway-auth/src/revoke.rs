@@ -51,6 +51,10 @@ impl Revocation<'_> {
         if let Some(refresh) = &tokens.refresh {
             first = self.refresh_token(web, refresh).await;
         }
+        // Who does not answer is not asked again.
+        if let Err(RevokeError::Web(WebError::TimedOut { .. })) = first {
+            return first;
+        }
         let second = self.one(web, &tokens.access, "access_token").await;
         first.and(second)
     }

@@ -2,20 +2,20 @@
 //!
 //! Owns the rules of SEC-17: `https` only (or `http` that stays on this machine or in this
 //! network), no address that the server in question could not have meant, each redirect checked
-//! like a first address, 1 MiB, 30 s. It runs on the shared client, so proxies and trusted
+//! like a first address, 1 MiB, 10 s (`web/slow.rs`). It runs on the shared client, so proxies and trusted
 //! certificates are those of the servers. Which addresses count as what is in [`address`].
 //! Does not own: what is asked for, and what an answer means beyond being one JSON object.
 
 pub mod address;
 mod filter;
 mod reply;
+mod slow;
 #[cfg(test)]
 mod tests;
 
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -28,12 +28,10 @@ use address::{Class, classify};
 use filter::{Denied, Filter, Withheld};
 pub use filter::{Lookup, System};
 pub use reply::Reply;
+pub use slow::{DEADLINE, Tell};
 
 /// The largest answer.
 pub const MAX_BODY: usize = 1024 * 1024;
-
-/// How long a request may take, redirects and body included.
-pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The most redirects that are followed for a document.
 pub const MAX_REDIRECTS: usize = 3;
@@ -184,6 +182,8 @@ pub struct Web {
     plain: Client,
     /// What policy denies to the server in question.
     rules: Arc<UrlRules>,
+    /// Who hears of answers that take long.
+    tell: Option<Tell>,
 }
 
 impl fmt::Debug for Web {
@@ -222,6 +222,7 @@ impl Web {
             secure: client.clone(),
             plain: client.clone(),
             rules: Arc::default(),
+            tell: None,
             client,
             lookup,
         };
@@ -265,7 +266,8 @@ impl Web {
     #[must_use]
     pub fn trusting(&self) -> Self {
         let lookup = Arc::clone(&self.lookup);
-        Self::resolving(self.client.clone(), Reach::Loopback, lookup).within(&self.rules)
+        let web = Self::resolving(self.client.clone(), Reach::Loopback, lookup);
+        web.within(&self.rules).telling(self.tell.clone())
     }
 
     /// The same, but the server's own name must lead to this network or this machine where its
@@ -278,7 +280,8 @@ impl Web {
             _ => None,
         };
         let lookup = Arc::clone(&self.lookup);
-        Self::build(self.client.clone(), self.reach, lookup, host).within(&self.rules)
+        let web = Self::build(self.client.clone(), self.reach, lookup, host);
+        web.within(&self.rules).telling(self.tell.clone())
     }
 
     /// What may be reached.
@@ -401,17 +404,6 @@ impl Web {
             Ok(reply)
         };
         self.in_time(url, sending).await
-    }
-
-    async fn in_time(
-        &self,
-        url: &Url,
-        work: impl Future<Output = Result<Reply, WebError>>,
-    ) -> Result<Reply, WebError> {
-        match tokio::time::timeout(DEADLINE, work).await {
-            Ok(result) => result,
-            Err(_) => Err(WebError::TimedOut { url: shown(url) }),
-        }
     }
 
     async fn send(

@@ -11,8 +11,10 @@ mod vault;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
+use toolway::watch::{ConfigWatch, Watched};
 use toolway::{Audit, Host, HostOptions, Prompter, Respondent};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{Screen, Theme};
@@ -103,7 +105,28 @@ pub(crate) fn with_person<T>(
     for fault in plan.permissions.faults() {
         context.output.say(&render_diagnosis(fault));
     }
+    let work = async |host: &Host| {
+        tokio::select! {
+            done = work(host) => done,
+            never = follow_reconnects(context, host) => never,
+        }
+    };
     run_host(context, plan, wanted, person, work, || Err(stopped()))
+}
+
+/// How long a request runs before anybody could want it freed.
+const HANGS_AFTER: Duration = Duration::from_secs(1);
+
+/// Connects servers anew when `toolway reconnect` asks for it, which ends the requests that hang
+/// there. A request that is quick is spared the watching.
+async fn follow_reconnects<T>(context: &Context, host: &Host) -> T {
+    tokio::time::sleep(HANGS_AFTER).await;
+    let watch = ConfigWatch::start(Watched {
+        paths: Arc::new(Vec::new),
+        reconnects: Some(State(context).reconnects()),
+    });
+    watch.follow(host).await;
+    std::future::pending().await
 }
 
 /// As [`with_host`], for work without an end of its own: `told` says what it means to be told.
@@ -221,7 +244,7 @@ pub(crate) async fn end(host: Host, signals: &mut Signals) -> Result<(), Report>
 }
 
 fn interrupted(hint: &str) -> Report {
-    Report::new(Exit::TimedOut, "interrupted").hint(hint)
+    Report::new(Exit::Interrupted, "interrupted").hint(hint)
 }
 
 /// Waits until no server is pending any more, with a live view where there is a terminal.

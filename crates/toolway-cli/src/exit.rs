@@ -21,8 +21,9 @@ pub(crate) enum Exit {
     ToolError = 7,
     /// It took too long, or was cancelled.
     TimedOut = 8,
-    /// The person gave up a login, or the typing of a secret. The number by which shells say so.
-    GivenUp = 130,
+    /// The person pressed Ctrl-C. The number by which shells say so; the program itself ends by the
+    /// signal (`signals.rs`).
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -44,4 +45,4 @@ Exit codes:
   6  refused by policy, permission or a missing approval
   7  the tool answered an error
   8  timed out or cancelled
-  130  given up with Ctrl-C, at a login or while a secret was typed";
+  130  ended by Ctrl-C (129 and 143: by SIGHUP and SIGTERM)";

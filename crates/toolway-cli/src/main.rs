@@ -59,6 +59,7 @@ fn main() -> ExitCode {
             report.exit
         }
     };
+    signals::end_as_told(exit);
     // Not by returning: the plan need not be taken apart piece by piece just to end.
     std::process::exit(i32::from(exit.code()))
 }

@@ -21,6 +21,7 @@ use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
 use toolway_wire::era::method;
 
+use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
 pub(crate) use self::reach::{ad_hoc, by_flags};
 use crate::commands::call::own_usage;
@@ -351,8 +352,9 @@ impl From<CallError> for Report {
                 not_widened,
             } => Report::needs_login(server.as_str(), &scopes)
                 .details(not_widened.map(|why| why.to_string())),
-            CallError::TimedOut { .. } => Report::new(Exit::TimedOut, message)
-                .hint("give it longer with `--timeout <seconds>`"),
+            CallError::TimedOut { limit, .. } => {
+                Report::new(Exit::TimedOut, message).hint(time_hint(limit))
+            }
             CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => {
                 Report::new(Exit::TimedOut, message).hint("run it again")
             }

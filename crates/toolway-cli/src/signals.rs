@@ -1,15 +1,37 @@
 //! When the program is told to end.
 //!
-//! Owns the signals (SIGINT, SIGTERM, SIGHUP) and the noticing of a reader that went away. What
-//! follows from them is each command's affair: the first is an orderly end, the second is one at
-//! once (REL-32).
+//! Owns the signals (SIGINT, SIGTERM, SIGHUP), ending by the one that came, and the noticing of a
+//! reader that went away. What follows from them is each command's affair: the first is an orderly
+//! end, the second is one at once (REL-32).
 
-use std::io;
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::FileType;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+
+use crate::exit::Exit;
+
+/// The last signal that was meant for the program; nought before there is one. Signals are the
+/// process's, and so is what is known of them.
+static TOLD: AtomicI32 = AtomicI32::new(0);
+
+/// Ends the program by the signal that told it to, now that everything is in order; returns when
+/// none did. A shell stops its loop only when the program that it waits for was ended by the
+/// Ctrl-C that both got: an exit code does not say so. To be told to end by a program, which
+/// SIGTERM and SIGHUP mean, is how a command without an end of its own succeeds.
+pub(crate) fn end_as_told(exit: Exit) {
+    let signal = TOLD.load(Ordering::Relaxed);
+    let is_ctrl_c = signal == SignalKind::interrupt().as_raw_value();
+    if signal == 0 || (exit == Exit::Success && !is_ctrl_c) {
+        return;
+    }
+    // Nobody else does it then.
+    let _ = io::stdout().flush();
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+}
 
 /// The signals that end a program, listened to from the start: none is lost between two waits.
 pub(crate) struct Signals {
@@ -55,12 +77,14 @@ impl Signals {
         })
         .await;
         self.heard += 1;
+        TOLD.store(kind.as_raw_value(), Ordering::Relaxed);
         kind
     }
 
     /// The last one was not meant for the program.
     pub(crate) fn forget_last(&mut self) {
         self.heard = self.heard.saturating_sub(1);
+        TOLD.store(0, Ordering::Relaxed);
     }
 }
 

@@ -245,6 +245,9 @@ fn about(key: &str) -> &'static str {
         "sessionTokenFile" => "A file whose text is sent as `Authorization: Bearer`.",
         "oauth" => "How to log in.",
         "timeout" => "The longest a call may take, in milliseconds.",
+        "requestTimeout" => {
+            "How long the answer to an HTTP request may take to begin, in milliseconds."
+        }
         "protocol" => "Which era of the protocol to speak.",
         "shield" => {
             "Whether it is kept from writing Toolway's own files: `off`, `best-effort` or `required`."

@@ -72,11 +72,8 @@ impl Builder<'_> {
             Some(transport) if work.faults.is_empty() => Ok(ServerSpec {
                 name: self.name.clone(),
                 transport,
-                timeout: self
-                    .definition
-                    .get("timeout")
-                    .and_then(Value::as_u64)
-                    .map(Duration::from_millis),
+                timeout: self.milliseconds("timeout"),
+                request_timeout: self.milliseconds("requestTimeout"),
                 protocol: self
                     .definition
                     .get("protocol")
@@ -88,6 +85,11 @@ impl Builder<'_> {
             }),
             _ => Err(work.faults),
         }
+    }
+
+    fn milliseconds(&self, key: &str) -> Option<Duration> {
+        let number = self.definition.get(key)?.as_u64()?;
+        Some(Duration::from_millis(number))
     }
 }
 

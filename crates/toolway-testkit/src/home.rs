@@ -188,7 +188,7 @@ impl TempHome {
         CommandOutput {
             stdout: self.normalise(&String::from_utf8_lossy(&output.stdout)),
             stderr: self.normalise(&String::from_utf8_lossy(&output.stderr)),
-            code: output.status.code(),
+            code: crate::shell_code(output.status),
         }
     }
 }

@@ -43,7 +43,7 @@ pub use home::TempHome;
 pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};
 pub use listening::{ListeningServer, Way};
 pub use outcomes::{Outcomes, Ticket};
-pub use output::CommandOutput;
+pub use output::{CommandOutput, shell_code};
 pub use patience::{eventually, eventually_blocking};
 pub use proxy::{Cut, Direction, End, FaultProxy, Hold, Toxics};
 pub use script::{Bulk, Escape, Exit, Script, SkillFlaw, Skills, Speaks};

@@ -9,8 +9,15 @@ pub struct CommandOutput {
     pub stdout: String,
     /// Its stderr.
     pub stderr: String,
-    /// Its exit code; none when a signal ended it.
+    /// Its exit code, as shells say it: 128 and the number of the signal that ended it.
     pub code: Option<i32>,
+}
+
+/// The exit code of a program as shells say it: 128 and the number of the signal that ended it.
+pub fn shell_code(status: std::process::ExitStatus) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt as _;
+    let by_signal = || status.signal().map(|signal| 128 + signal);
+    status.code().or_else(by_signal)
 }
 
 impl CommandOutput {

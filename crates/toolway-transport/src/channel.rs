@@ -30,6 +30,19 @@ pub struct Outgoing {
     pub tag: Option<Tag>,
     /// Protocol headers for transports that have headers; others ignore them.
     pub headers: Vec<(http::HeaderName, http::HeaderValue)>,
+    /// How long its answer may take to begin.
+    pub patience: Patience,
+}
+
+/// Whose patience ends the wait for an answer to begin, on transports that answer requests one by
+/// one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Patience {
+    /// The channel's: [`Limits::first_byte`](crate::Limits::first_byte).
+    #[default]
+    OfChannel,
+    /// The sender's alone, who says so by [`Command::Abandon`].
+    OfSender,
 }
 
 /// What a session asks of a transport.

@@ -136,8 +136,11 @@ pub enum SendFailure {
         /// The details; they may quote the certificate.
         message: String,
     },
-    /// No answer within the request's time.
-    TimedOut,
+    /// No answer within the time that a request has.
+    TimedOut {
+        /// How long that is.
+        after: Duration,
+    },
     /// An HTTP status that is not a success.
     Status {
         /// The status.

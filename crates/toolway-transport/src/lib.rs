@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use toolway_types::{ServerSpec, TransportSpec};
 
-pub use channel::{Channel, Command, Driver, Event, Outgoing, Tag};
+pub use channel::{Channel, Command, Driver, Event, Outgoing, Patience, Tag};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{CloseReason, OpenError, SendFailure};
 pub use inspection::forbid_inspection;
@@ -62,8 +62,8 @@ pub struct Limits {
     pub stderr_ring: usize,
     /// How long a process may leave its stdin unread while we have something to say.
     pub write_stall: Duration,
-    /// How long an HTTP request may take until its answer begins, and an event stream or a
-    /// WebSocket until it stands.
+    /// How long an HTTP request may take until its answer begins, where its sender leaves that to
+    /// the channel, and an event stream or a WebSocket until it stands.
     pub first_byte: Duration,
     /// How long the stream on which a legacy HTTP server speaks unasked may be silent before it is
     /// opened anew.
@@ -90,6 +90,16 @@ impl Default for Limits {
             stream_idle: Duration::from_mins(5),
             keepalive: Duration::from_secs(30),
             ping: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Limits {
+    /// How long an answer may take to begin, where the channel decides that.
+    pub(crate) fn within(&self, patience: Patience) -> Option<Duration> {
+        match patience {
+            Patience::OfChannel => Some(self.first_byte),
+            Patience::OfSender => None,
         }
     }
 }

@@ -4,10 +4,11 @@
 //! post. The stream *is* the connection: when it ends, so does the channel, and whoever opened
 //! it opens another. Requests, redirects and the decoder are those of [`crate::http`].
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method};
@@ -88,7 +89,7 @@ impl Stream {
         let opening = async {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, STREAM);
-            let answer = endpoint.send(&Method::GET, &headers, None).await;
+            let answer = endpoint.send(&Method::GET, &headers, None, None).await;
             let response = match answer.map_err(refusal)? {
                 Answer::Stream(response) => response,
                 Answer::Json(_) | Answer::Empty(_) => {
@@ -201,6 +202,7 @@ struct Posted {
 struct Posts {
     endpoint: Endpoint,
     under_way: FuturesUnordered<BoxFuture<'static, Posted>>,
+    abort: HashMap<Tag, AbortHandle>,
     /// Until when later messages wait for a notification.
     held_until: Option<Instant>,
 }
@@ -210,6 +212,7 @@ impl Posts {
         Self {
             endpoint,
             under_way: FuturesUnordered::new(),
+            abort: HashMap::new(),
             held_until: None,
         }
     }
@@ -221,20 +224,27 @@ impl Posts {
             tokio::select! {
                 command = inbox.next(), if hold.is_none() => match command {
                     Some(Command::Send(outgoing)) => self.start(outgoing),
-                    // Its answer would come on the stream that all share: nothing to close.
-                    Some(Command::Abandon(_)) => {}
+                    // Its answer would come on the stream that all share; but a server that has
+                    // not even taken it need not be waited for.
+                    Some(Command::Abandon(tag)) => {
+                        if let Some(handle) = self.abort.remove(&tag) {
+                            handle.abort();
+                        }
+                    }
                     None => break,
                 },
                 Some(posted) = self.under_way.next() => match (posted.tag, posted.result) {
-                    (Some(tag), Err(failure)) => {
-                        let _ = events.send(Event::Failed { tag, failure }).await;
+                    (Some(tag), result) => {
+                        self.abort.remove(&tag);
+                        if let Err(failure) = result {
+                            let _ = events.send(Event::Failed { tag, failure }).await;
+                        }
                     }
                     (None, Err(failure)) => {
                         tracing::debug!(?failure, "a notification was not delivered");
                         self.held_until = None;
                     }
                     (None, Ok(())) => self.held_until = None,
-                    (Some(_), Ok(())) => {}
                 },
                 () = sleep_until(hold.unwrap_or_else(Instant::now)), if hold.is_some() => {
                     self.held_until = None;
@@ -251,17 +261,27 @@ impl Posts {
             bytes,
             tag,
             headers: own,
+            patience,
         } = outgoing;
         if tag.is_none() {
             // `initialized` must not be overtaken by the first real request.
             self.held_until = Some(Instant::now() + HOLD);
         }
         let endpoint = self.endpoint.clone();
+        let (handle, registration) = AbortHandle::new_pair();
+        if let Some(tag) = tag {
+            self.abort.insert(tag, handle);
+        }
         self.under_way.push(Box::pin(async move {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, JSON);
             headers.extend(own);
-            let result = endpoint.deliver(&headers, &bytes).await;
+            let limit = endpoint.limits.within(patience);
+            let posting = endpoint.deliver(&headers, &bytes, limit);
+            // Given up: nobody waits for a report.
+            let result = Abortable::new(posting, registration)
+                .await
+                .unwrap_or(Ok(()));
             Posted { tag, result }
         }));
     }
@@ -277,7 +297,9 @@ fn refusal(failure: SendFailure) -> CloseReason {
         SendFailure::Certificate { fault, message } => CloseReason::Certificate { fault, message },
         SendFailure::Cut(message) => CloseReason::lost(message),
         SendFailure::Credentials(error) => CloseReason::Credentials(error),
-        SendFailure::TimedOut => CloseReason::lost("no answer in time"),
+        SendFailure::TimedOut { after } => {
+            CloseReason::lost(format!("no answer within {} s", after.as_secs_f32()))
+        }
         SendFailure::Status {
             status,
             www_authenticate,

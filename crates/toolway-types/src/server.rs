@@ -23,6 +23,8 @@ pub struct ServerSpec {
     pub transport: TransportSpec,
     /// The longest a tool call may take, where the entry says so.
     pub timeout: Option<Duration>,
+    /// How long the answer to an HTTP request may take to begin, where the entry says so.
+    pub request_timeout: Option<Duration>,
     /// Which era to speak.
     pub protocol: ProtocolMode,
     /// The directories that it is told of, in place of those of the host.

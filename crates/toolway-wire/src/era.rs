@@ -80,14 +80,18 @@ pub mod method {
     pub const ELICITATION_CREATE: &str = "elicitation/create";
     /// The server asks a model something.
     pub const SAMPLING_CREATE: &str = "sampling/createMessage";
-    /// Tasks extension: how far a task is.
+    /// How far a task is.
     pub const TASKS_GET: &str = "tasks/get";
     /// Tasks extension: input for a task.
     pub const TASKS_UPDATE: &str = "tasks/update";
-    /// Tasks extension: nobody wants a task any more.
+    /// Nobody wants a task any more.
     pub const TASKS_CANCEL: &str = "tasks/cancel";
+    /// Legacy: what a task has come to.
+    pub const TASKS_RESULT: &str = "tasks/result";
     /// Tasks extension: a task is further than before.
     pub const TASK_CHANGED: &str = "notifications/tasks";
+    /// The same in the legacy era.
+    pub const TASK_STATUS: &str = "notifications/tasks/status";
     /// A page that a person was sent to is dealt with (legacy).
     pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
     /// Legacy: the client's roots changed.
@@ -110,7 +114,7 @@ pub mod method {
     pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 }
 
-/// Keys of the modern `_meta`.
+/// Keys of `_meta`.
 pub mod meta_key {
     /// The revision the request is written in.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -124,6 +128,8 @@ pub mod meta_key {
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
     /// Which `subscriptions/listen` a notification belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    /// Legacy: which task a message belongs to.
+    pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
     /// The token by which progress is told apart.
     pub const PROGRESS_TOKEN: &str = "progressToken";
 }

@@ -4,7 +4,7 @@
 //! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
 //! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
 //! `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and `vouched.rs`
-//! (cross-app access), `step_up.rs` (a login that has to reach further in the middle of a request),
+//! (cross-app access), `written.rs` (entries that hold their login), `step_up.rs` (a login that has to reach further in the middle of a request),
 //! `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
@@ -19,6 +19,7 @@ pub mod pass;
 pub mod step_up;
 mod store;
 pub mod vouched;
+pub(crate) mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,9 +36,7 @@ use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
 use toolway_transport::client::Client;
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{
-    OauthSpec, RemoteSpec, Secret, SecretReference, ServerName, ServerSpec, TransportSpec,
-};
+use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
 
 pub use self::book::{Book, Kept, LoggedOut, used};
@@ -51,7 +50,7 @@ pub use self::papers::{Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
 pub use self::step_up::NotWidened;
 use self::step_up::{Reached, StepUp};
-use self::store::Store;
+use self::store::{Asked, Store};
 use self::vouched::Trouble;
 pub use self::vouched::{NotVouched, VouchFault};
 use crate::connection::{Source, definition};
@@ -138,6 +137,8 @@ impl Auth {
             client: client.clone(),
             papers: Arc::new(options.papers),
             references: references.cloned(),
+            asked: Asked::default(),
+            tell: None,
         });
         let kept = store
             .clone()
@@ -398,23 +399,8 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
     let Source::Spec(spec) = source else {
         return None;
     };
-    let remote = match &spec.transport {
-        TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote) => {
-            remote
-        }
-        // Processes have their environment, editors their lock file, connectors their account.
-        TransportSpec::Stdio(_)
-        | TransportSpec::Sdk
-        | TransportSpec::SseIde(_)
-        | TransportSpec::WsIde(_)
-        | TransportSpec::Connector(_) => return None,
-    };
-    // A token that a person wrote down is the login. So is a secret in the path: what a login is
-    // for is told to authorization servers, and listed.
-    let path = remote.url.path();
-    let is_in_path = |reference: &SecretReference| path.contains(&reference.placeholder());
-    let is_written = |(name, _): &(String, Secret)| name.eq_ignore_ascii_case("authorization");
-    if remote.headers.iter().any(is_written) || spec.references.iter().any(is_in_path) {
+    let remote = written::open_to_logins(spec)?;
+    if written::written(spec).is_some() {
         return None;
     }
     Some(Target {

@@ -22,12 +22,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_auth::references::References;
-use toolway_config::Limits;
 use toolway_transport::OpenOptions;
-use toolway_types::{ConnectionState, Failure, Pool, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Failure, Origin, Pool, ServerName, Untrusted};
 use tracing::{Instrument as _, info_span};
 
 use self::attempt::Live;
@@ -39,10 +38,11 @@ pub use self::era_memory::forget_era;
 use self::follow::Follower;
 pub(crate) use self::interest::{Answer, Interest, Interests};
 use self::keep::Loss;
-use self::line::Standing;
+pub(crate) use self::limits::ConnectLimits;
 pub(crate) use self::lists::Lists;
 pub use self::source::InProcessServer;
 pub(crate) use self::source::Source;
+use self::standing::Standing;
 use crate::account::Connectors;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
@@ -62,10 +62,12 @@ mod era_memory;
 mod follow;
 mod interest;
 mod keep;
+mod limits;
 pub(crate) mod line;
 mod lists;
 mod older;
 mod source;
+pub(crate) mod standing;
 
 /// What every connection of a host shares.
 #[derive(Clone)]
@@ -84,14 +86,10 @@ pub(crate) struct Context {
     pub references: Option<References>,
     /// Which era each definition spoke last time.
     pub eras: EraMemory,
-    /// The longest that opening, greeting and listing may take together, for most servers.
-    pub connect_timeout: Duration,
+    /// How many servers connect at a time, and for how long.
+    pub limits: ConnectLimits,
     /// What the lists of all servers may hold together.
     pub all_lists: Pool,
-    /// Slots for connecting to local servers.
-    pub local: Arc<Semaphore>,
-    /// Slots for connecting to remote servers.
-    pub remote: Arc<Semaphore>,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,
     /// Where it is written down what happens.
@@ -135,18 +133,6 @@ impl Context {
             attention: self.attention.clone(),
         })
     }
-
-    /// Takes over the numbers of a plan that concern connecting.
-    pub(crate) fn set_limits(&mut self, limits: &Limits) {
-        self.connect_timeout = limits.connect_timeout;
-        self.local = slots(limits.local_batch);
-        self.remote = slots(limits.remote_batch);
-    }
-}
-
-/// As many slots as a semaphore can have: nought would connect nobody, ever, and there is a most.
-pub(crate) fn slots(wanted: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(wanted.clamp(1, Semaphore::MAX_PERMITS)))
 }
 
 impl fmt::Debug for Context {
@@ -230,6 +216,8 @@ pub(crate) struct Connection {
     pub server: ServerName,
     /// What to connect to.
     pub source: Source,
+    /// Where its entry stands.
+    pub origin: Origin,
     /// What all connections share.
     pub context: Arc<Context>,
     /// Where it is written down what happens to it.

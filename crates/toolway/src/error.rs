@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolway_auth::challenge;
 use toolway_auth::references::ReferenceError;
 use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
-use toolway_types::{CertificateFault, Failure, FailureKind, Untrusted};
+use toolway_types::{CertificateFault, Failure, FailureKind, ServerName, Untrusted};
 use toolway_wire::RpcError;
 
 /// Why one request has no result.
@@ -101,6 +101,19 @@ pub enum ConnectError {
         /// The step that did not end.
         waiting_for: &'static str,
     },
+    /// The login had to be renewed first, and who renews it did not answer.
+    #[error(
+        "the login of `{server}` cannot be renewed now: its authorization server {issuer} did not answer within {} s",
+        .after.as_secs_f32()
+    )]
+    NotRenewed {
+        /// The server.
+        server: ServerName,
+        /// Who.
+        issuer: Untrusted,
+        /// The limit.
+        after: Duration,
+    },
     /// The host is shutting down.
     #[error("stopped")]
     Stopped,
@@ -163,6 +176,18 @@ impl ConnectError {
         }
     }
 
+    /// Whether the server said that something is forbidden, and nothing else.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(
+            self,
+            Self::Request {
+                source: RequestError::Send(SendFailure::Status { status: 403, .. })
+                    | RequestError::Closed(CloseReason::Refused { status: 403, .. }),
+                ..
+            }
+        )
+    }
+
     /// The same for people; `stderr` is what is known from elsewhere.
     pub(crate) fn to_failure(&self, stderr: Vec<Untrusted>) -> Failure {
         let kind = match self {
@@ -172,6 +197,7 @@ impl ConnectError {
             Self::Open(_) | Self::NoServerObject => FailureKind::Spawn,
             Self::Secret(error) => FailureKind::Secret(error.kind),
             Self::TimedOut { .. } => FailureKind::TimedOut,
+            Self::NotRenewed { .. } => FailureKind::Credentials,
             Self::NeedsAuth { .. } | Self::Version { .. } | Self::NotStreamable { .. } => {
                 FailureKind::Protocol
             }
@@ -179,7 +205,7 @@ impl ConnectError {
             Self::Request { source, .. } => match source {
                 RequestError::TimedOut
                 | RequestError::Idle { .. }
-                | RequestError::Send(SendFailure::TimedOut) => FailureKind::TimedOut,
+                | RequestError::Send(SendFailure::TimedOut { .. }) => FailureKind::TimedOut,
                 RequestError::Closed(reason) => kind_of(reason),
                 RequestError::Send(SendFailure::Certificate { fault, .. }) => {
                     FailureKind::Certificate(*fault)
@@ -319,7 +345,7 @@ fn describe_failure(failure: &SendFailure) -> String {
     match failure {
         SendFailure::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
         SendFailure::Certificate { fault, message } => about_certificate(*fault, message),
-        SendFailure::TimedOut => "no answer in time".to_owned(),
+        SendFailure::TimedOut { after } => format!("no answer within {} s", after.as_secs_f32()),
         SendFailure::Status { status, .. } => describe_status(*status),
         SendFailure::TooLarge { limit } => {
             format!("the answer is larger than {limit} bytes")

@@ -42,7 +42,7 @@ use crate::auth::Auth;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
-use crate::connection::{self, Context, EraMemory, Interests};
+use crate::connection::{ConnectLimits, Context, EraMemory, Interests};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{Runner, RunnerOwner};
 use crate::dispatch::permission::Approvals;
@@ -150,10 +150,8 @@ impl Host {
             eras: options
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
-            connect_timeout: limits.connect_timeout,
+            limits: ConnectLimits::new(&limits),
             all_lists: Pool::new(ALL_LISTS),
-            local: connection::slots(limits.local_batch),
-            remote: connection::slots(limits.remote_batch),
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
@@ -453,8 +451,8 @@ impl Reach {
             })
             .await;
         }
-        let general = picture.settings.limits.tool_timeout;
-        let after = options.timeout.unwrap_or(general);
+        let general = || picture.general_limits().whole();
+        let after = options.timeout.unwrap_or_else(general);
         let ready = tokio::time::timeout(after, self.ready(server.name.as_str())).await;
         ready.map_err(|_| CallError::TimedOut {
             server: server.name.clone(),

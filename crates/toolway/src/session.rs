@@ -3,7 +3,7 @@
 //! Owns the handle that callers send requests through, once era, version and capabilities are
 //! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
 //! and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests that are not
-//! answered at once), `errand.rs` (legacy ones), `inbound.rs` (what the server says on its own), `question.rs` and
+//! answered at once), `errand.rs` and `legacy_task.rs` (legacy ones), `inbound.rs` (what the server says on its own), `question.rs` and
 //! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `progress.rs`,
 //! `patience.rs` (how long silence proves nothing), `subscription.rs` (what a modern server
 //! announces), `freshness.rs` (which answers may be used again).
@@ -16,8 +16,9 @@ use std::time::Duration;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
-use toolway_transport::{Channel, CloseReason, SendFailure};
+use toolway_transport::{Channel, CloseReason, Patience, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
+use toolway_wire::era::method;
 use toolway_wire::meta::Meta;
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
@@ -38,6 +39,7 @@ mod errand;
 pub(crate) mod freshness;
 mod inbound;
 mod legacy;
+mod legacy_task;
 pub(crate) mod list;
 mod modern;
 pub(crate) mod patience;
@@ -50,6 +52,9 @@ mod task;
 
 /// The largest answer to a greeting: it is kept, as values, for as long as the session stands.
 const MAX_GREETING: usize = 1 << 20;
+
+/// Where a legacy server declares that calls can be tasks, within its capability `tasks`.
+const TASK_CALLS: &str = "/requests/tools/call";
 
 /// How messages travel, as far as the protocol cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +170,8 @@ pub(crate) struct RequestOptions<'a> {
     pub timeout: Duration,
     /// The longest to wait without a sign of life: progress starts it anew.
     pub idle: Option<Duration>,
+    /// How long an answer may take to begin, where requests are answered one by one.
+    pub patience: Patience,
     /// Where its progress goes; the server is asked for progress only when somebody listens.
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
@@ -174,11 +181,12 @@ pub(crate) struct RequestOptions<'a> {
 }
 
 impl RequestOptions<'_> {
-    /// Only a time limit.
+    /// Only a time limit, which is the request's own.
     pub(crate) fn within(timeout: Duration) -> Self {
         Self {
             timeout,
             idle: None,
+            patience: Patience::OfSender,
             progress: None,
             headers_for: None,
             is_task: None,
@@ -204,12 +212,18 @@ impl Session {
         let RequestOptions {
             timeout,
             idle,
+            patience,
             progress,
             headers_for: tool,
             is_task,
         } = options;
-        let deadline = Deadline::new(timeout, idle);
+        let deadline = Deadline::new(timeout, idle).with_patience(patience);
         match self.0.facts.era {
+            Era::Legacy if tool.is_some_and(|tool| self.makes_task_of(tool)) => {
+                let time = (timeout, deadline);
+                // Boxed: most calls are no task, and must not carry the room for one along.
+                Box::pin(legacy_task::drive(self, params, time, progress, is_task)).await
+            }
             Era::Legacy => errand::drive(self, method, params, deadline, progress).await,
             Era::Modern => {
                 let request = modern::Request {
@@ -248,6 +262,7 @@ impl Session {
             ..
         } = &*self.0;
         let id = correlator.reserve();
+        let makes_tasks = method == method::TOOLS_CALL && self.offers_tasks(TASK_CALLS);
         let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
             let spliced = Meta::new().with_progress_token(id).splice(Some(params));
             let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
@@ -262,9 +277,33 @@ impl Session {
             deadline,
             progress,
             farewell: correlator::Farewell::Notify(version_header.clone()),
-            late: None,
+            late: makes_tasks.then(|| task::unwanted(self)),
         });
         exchanging.await
+    }
+
+    /// Sends a legacy request whose answer nobody needs, without waiting.
+    fn legacy_order(&self, method: &str, params: &RawValue) {
+        let Inner {
+            correlator,
+            version_header,
+            ..
+        } = &*self.0;
+        let id = correlator.reserve();
+        let bytes = envelope::request(id, method, params);
+        correlator.order(id, bytes, version_header.clone());
+    }
+
+    /// Whether a legacy server declared this about tasks.
+    fn offers_tasks(&self, what: &str) -> bool {
+        let tasks = self.0.facts.capabilities.get("tasks");
+        tasks.is_some_and(|tasks| tasks.pointer(what).is_some_and(|it| !it.is_null()))
+    }
+
+    /// Whether a legacy call of this tool has to be a task. Where the server does not make tasks of
+    /// calls, none may be asked for, whatever its tools say.
+    fn makes_task_of(&self, tool: &Tool) -> bool {
+        tool.requires_task && self.offers_tasks(TASK_CALLS)
     }
 
     /// Whether the server declared what this list is of.

@@ -109,6 +109,7 @@ impl HostSnapshot {
         GeneralLimits {
             timeout: self.settings.limits.tool_timeout,
             idle: self.settings.limits.tool_idle_timeout,
+            request: self.settings.limits.request_timeout,
         }
     }
 

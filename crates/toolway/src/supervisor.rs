@@ -399,6 +399,7 @@ impl Start<'_> {
         let connection = Connection {
             server: self.name.clone(),
             source,
+            origin: member.shown.origin.clone(),
             context: Arc::clone(self.context),
             journal,
             reports: self.reports.clone(),

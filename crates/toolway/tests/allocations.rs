@@ -143,8 +143,8 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
         approvals: &approvals,
         prompter: None,
         limits: GeneralLimits {
-            timeout: Duration::from_mins(1),
-            idle: None,
+            timeout: Some(Duration::from_mins(1)),
+            ..GeneralLimits::default()
         },
         output_dir: &output,
         picture_memory: &toolway_types::Pool::new(0),

@@ -53,6 +53,8 @@ pub enum Progress {
     Pasted(String),
     /// The person is done; tokens are being fetched.
     Finishing,
+    /// This address has not answered yet.
+    Slow(String),
 }
 
 /// Whoever logs in.

@@ -53,6 +53,7 @@ fn process(references: Vec<SecretReference>) -> ServerSpec {
             shield: toolway_types::ShieldMode::Off,
         }),
         timeout: None,
+        request_timeout: None,
         protocol: ProtocolMode::Auto,
         roots: Vec::new(),
         references,

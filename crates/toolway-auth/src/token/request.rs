@@ -272,9 +272,9 @@ impl TokenRequest<'_> {
 /// What the failure of a request says about whether the server acted.
 fn unheard(error: WebError) -> TokenError {
     match error {
-        WebError::Lost { .. } | WebError::TimedOut { .. } | WebError::TooLarge { .. } => {
-            TokenError::Lost
-        }
+        WebError::Lost { .. } | WebError::TooLarge { .. } => TokenError::Lost,
+        // It may have been carried out, too. But who does not answer is to be named, and not asked
+        // once more at once.
         error => TokenError::Web(error),
     }
 }

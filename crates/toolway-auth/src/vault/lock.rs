@@ -22,7 +22,7 @@ use toolway_transport::private_file::{open_directory, open_file};
 
 use super::{Key, VaultError, io_error};
 
-/// How long is waited: a holder makes one request, which is ended after 30 s.
+/// How long is waited: a holder makes a request or two, each of which is ended after 10 s.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Held while a key is worked on.

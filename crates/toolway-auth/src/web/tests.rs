@@ -424,7 +424,7 @@ async fn sec_17_a_body_over_the_cap_is_dropped_with_and_without_its_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sec_17_a_slow_body_ends_after_thirty_seconds() {
+async fn sec_17_a_slow_body_ends_after_ten_seconds() {
     let slow = || async {
         Body::from_stream(stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(5)).await;

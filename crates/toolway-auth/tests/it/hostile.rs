@@ -73,7 +73,7 @@ fn expected(switch: Switch) -> (About, Expected) {
         S::MetadataRedirectOther => (metadata, Unopened("is kept by somebody else")),
         S::MetadataRedirectEndless => (metadata, Unopened("redirects elsewhere")),
         S::MetadataGigantic => (metadata, Unopened("is larger than 1024 KiB")),
-        S::MetadataTrickle => (metadata, Unopened("did not answer within 30 s")),
+        S::MetadataTrickle => (metadata, Unopened("did not answer within 10 s")),
         S::MetadataNested => (metadata, Unopened("it nests too deeply")),
         S::MetadataHtml => (metadata, Unopened("it is a web page")),
         S::MetadataBroken => (metadata, Unopened("it is not JSON")),

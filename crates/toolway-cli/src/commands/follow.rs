@@ -28,7 +28,7 @@ pub(crate) fn follow<L>(
         loop {
             tokio::select! {
                 _ = pauses.tick() => {}
-                // To be told to end is how following succeeds.
+                // To be told to end is how following succeeds; a Ctrl-C is shown to the shell.
                 _ = signals.next() => return Ok(Exit::Success),
                 () = &mut closed => return Ok(Exit::Success),
             }

@@ -9,8 +9,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
+use tokio::time::timeout;
 use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::journal::timestamp;
 use toolway::{Host, HostSnapshot};
@@ -21,7 +23,7 @@ use toolway_config::Plan;
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
-pub(super) use self::terminal::AtTerminal;
+pub(super) use self::terminal::{AtTerminal, say_slow};
 use super::auth::{self, instant};
 use crate::args::{StorageArgs, account_word};
 use crate::commands::call::require_admitted;
@@ -158,7 +160,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         context,
         plan,
         Wanted::Only(server.clone()),
-        async |host| log_in(host, &server, options).await,
+        async |host| log_in(context.output, host, &server, options).await,
         || Err(given_up(&format!("the login to `{server}`"))),
     )?;
     let mut text = format!("logged in to `{server}` as `{}`", logged_in.account);
@@ -198,17 +200,26 @@ fn not_taken(server: &ServerName) -> Report {
     ))
 }
 
+/// How long a server may take to say what it wants before the person hears of it.
+const QUIET: Duration = Duration::from_secs(2);
+
 async fn log_in(
+    output: Output,
     host: &Host,
     server: &ServerName,
     options: LoginOptions,
 ) -> Result<(LoggedIn, ConnectionState), Report> {
     let way = options.way;
     let problem = |problem| report(server, &problem, way);
-    let handle = host
-        .login(server.as_str(), options)
-        .await
-        .map_err(problem)?;
+    let mut beginning = std::pin::pin!(host.login(server.as_str(), options));
+    let handle = match timeout(QUIET, &mut beginning).await {
+        Ok(begun) => begun,
+        Err(_) => {
+            output.say(&format!("waiting for server `{server}` to answer"));
+            beginning.await
+        }
+    };
+    let handle = handle.map_err(problem)?;
     let outcome = handle.outcome().await.unwrap_or(Err(LoginProblem::Ended));
     let logged_in = match outcome {
         Ok(logged_in) => logged_in,
@@ -337,7 +348,7 @@ pub(super) async fn until_given_up<T>(
 
 /// Whoever gives something up knows that, and needs no advice.
 fn given_up(what: &str) -> Report {
-    Report::new(Exit::GivenUp, format!("{what} was given up"))
+    Report::new(Exit::Interrupted, format!("{what} was given up"))
 }
 
 /// One mapping from what can go wrong to message, hint and exit code.

@@ -1,5 +1,7 @@
 //! `toolway logout`: logins given up, here and at the authorization server.
 
+use std::sync::Arc;
+
 use clap::Args;
 use toolway::auth::{Book, LoggedOut};
 use toolway::watch::request_reconnect;
@@ -9,6 +11,7 @@ use toolway_types::{ServerName, TransportKind};
 
 use super::auth::not_read;
 use super::idp;
+use super::login::say_slow;
 use crate::connect::{self, State};
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
@@ -42,7 +45,9 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
     let server = args.server.as_deref();
     let account = args.account.as_deref();
     let out = connect::block_on(async {
-        let book = Book::new(connect::vault(context), connect::client_options(context));
+        let output = context.output;
+        let book = Book::new(connect::vault(context), connect::client_options(context))
+            .telling(Arc::new(move |place| say_slow(output, place)));
         book.log_out(server, account)
             .await
             .map_err(|error| unread(server, &error))

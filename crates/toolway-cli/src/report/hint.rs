@@ -1,7 +1,8 @@
-//! What helps against the failure of a connection.
+//! What helps against the failure of a connection, and a call that took too long.
 //!
 //! Owns the one table from a failure to its `hint:`.
 
+use toolway::TimeLimit;
 use toolway_types::name::as_word;
 use toolway_types::{CertificateFault, Failure, FailureKind, ReferenceKind};
 
@@ -83,9 +84,23 @@ pub(crate) fn failure_hint(server: &str, failure: &Failure) -> String {
     }
 }
 
+/// What gives a call longer.
+pub(super) fn time_hint(limit: TimeLimit) -> &'static str {
+    match limit {
+        TimeLimit::Beginning => {
+            "give it longer with `--timeout <seconds>`, or always with `requestTimeout` \
+             (milliseconds) in its entry"
+        }
+        TimeLimit::Whole | TimeLimit::Idle => "give it longer with `--timeout <seconds>`",
+    }
+}
+
 /// What helps where requests have nothing to carry: a login, or what a helper would say.
 fn credentials_hint(server: &str, message: &str) -> String {
     // The reason is a sentence by now.
+    if message.starts_with("the server refuses") {
+        return "change it there; without it, the server can be logged in to".to_owned();
+    }
     if message.contains("headers helper") {
         return format!("run it yourself; `toolway get {server}` shows where it is named");
     }

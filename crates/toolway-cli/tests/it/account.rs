@@ -247,11 +247,11 @@ fn a_connector_whose_login_ended_names_the_account_s_login() {
     ----- stdout
     NAME         SCOPE      TYPE       STATE         TOOLS  DETAIL
     calendar     connector  connector  ⊘ disabled    -      shadowed duplicate of `my-calendar`: [HOME]/.config/toolway/settings.json:1 (user scope)
-    my-calendar  user       http       ! needs-auth  -      wants a login first
+    my-calendar  user       http       ✘ failed      -      the server refuses the `Authorization` header of its entry ([HOME]/.config/toolway/settings.json:1)
     notes        connector  connector  ! needs-auth  -      wants a login first
     ----- stderr
     connectors: nobody is logged in at 127.0.0.1; run `toolway account login`
-    hint: log in to `my-calendar` with `toolway login my-calendar`
     hint: log in to your account with `toolway account login`
+    hint: `my-calendar`: change it there; without it, the server can be logged in to
     ");
 }

@@ -145,7 +145,7 @@ fn the_first_ctrl_c_puts_the_question_away_and_the_second_ends_the_program() {
     both.expect("> ");
     both.interrupt();
     both.expect("error: interrupted");
-    assert_eq!(both.leave().code, Some(8));
+    assert_eq!(both.leave().code, Some(130));
 }
 
 #[test]

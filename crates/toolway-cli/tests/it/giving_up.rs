@@ -8,8 +8,8 @@ use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::json;
-use toolway_testkit::TempHome;
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
+use toolway_testkit::{TempHome, shell_code};
 
 use crate::support::{servers, shown_on, terminal};
 use crate::visiting::{Speaking, opened, with_browser};
@@ -88,7 +88,7 @@ fn a_secret_that_is_being_typed_is_given_up_and_the_terminal_shows_again_what_is
     }
     assert!(!shows());
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(shell_code(child.wait().unwrap()), Some(130));
     assert!(shows());
     drop(theirs);
     assert_eq!(asked, "Secret `token`: ");

@@ -141,7 +141,7 @@ fn following_shows_what_comes_and_being_told_to_end_is_success() {
     toolway(&home, &["tools", "chaos"]).expect_code(0);
     logs.wait_for("first words");
     logs.wait_for("second words");
-    logs.signal(Signal::INT);
+    logs.signal(Signal::TERM);
     let (code, stdout, stderr) = logs.end();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert_eq!(stdout.lines().count(), 3, "{stdout}");

@@ -43,6 +43,7 @@ mod managing;
 mod network;
 mod offers;
 mod older;
+mod patience;
 mod peers;
 mod permission;
 mod processes;

@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use toolway_testkit::{CommandOutput, Script, ScriptedServer, SkillFlaw, Skills, TempHome, marked};
+use toolway_testkit::{
+    CommandOutput, Script, ScriptedServer, SkillFlaw, Skills, TempHome, marked, shell_code,
+};
 
 use crate::support::{command, home_with, program, servers, shown_on, terminal, toolway};
 
@@ -337,7 +339,8 @@ fn a_followed_resource_is_printed_again_whenever_it_changes() {
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
     let output = marked::output_of(child);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // A shell is told that it was a Ctrl-C.
+    assert_eq!(shell_code(output.status), Some(130), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     // One that does not end its lines, into a pipe.
     let mut child = command(&home, &["read", "kit://bare", "kit", "--follow"])

@@ -12,6 +12,7 @@ mod offers;
 mod pages;
 mod remote;
 mod results;
+mod tasks;
 mod terminal;
 
 use std::process::Command;

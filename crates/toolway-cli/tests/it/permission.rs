@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
-use toolway_testkit::{Script, ScriptedServer, TempHome};
+use toolway_testkit::{Script, ScriptedServer, TempHome, shell_code};
 
 use crate::support::{command, home_with, toolway};
 
@@ -72,7 +72,7 @@ fn typing_early(home: &TempHome, words: &[&str], early: &str, typed: &[&str]) ->
         .unwrap()
         .read_to_string(&mut out)
         .unwrap();
-    let code = child.wait().unwrap().code();
+    let code = shell_code(child.wait().unwrap());
     let shown = String::from_utf8(shown).unwrap();
     // What the live view of connecting servers drew is not the matter here.
     let shown = match shown.find("Tool `") {
@@ -163,7 +163,7 @@ fn a_question_can_be_given_up() {
     let home = home_with(Script::default());
     let (shown, out) = typing(&home, &ECHO, &[CTRL_C]);
     assert!(shown.contains("error: interrupted\n"), "{shown}");
-    assert_eq!(out, "exit 8");
+    assert_eq!(out, "exit 130");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use toolway_testkit::marked::MARK;
-use toolway_testkit::{Canary, Script, ScriptedServer, TempHome};
+use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, shell_code};
 
 use crate::support::{command, program, servers, toolway};
 
@@ -177,7 +177,7 @@ fn rel_32_what_is_typed_at_the_terminal_is_for_the_host_alone() {
     }
     kill_process_group(host.pid(), Signal::INT).unwrap();
     let status = host.process.wait().unwrap();
-    assert_eq!(status.code(), Some(8));
+    assert_eq!(shell_code(status), Some(130));
     host.canary.assert_gone();
 }
 

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::json;
-use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, marked};
+use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, marked, shell_code};
 
 use crate::support::{command, home_with, servers, toolway};
 
@@ -148,8 +148,8 @@ fn rel_32_an_interrupted_call_ends_its_server_and_says_so() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = marked::output_of(child);
     assert_eq!(
-        output.status.code(),
-        Some(8),
+        shell_code(output.status),
+        Some(130),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );

@@ -183,7 +183,7 @@ fn rel_01_nothing_of_a_hundred_servers_survives_the_program_that_is_killed() {
     hundred.running.signal(Signal::KILL);
     let killed = Instant::now();
     let (code, _, _) = hundred.running.end();
-    assert_eq!(code, None, "it was killed");
+    assert_eq!(code, Some(137), "it was killed");
     let is_left = || !hundred.canary.processes().is_empty() || !living(&family).is_empty();
     while is_left() && killed.elapsed() < GONE_WITHIN {
         std::thread::yield_now();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+use toolway_testkit::shell_code;
 
 /// The longest that is waited for a word.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -190,7 +191,7 @@ impl Seat {
         let mut stdout = String::new();
         let mut pipe = self.child.stdout.take().unwrap();
         pipe.read_to_string(&mut stdout).unwrap();
-        let code = self.child.wait().unwrap().code();
+        let code = shell_code(self.child.wait().unwrap());
         let (screen, news) = &*self.screen;
         let screen = news
             .wait_timeout_while(screen.lock().unwrap(), PATIENCE, |screen| !screen.ended)

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use toolway_testkit::{CommandOutput, TempHome, marked};
+use toolway_testkit::{CommandOutput, TempHome, marked, shell_code};
 
 use crate::support::command;
 
@@ -100,6 +100,11 @@ impl Speaking {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// Whether it has not ended yet.
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -113,7 +118,7 @@ impl Speaking {
         let output = marked::output_of(self.child);
         marked::assert_none("the program's stderr", self.seen.as_bytes());
         CommandOutput {
-            code: output.status.code(),
+            code: shell_code(output.status),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: self.seen,
         }

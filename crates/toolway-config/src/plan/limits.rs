@@ -15,10 +15,15 @@ use crate::tool_search::ToolSearch;
 /// The numbers that limit a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// `MCP_TIMEOUT`: the longest a handshake may take.
-    pub connect_timeout: Duration,
-    /// `MCP_TOOL_TIMEOUT`: the longest a call may take, where its server says nothing.
-    pub tool_timeout: Duration,
+    /// `MCP_TIMEOUT`: the longest a handshake may take. Absent leaves it to what is usual, and to
+    /// the kind of server.
+    pub connect_timeout: Option<Duration>,
+    /// `MCP_TOOL_TIMEOUT`: the longest a call may take, where its server says nothing. Absent
+    /// leaves it to what is usual.
+    pub tool_timeout: Option<Duration>,
+    /// `MCP_REQUEST_TIMEOUT_MS`: how long the answer to an HTTP request may take to begin, where
+    /// the server's entry says nothing. Absent leaves it to what is usual.
+    pub request_timeout: Option<Duration>,
     /// `MCP_TOOL_IDLE_TIMEOUT`: the longest a call may go without a sign of life; zero is for
     /// ever, and absent leaves it to the kind of server.
     pub tool_idle_timeout: Option<Duration>,
@@ -39,8 +44,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connect_timeout: Duration::from_secs(30),
-            tool_timeout: Duration::from_secs(100_000),
+            connect_timeout: None,
+            tool_timeout: None,
+            request_timeout: None,
             tool_idle_timeout: None,
             local_batch: 3,
             remote_batch: 20,
@@ -56,6 +62,12 @@ impl Default for Limits {
 const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
 
 impl Limits {
+    /// The longest a handshake may take where nobody chose.
+    pub const USUAL_CONNECT: Duration = Duration::from_secs(30);
+
+    /// The longest a call may take where nobody chose.
+    pub const USUAL_TOOL: Duration = Duration::from_secs(100_000);
+
     /// Reads them from the environment and from managed settings, which win.
     pub(crate) fn read(
         environment: &Environment,
@@ -66,6 +78,7 @@ impl Limits {
         for name in [
             "MCP_TIMEOUT",
             "MCP_TOOL_TIMEOUT",
+            "MCP_REQUEST_TIMEOUT_MS",
             // The other host's spelling first, so that ours wins.
             "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT",
             "MCP_TOOL_IDLE_TIMEOUT",
@@ -128,8 +141,9 @@ impl Limits {
         }
         let count = usize::try_from(number).unwrap_or(usize::MAX);
         match name {
-            "MCP_TIMEOUT" => self.connect_timeout = Duration::from_millis(number),
-            "MCP_TOOL_TIMEOUT" => self.tool_timeout = Duration::from_millis(number),
+            "MCP_TIMEOUT" => self.connect_timeout = Some(Duration::from_millis(number)),
+            "MCP_TOOL_TIMEOUT" => self.tool_timeout = Some(Duration::from_millis(number)),
+            "MCP_REQUEST_TIMEOUT_MS" => self.request_timeout = Some(Duration::from_millis(number)),
             "MCP_SERVER_CONNECTION_BATCH_SIZE" => self.local_batch = count,
             "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE" => self.remote_batch = count,
             "MAX_MCP_OUTPUT_TOKENS" => self.max_output_tokens = count,

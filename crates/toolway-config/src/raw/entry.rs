@@ -71,7 +71,7 @@ fn example(key: &str) -> String {
         "env" => "write e.g. `\"env\": {\"NAME\": \"value\"}`".to_owned(),
         "url" => "write e.g. `\"url\": \"https://example.com/mcp\"`".to_owned(),
         "headers" => "write e.g. `\"headers\": {\"Name\": \"value\"}`".to_owned(),
-        "timeout" => "write milliseconds, e.g. `\"timeout\": 60000`".to_owned(),
+        "timeout" | "requestTimeout" => format!("write milliseconds, e.g. `\"{key}\": 60000`"),
         "alias" => "write e.g. `\"alias\": {\"a_long_tool_name\": \"short\"}`".to_owned(),
         "tools" => "write e.g. `\"tools\": {\"a_tool\": {\"description\": \"…\"}}`".to_owned(),
         other => format!("mend `{other}` in the entry, or leave it out"),
@@ -402,22 +402,25 @@ impl Checker<'_> {
         );
     }
 
-    /// The values with a range: `timeout` and `protocol`.
+    /// The values with a range: time limits, `protocol` and `shield`.
     fn limits(&mut self) {
-        if let Some(value) = self.definition.get("timeout") {
+        for key in ["timeout", "requestTimeout"] {
+            let Some(value) = self.definition.get(key) else {
+                continue;
+            };
             match value.as_u64() {
                 Some(timeout) if timeout >= MIN_TIMEOUT => {}
                 Some(short) => {
-                    let message = format!("`timeout` is {short} ms; the least is {MIN_TIMEOUT}");
+                    let message = format!("`{key}` is {short} ms; the least is {MIN_TIMEOUT}");
                     let hint = format!(
                         "it counts milliseconds: for {short} seconds write {}",
                         short.max(1).saturating_mul(1_000)
                     );
-                    self.error("timeout", message, Some(hint));
+                    self.error(key, message, Some(hint));
                 }
                 None => {
                     let message = format!(
-                        "`timeout` must be {}, not {}",
+                        "`{key}` must be {}, not {}",
                         Shape::Milliseconds.expected(),
                         if value.is_number() {
                             value.to_string()
@@ -425,7 +428,7 @@ impl Checker<'_> {
                             kind_of(value).to_owned()
                         },
                     );
-                    self.error("timeout", message, None);
+                    self.error(key, message, None);
                 }
             }
         }

@@ -49,7 +49,7 @@ impl Shape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, Shape); 23] = [
+pub(crate) const ENTRY: [(&str, Shape); 24] = [
     ("type", Shape::Word),
     ("command", Shape::Text),
     ("args", Shape::Texts),
@@ -62,6 +62,7 @@ pub(crate) const ENTRY: [(&str, Shape); 23] = [
     ("sessionTokenFile", Shape::Text),
     ("oauth", Shape::Oauth),
     ("timeout", Shape::Milliseconds),
+    ("requestTimeout", Shape::Milliseconds),
     ("protocol", Shape::Word),
     ("shield", Shape::Word),
     ("disabled", Shape::Switch),

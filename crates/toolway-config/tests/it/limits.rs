@@ -28,6 +28,7 @@ fn limits_come_from_the_environment_and_managed_settings_win() {
     assert_eq!(stage.plan().limits, Limits::default());
     stage.set("MCP_TIMEOUT", "5000");
     stage.set("MCP_TOOL_TIMEOUT", "7000");
+    stage.set("MCP_REQUEST_TIMEOUT_MS", "8000");
     stage.set("MCP_SERVER_CONNECTION_BATCH_SIZE", "0");
     stage.set("MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE", "9");
     stage.set("MAX_MCP_OUTPUT_TOKENS", "many");
@@ -36,8 +37,9 @@ fn limits_come_from_the_environment_and_managed_settings_win() {
     );
     let plan = stage.plan();
     let expected = Limits {
-        connect_timeout: Duration::from_secs(6),
-        tool_timeout: Duration::from_secs(7),
+        connect_timeout: Some(Duration::from_secs(6)),
+        tool_timeout: Some(Duration::from_secs(7)),
+        request_timeout: Some(Duration::from_secs(8)),
         remote_batch: 9,
         ..Limits::default()
     };

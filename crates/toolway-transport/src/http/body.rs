@@ -1,4 +1,5 @@
-//! Reading the body of an answer, bounded in size and in silence.
+//! Reading the body of an answer, bounded in size and in silence; and waiting with a limit or
+//! without one.
 
 use std::time::Duration;
 
@@ -8,32 +9,44 @@ use tokio::time::timeout;
 
 use super::failure::root_cause;
 
+/// Waits for something, for this long where there is a limit; gives the limit when it is over.
+pub(super) async fn within<T>(
+    limit: Option<Duration>,
+    work: impl Future<Output = T>,
+) -> Result<T, Duration> {
+    match limit {
+        Some(limit) => timeout(limit, work).await.map_err(|_| limit),
+        None => Ok(work.await),
+    }
+}
+
 /// Why a body was not read whole.
 pub(super) enum Unread {
     /// It is larger than asked for; this is its beginning.
     TooLarge(Bytes),
-    /// Nothing came for too long.
-    Stalled,
+    /// Nothing came for this long.
+    Stalled { after: Duration },
     /// The connection broke.
     Cut(String),
 }
 
-/// Reads a body up to a cap, however slowly it flows, as long as it flows.
+/// Reads a body up to a cap, however slowly it flows, as long as it flows; without `idle`, whoever
+/// waits decides for how long.
 pub(super) async fn bounded(
     mut response: Response,
     limit: usize,
-    idle: Duration,
+    idle: Option<Duration>,
 ) -> Result<Bytes, Unread> {
     let mut first = None;
     let mut whole = BytesMut::new();
     loop {
-        let chunk = match timeout(idle, response.chunk()).await {
+        let chunk = match within(idle, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
             // One chunk is the usual case and is not copied.
             Ok(Ok(None)) if whole.is_empty() => return Ok(first.unwrap_or_default()),
             Ok(Ok(None)) => return Ok(whole.freeze()),
             Ok(Err(error)) => return Err(Unread::Cut(root_cause(&error))),
-            Err(_) => return Err(Unread::Stalled),
+            Err(after) => return Err(Unread::Stalled { after }),
         };
         if let Some(first) = first.take() {
             let first: Bytes = first;

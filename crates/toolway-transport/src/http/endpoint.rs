@@ -5,16 +5,16 @@
 //! sessions.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Response;
-use tokio::time::timeout;
 use toolway_types::{RemoteSpec, UrlRules};
 use url::Url;
 
-use super::body::bounded;
+use super::body::{bounded, within};
 use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
 use crate::client::{Client, place};
 use crate::credentials::{self, Desk, Tries, is_protected};
@@ -101,19 +101,26 @@ impl Endpoint {
         self.rules.admits(target).map_err(denied)
     }
 
-    /// Sends one request and looks at how the answer begins.
+    /// Sends one request and looks at how the answer begins, `limit` after it was sent at the
+    /// latest.
     pub(crate) async fn send(
         &self,
         method: &Method,
         own: &HeaderMap,
         body: Option<&Bytes>,
+        limit: Option<Duration>,
     ) -> Result<Answer, SendFailure> {
-        sort(self.begin(method, own, body).await?).await
+        sort(self.begin(method, own, body, limit).await?).await
     }
 
     /// Posts a message whose answer comes another way.
-    pub(crate) async fn deliver(&self, own: &HeaderMap, body: &Bytes) -> Result<(), SendFailure> {
-        let response = self.begin(&Method::POST, own, Some(body)).await?;
+    pub(crate) async fn deliver(
+        &self,
+        own: &HeaderMap,
+        body: &Bytes,
+        limit: Option<Duration>,
+    ) -> Result<(), SendFailure> {
+        let response = self.begin(&Method::POST, own, Some(body), limit).await?;
         let content_type = content_type(&response);
         // Servers say `ok` in many ways; a page for people is not one of them.
         if essence(&content_type) == "text/html" && !is_empty(response.status()) {
@@ -129,10 +136,11 @@ impl Endpoint {
         method: &Method,
         own: &HeaderMap,
         body: Option<&Bytes>,
+        limit: Option<Duration>,
     ) -> Result<Response, SendFailure> {
         let mut tries = Tries::default();
         let response = loop {
-            let (response, is_again) = self.follow(method, own, body, &mut tries).await?;
+            let (response, is_again) = self.follow(method, own, body, limit, &mut tries).await?;
             if !is_again {
                 break response;
             }
@@ -149,6 +157,7 @@ impl Endpoint {
         method: &Method,
         own: &HeaderMap,
         body: Option<&Bytes>,
+        limit: Option<Duration>,
         tries: &mut Tries,
     ) -> Result<(Response, bool), SendFailure> {
         let mut url = self.url.clone();
@@ -170,7 +179,10 @@ impl Endpoint {
             if let Some(body) = body {
                 request = request.body(body.clone());
             }
-            let response = self.answered(method, request.send()).await?;
+            let response = within(limit, request.send())
+                .await
+                .map_err(|after| SendFailure::TimedOut { after })?
+                .map_err(|error| unsent(&error, self.proxy.as_deref()))?;
             let (status, heard) = (response.status(), response.headers());
             let judged = self.desk.is_again(tries, &presented, asked, status, heard);
             let is_again = judged.await;
@@ -194,23 +206,6 @@ impl Endpoint {
             (url, last) = (target, location);
         }
         Err(SendFailure::Redirected { location: last })
-    }
-
-    /// Waits until an answer begins.
-    async fn answered(
-        &self,
-        method: &Method,
-        sending: impl Future<Output = reqwest::Result<Response>>,
-    ) -> Result<Response, SendFailure> {
-        // Some servers send nothing on a GET stream, not even its head, before they have
-        // something to say.
-        let response = if method == Method::GET {
-            sending.await
-        } else {
-            let answer = timeout(self.limits.first_byte, sending).await;
-            answer.map_err(|_| SendFailure::TimedOut)?
-        };
-        response.map_err(|error| unsent(&error, self.proxy.as_deref()))
     }
 }
 
@@ -252,7 +247,7 @@ fn is_empty(status: StatusCode) -> bool {
 
 /// Reads a body nobody needs, so that the connection can be used again.
 async fn drain(response: Response) {
-    let _ = bounded(response, ERROR_BODY, ERROR_PATIENCE).await;
+    let _ = bounded(response, ERROR_BODY, Some(ERROR_PATIENCE)).await;
 }
 
 fn content_type(response: &Response) -> String {

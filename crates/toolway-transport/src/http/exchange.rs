@@ -69,9 +69,10 @@ impl Context {
             self.session.note_sent(&headers);
             self.session.stamp(&mut headers);
         }
+        let within = self.endpoint.limits.within(outgoing.patience);
         let answer = self
             .endpoint
-            .send(&Method::POST, &headers, Some(&outgoing.bytes))
+            .send(&Method::POST, &headers, Some(&outgoing.bytes), within)
             .await
             .map_err(|failure| self.with_session(failure, had_session))?;
         if rules == Rules::Legacy {
@@ -98,10 +99,14 @@ impl Context {
             )),
             Answer::Json(response) if outgoing.tag.is_none() => {
                 // Nothing was asked; whatever stands there answers nothing.
-                let _ = bounded(response, 64 * 1024, self.endpoint.limits.first_byte).await;
+                let within = Some(self.endpoint.limits.first_byte);
+                let _ = bounded(response, 64 * 1024, within).await;
                 Ok(())
             }
-            Answer::Json(response) => self.json(response, &Awaited::by(outgoing)).await,
+            Answer::Json(response) => {
+                let within = self.endpoint.limits.within(outgoing.patience);
+                self.json(response, &Awaited::by(outgoing), within).await
+            }
             Answer::Stream(response) => {
                 let awaited = outgoing.tag.map(|_| Awaited::by(outgoing));
                 self.answer_stream(response, rules, awaited.as_ref()).await
@@ -134,16 +139,21 @@ impl Context {
         }
     }
 
-    async fn json(&self, response: Response, awaited: &Awaited) -> Result<(), SendFailure> {
+    async fn json(
+        &self,
+        response: Response,
+        awaited: &Awaited,
+        within: Option<Duration>,
+    ) -> Result<(), SendFailure> {
         let limit = self.endpoint.limits.response;
         let content_type = response
             .headers()
             .get(CONTENT_TYPE)
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body = bounded(response, limit, self.endpoint.limits.first_byte)
+        let body = bounded(response, limit, within)
             .await
             .map_err(|unread| match unread {
-                Unread::Stalled => SendFailure::TimedOut,
+                Unread::Stalled { after } => SendFailure::TimedOut { after },
                 Unread::TooLarge(_) => SendFailure::TooLarge { limit },
                 Unread::Cut(message) => SendFailure::Cut(message),
             })?;
@@ -242,11 +252,9 @@ impl Context {
         loop {
             let before = decoder.last_id().map(ToOwned::to_owned);
             let begun = Instant::now();
-            let opening = timeout(
-                self.endpoint.limits.stream_idle,
-                self.get(before.as_deref()),
-            );
-            let asked = match opening.await.unwrap_or(Err(SendFailure::TimedOut)) {
+            let after = self.endpoint.limits.stream_idle;
+            let opening = timeout(after, self.get(before.as_deref())).await;
+            let asked = match opening.unwrap_or(Err(SendFailure::TimedOut { after })) {
                 Ok(response) => {
                     decoder.restart();
                     self.read(response, &mut decoder, Reading::Unasked).await;
@@ -283,7 +291,13 @@ impl Context {
         if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        match self.endpoint.send(&Method::GET, &headers, None).await? {
+        // Some servers send nothing on a GET stream, not even its head, before they have something
+        // to say.
+        match self
+            .endpoint
+            .send(&Method::GET, &headers, None, None)
+            .await?
+        {
             Answer::Stream(response) => Ok(response),
             Answer::Json(_) | Answer::Empty(_) => Err(SendFailure::NotMcp {
                 content_type: String::new(),
@@ -295,7 +309,9 @@ impl Context {
     pub(super) async fn delete(&self) {
         let mut headers = HeaderMap::new();
         self.session.stamp(&mut headers);
-        if let Err(failure) = self.endpoint.send(&Method::DELETE, &headers, None).await {
+        let within = Some(self.endpoint.limits.first_byte);
+        let deleting = self.endpoint.send(&Method::DELETE, &headers, None, within);
+        if let Err(failure) = deleting.await {
             // Servers need not allow it; the session ends by itself then.
             tracing::debug!(?failure, "the session was not deleted");
         }

@@ -32,12 +32,12 @@ pub(super) async fn refused(response: Response) -> SendFailure {
     let retry_after = retry_after(response.headers(), SystemTime::now());
     let body = match timeout(
         ERROR_PATIENCE,
-        bounded(response, ERROR_BODY, ERROR_PATIENCE),
+        bounded(response, ERROR_BODY, Some(ERROR_PATIENCE)),
     )
     .await
     {
         Ok(Ok(body) | Err(Unread::TooLarge(body))) => body,
-        Ok(Err(Unread::Cut(_) | Unread::Stalled)) | Err(_) => Bytes::new(),
+        Ok(Err(Unread::Cut(_) | Unread::Stalled { .. })) | Err(_) => Bytes::new(),
     };
     // Whether it carried a session is known to who made it.
     SendFailure::Status {
@@ -73,9 +73,6 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 
 /// Why a request did not get out, or got no answer. `proxy` is the one it went through.
 pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure {
-    if error.is_timeout() && !error.is_connect() {
-        return SendFailure::TimedOut;
-    }
     if let Some(withheld) = withheld(error) {
         let place = error.url().map(place).unwrap_or_default();
         let message = words::denied(&place, &withheld.to_string());

@@ -87,7 +87,15 @@ async fn rel_12_an_answer_that_goes_silent_fails_its_request_and_no_other() {
         "{failure:?}"
     );
     peer.request(2, "tools/call", json!({})).await;
-    assert_eq!(peer.failure().await, (Tag(2), SendFailure::TimedOut));
+    assert_eq!(
+        peer.failure().await,
+        (
+            Tag(2),
+            SendFailure::TimedOut {
+                after: Duration::from_secs(1)
+            }
+        )
+    );
     silencer.speak_again();
     peer.request(3, "tools/call", json!({})).await;
     assert_eq!(peer.message().await["id"], 3);
@@ -121,7 +129,15 @@ async fn rel_23_a_proxy_that_holds_back_the_first_bytes_is_a_clear_error() {
     assert!(url.contains(&silencer.address));
     let mut peer = Peer::open(remote(&url, &[]), quick()).await;
     peer.request(1, "initialize", json!({})).await;
-    assert_eq!(peer.failure().await, (Tag(1), SendFailure::TimedOut));
+    assert_eq!(
+        peer.failure().await,
+        (
+            Tag(1),
+            SendFailure::TimedOut {
+                after: Duration::from_secs(1)
+            }
+        )
+    );
 }
 
 #[tokio::test]
@@ -278,7 +294,15 @@ async fn sec_30_a_body_that_stalls_or_drips_holds_up_nobody() {
     peer.request(1, "x", json!({})).await;
     peer.request(3, "x", json!({})).await;
     assert_eq!(peer.message().await["id"], 3);
-    assert_eq!(peer.failure().await, (Tag(1), SendFailure::TimedOut));
+    assert_eq!(
+        peer.failure().await,
+        (
+            Tag(1),
+            SendFailure::TimedOut {
+                after: Duration::from_secs(1)
+            }
+        )
+    );
 
     // However slowly it comes, giving the request up ends it.
     let patient = Limits::default();

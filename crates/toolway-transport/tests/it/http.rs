@@ -488,7 +488,15 @@ async fn a_peer_that_is_not_there_or_does_not_answer_is_told_apart() {
     };
     let mut peer = Peer::open(remote(&server.url, &[]), limits).await;
     peer.request(1, "initialize", json!({})).await;
-    assert_eq!(peer.failure().await, (Tag(1), SendFailure::TimedOut));
+    assert_eq!(
+        peer.failure().await,
+        (
+            Tag(1),
+            SendFailure::TimedOut {
+                after: Duration::from_millis(100)
+            }
+        )
+    );
 }
 
 #[tokio::test]

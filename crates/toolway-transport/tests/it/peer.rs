@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use toolway_transport::{
-    Channel, CloseReason, Command, Event, Limits, OpenOptions, Outgoing, SendFailure, Tag,
+    Channel, CloseReason, Command, Event, Limits, OpenOptions, Outgoing, Patience, SendFailure, Tag,
 };
 use toolway_types::{
     ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec, TransportSpec,
@@ -99,6 +99,7 @@ impl Peer {
             bytes: bytes(&message),
             tag: None,
             headers: Vec::new(),
+            patience: Patience::default(),
         })
         .await;
     }
@@ -109,6 +110,7 @@ impl Peer {
             bytes: bytes(&message),
             tag: None,
             headers: Vec::new(),
+            patience: Patience::default(),
         };
         self.send(self.speaking(outgoing, method)).await;
     }
@@ -161,6 +163,7 @@ pub(crate) fn request(id: u64, method: &str, params: impl Into<Value>) -> Outgoi
         bytes: bytes(&message),
         tag: Some(Tag(id)),
         headers: Vec::new(),
+        patience: Patience::default(),
     }
 }
 
@@ -169,6 +172,7 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
         name: ServerName::new("test").expect("a name"),
         transport,
         timeout: None,
+        request_timeout: None,
         protocol: ProtocolMode::Auto,
         roots: Vec::new(),
         references: Vec::new(),

@@ -28,6 +28,7 @@ fn filled(url: &str, value: &str) -> Url {
             oauth: None,
         }),
         timeout: None,
+        request_timeout: None,
         protocol: ProtocolMode::Auto,
         roots: Vec::new(),
         references: vec![reference],

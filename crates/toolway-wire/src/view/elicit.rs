@@ -5,7 +5,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{ViewError, lenient, object, optional};
+use super::{ViewError, lenient, object, optional, with_members};
 use crate::members::Members;
 
 /// The parameters of `elicitation/create`, of every revision that has it.
@@ -107,18 +107,11 @@ pub fn with_input(
     responses: Option<&RawValue>,
     state: Option<&RawValue>,
 ) -> Result<Box<RawValue>, ViewError> {
-    let mut is_empty = object(params)?.is_empty();
-    let text = params.get().trim_end();
-    let mut text = text.strip_suffix('}').unwrap_or(text).to_owned();
-    for (name, value) in [("inputResponses", responses), ("requestState", state)] {
-        if let Some(value) = value {
-            let comma = if is_empty { "" } else { "," };
-            text.extend([comma, "\"", name, "\":", value.get()]);
-            is_empty = false;
-        }
-    }
-    text.push('}');
-    RawValue::from_string(text).map_err(|error| ViewError::NotAnObject(error.to_string()))
+    let added = [("inputResponses", responses), ("requestState", state)];
+    let added = added
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    with_members(params, added)
 }
 
 fn empty() -> Box<RawValue> {

@@ -1,14 +1,15 @@
-//! A call that became a task (extension `io.modelcontextprotocol/tasks`, modern era).
+//! A call that became a task: by the extension `io.modelcontextprotocol/tasks` in the modern era,
+//! by the revision 2025-11-25 in the legacy one.
 //!
-//! Owns the shape of a task as `tools/call`, `tasks/get` and `notifications/tasks` show it. How a
-//! task is followed to its end is the session's.
+//! Owns the shape of a task as `tools/call`, `tasks/get` and the notifications about it show it.
+//! How a task is followed to its end is the session's.
 
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 
 use super::elicit::{InputRequest, input_requests};
-use super::{ViewError, lenient, object, optional};
+use super::{ViewError, lenient, object, optional, with_members};
 use crate::error::RpcError;
 
 /// The extension's name among the capabilities of either side.
@@ -82,12 +83,26 @@ pub fn task(result: &RawValue) -> Result<Task, ViewError> {
         message,
         poll_interval: members
             .value("pollIntervalMs")
+            .or_else(|| members.value("pollInterval"))
             .and_then(lenient::unsigned)
             .map(Duration::from_millis),
     })
 }
 
-/// Which task a `notifications/tasks` is about.
+/// The task that a legacy call has become; none when the result is the call's own.
+pub fn created(result: &RawValue) -> Option<Result<Task, ViewError>> {
+    let members = object(result).ok()?;
+    members.value("task").map(task)
+}
+
+/// The parameters of a legacy call that is to become a task, which is kept for this long.
+pub fn with_task(params: &RawValue, kept_for: Duration) -> Result<Box<RawValue>, ViewError> {
+    let wish = RawValue::from_string(format!(r#"{{"ttl":{}}}"#, kept_for.as_millis()))
+        .map_err(|error| ViewError::NotAnObject(error.to_string()))?;
+    with_members(params, [("task", &*wish)])
+}
+
+/// Which task a notification is about.
 pub fn task_id(params: &RawValue) -> Option<String> {
     optional(&object(params).ok()?, "taskId")
 }

@@ -20,6 +20,8 @@ pub struct Tool {
     pub output_schema: Option<Box<RawValue>>,
     /// What the server claims about it. Untrusted.
     pub annotations: Annotations,
+    /// Whether it can only be called as a task (legacy era).
+    pub requires_task: bool,
     /// `_meta`, untouched.
     pub meta: Option<Box<RawValue>>,
     /// The whole item, untouched.
@@ -77,9 +79,18 @@ fn read(raw: &RawValue, item: &Members<'_>) -> Result<Tool, String> {
             .value("annotations")
             .map(annotations)
             .unwrap_or_default(),
+        requires_task: item.value("execution").is_some_and(requires_task),
         meta: item.owned("_meta"),
         raw: raw.to_owned(),
     })
+}
+
+fn requires_task(execution: &RawValue) -> bool {
+    let Ok(execution) = Members::read(execution.get()) else {
+        return false;
+    };
+    let support = execution.value("taskSupport").and_then(lenient::string);
+    support.as_deref() == Some("required")
 }
 
 fn annotations(raw: &RawValue) -> Annotations {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, Logins, LoginsError};
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::vault::{Backend, Kind, Vault};
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{Reach, Tell, Web};
 use toolway_transport::client::{Client, ClientOptions};
 use toolway_types::ServerSpec;
 use url::Url;
 
 use super::organisation::CurrentOrganisation;
-use super::store::Store;
+use super::store::{Asked, Store};
 use super::target;
 use crate::connection::Source;
 
@@ -88,7 +88,16 @@ impl Book {
             organisation: CurrentOrganisation::default(),
             papers: Arc::default(),
             references: None,
+            asked: Asked::default(),
+            tell: None,
         })
+    }
+
+    /// The same, and whoever this is hears of authorization servers that take long to answer.
+    #[must_use]
+    pub fn telling(mut self, tell: Tell) -> Self {
+        self.0.tell = Some(tell);
+        self
     }
 
     /// Every login that can be read.
@@ -195,6 +204,7 @@ impl Store {
             issuer: &login.issuer,
             client: &client,
         };
+        let web = web.telling(self.tell.clone());
         revocation.send(&web, &login.tokens).await
     }
 }

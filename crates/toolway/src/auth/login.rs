@@ -19,10 +19,10 @@ use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
 use toolway_auth::idp;
 use toolway_auth::jwt::{KeyError, SigningKey};
-use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Way, obtain};
+use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Progress, Way, obtain};
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
 use toolway_auth::token::unix_now;
-use toolway_auth::web::Web;
+use toolway_auth::web::{Tell, Web};
 use toolway_auth::xaa::Rule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
@@ -312,7 +312,10 @@ impl Auth {
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
         };
-        let web = store.web(target).await;
+        let tell = options.person.clone().map(|person| -> Tell {
+            Arc::new(move |place| person.say(Progress::Slow(place.to_owned())))
+        });
+        let web = store.web(target).await.telling(tell);
         if let Some(entered) = self.by_platform(store, &web, target, &request).await? {
             let login = entered.login(target.definition.clone(), account);
             self.forget(target).await;

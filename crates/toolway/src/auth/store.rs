@@ -3,7 +3,9 @@
 //! Owns the way from a server to its login, and what a failure to renew means for a request.
 //! Does not own: renewing across processes (`toolway-auth`, `refresh.rs`).
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -15,17 +17,17 @@ use toolway_auth::references::References;
 use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{Key, Kind};
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{Reach, Tell, Web};
 use toolway_transport::client::Client;
-use toolway_types::Secret;
+use toolway_types::{Secret, ServerName};
 
-use super::Auth;
 use super::organisation::CurrentOrganisation;
 use super::papers::Papers;
 use super::pass::{Pass, PassError, Passes, Target};
+use super::{Auth, lock};
 
 /// The logins of a vault.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) logins: Logins,
     pub(crate) client: Client,
@@ -35,14 +37,53 @@ pub(crate) struct Store {
     pub(super) papers: Arc<Papers>,
     /// What finds the secrets that an entry names for its login.
     pub(super) references: Option<References>,
+    /// Who is being asked to renew logins.
+    pub(super) asked: Asked,
+    /// Who hears of answers that take long.
+    pub(super) tell: Option<Tell>,
+}
+
+/// The authorization servers that are being asked to renew a login, by server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asked(Arc<Mutex<BTreeMap<ServerName, String>>>);
+
+/// One is being asked until this is dropped.
+struct Asking<'a>(&'a Asked, &'a ServerName);
+
+impl Asked {
+    fn note<'a>(&'a self, server: &'a ServerName, issuer: &str) -> Asking<'a> {
+        lock(&self.0).insert(server.clone(), issuer.to_owned());
+        Asking(self, server)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.0).remove(self.1);
+    }
 }
 
 impl Auth {
+    /// The authorization server that is being asked to renew the login of this server.
+    pub(crate) fn asks(&self, server: &ServerName) -> Option<String> {
+        let store = self.store.as_ref()?;
+        lock(&store.asked.0).get(server).cloned()
+    }
+
     /// Waits until what is being renewed is saved, and no longer than this.
     pub(crate) async fn settle(&self, within: Duration) {
         if let Some(store) = &self.store {
             store.settle(within).await;
         }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Store")
+            .field("logins", &self.logins)
+            .finish_non_exhaustive()
     }
 }
 
@@ -94,6 +135,7 @@ impl Store {
             client_key,
             again: renewal.map(|renewal| Arc::new(renewal) as Arc<dyn Again>),
         };
+        let _asking = self.asked.note(&target.server, &login.issuer);
         self.logins
             .fresh(&login.key(), refused, &means)
             .await

@@ -218,13 +218,15 @@ impl CallError {
     }
 }
 
-/// The two limits on a call's time.
+/// The limits on a call's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeLimit {
     /// On the whole of it.
     Whole,
     /// On silence: without an answer and without progress.
     Idle,
+    /// On the beginning of an answer, over HTTP.
+    Beginning,
 }
 
 struct Waited<'a>(&'a TimeLimit, &'a Duration);
@@ -233,6 +235,9 @@ impl fmt::Display for Waited<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             TimeLimit::Whole => write!(formatter, "did not answer within {:?}", self.1),
+            TimeLimit::Beginning => {
+                write!(formatter, "did not begin to answer within {:?}", self.1)
+            }
             TimeLimit::Idle => write!(formatter, "gave no sign of life for {:?}", self.1),
         }
     }

@@ -20,10 +20,10 @@ use toolway_types::Untrusted;
 use tracing::{debug, error};
 
 use super::era_memory::Key;
-use super::line::Standing;
 use super::older::Older;
-use super::source::{Group, Source};
-use super::{Connected, Connection, Context, Lists};
+use super::source::Source;
+use super::standing::Standing;
+use super::{Connected, Connection, Lists};
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, secrets_of};
 use crate::respondent::Counterpart;
@@ -98,14 +98,11 @@ impl Connection {
         number: u32,
         live: &mut Option<Live>,
     ) -> Result<Connected, ConnectError> {
-        let slots = match self.source.group() {
-            Group::Local => &self.context.local,
-            Group::Remote => &self.context.remote,
-        };
+        let limits = &self.context.limits;
         // Never closed, so there always is one in the end.
-        let slot = slots.acquire().await;
+        let slot = limits.slots(self.source.group()).acquire().await;
         let mut step = Step::Opening;
-        let limit = self.source.patience(self.context.connect_timeout, number);
+        let limit = limits.of_attempt(&self.source, number);
         let begun = Instant::now();
         let outcome = {
             let establish = self.establish(live, &mut step, limit);
@@ -118,14 +115,11 @@ impl Connection {
                 }
             }
         };
-        let too_late = |after| ConnectError::TimedOut {
-            after,
-            waiting_for: step.waits(),
-        };
+        let too_late = |after| self.too_late(after, step);
         match outcome {
             // A request has a limit of its own, which may be over a moment before this one.
             Ok(Err(ConnectError::Request {
-                source: RequestError::TimedOut | RequestError::Send(SendFailure::TimedOut),
+                source: RequestError::TimedOut | RequestError::Send(SendFailure::TimedOut { .. }),
                 ..
             })) => Err(too_late(tenths(begun.elapsed().min(limit)))),
             Ok(outcome) => outcome,
@@ -149,15 +143,15 @@ impl Connection {
         }
         let filled = self.filled().await?;
         let open = self.open_options(&filled);
-        let (session, delivery) = self.settle(live, step, limit, &filled, &open).await?;
+        let settled = self.settle(live, step, limit, &filled, &open).await;
+        let (session, delivery) = match settled {
+            Ok(settled) => settled,
+            Err(error) => return Err(self.login_behind(error).await),
+        };
         *step = Step::Listing;
         // Boxed: it is large, and over long before the connection is.
-        let Context {
-            connect_timeout,
-            all_lists,
-            ..
-        } = &*self.context;
-        let lists = Box::pin(Lists::fetch(&session, *connect_timeout, all_lists)).await?;
+        let (limit, room) = (self.context.limits.usual(), &self.context.all_lists);
+        let lists = Box::pin(Lists::fetch(&session, limit, room)).await?;
         let standing = Standing::new(session, delivery);
         Ok(Connected {
             standing,
@@ -215,9 +209,41 @@ impl Connection {
         }
     }
 
+    /// What is behind a server that only says that something is forbidden: a login may be.
+    async fn login_behind(&self, error: ConnectError) -> ConnectError {
+        match &self.context.auth {
+            Some(auth)
+                if error.is_forbidden() && auth.could_help(&self.server, &self.source).await =>
+            {
+                ConnectError::NeedsAuth { challenge: None }
+            }
+            _ => error,
+        }
+    }
+
+    /// Who was being waited for when the time was over: the authorization server that has to renew
+    /// the login first, or the server itself.
+    fn too_late(&self, after: Duration, step: Step) -> ConnectError {
+        let auth = self.context.auth.as_ref();
+        match auth.and_then(|auth| auth.asks(&self.server)) {
+            Some(issuer) => ConnectError::NotRenewed {
+                server: self.server.clone(),
+                issuer: Untrusted::new(issuer),
+                after,
+            },
+            None => ConnectError::TimedOut {
+                after,
+                waiting_for: step.waits(),
+            },
+        }
+    }
+
     /// What this attempt opens its channels with. Credentials last as long as the connection.
     fn open_options(&self, filled: &Source) -> OpenOptions {
-        let open = self.context.open.clone();
+        let mut open = self.context.open.clone();
+        if let Some(limit) = self.context.limits.of_request(&self.source) {
+            open.limits.first_byte = limit;
+        }
         let journal = self.journal.as_ref();
         let (auth, connectors) = (self.context.auth.as_ref(), self.context.connectors.as_ref());
         let credentials = account::credentials(&self.source, connectors, journal).or_else(|| {

@@ -134,7 +134,7 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
         | ConnectError::Stopped => true,
         // A keychain may be unlocked, or a file mended, while we wait.
         ConnectError::Secret(error) => !matches!(error.why, Missing::Vault(_)),
-        ConnectError::TimedOut { .. } => false,
+        ConnectError::TimedOut { .. } | ConnectError::NotRenewed { .. } => false,
         ConnectError::Request { source, .. } => match source {
             RequestError::Send(SendFailure::Status { status, .. })
             | RequestError::Closed(CloseReason::Refused { status, .. }) => {

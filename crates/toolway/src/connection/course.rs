@@ -14,6 +14,7 @@ use tracing::{error, info};
 use super::backoff::{self, Backoff, Retry, RetryFirst};
 use super::keep::Loss;
 use super::{Connection, Event, News, Orders, Phase, Tries};
+use crate::auth::written;
 use crate::error::ConnectError;
 
 /// How long requests that a forgotten session turned away are waited for.
@@ -138,6 +139,14 @@ impl Connection {
 
     /// Waiting helps nobody: a person has to log in first.
     async fn wants_login(&self, detail: Untrusted, course: &mut Course) -> Phase {
+        if let Some(failure) = written::refused(&self.source, &self.origin) {
+            info!(failure.message, "not connected");
+            self.note(course, &format!("not connected: {}", failure.message));
+            course.may_pass = false;
+            self.report(News::Down(ConnectionState::Failed(failure)))
+                .await;
+            return Phase::Resting;
+        }
         info!("the server asks for a login");
         self.note(course, "the server asks for a login");
         course.may_pass = false;

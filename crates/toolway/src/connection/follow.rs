@@ -20,8 +20,8 @@ use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::{Era, Pool};
 
 use self::pace::{Outcome, Pace};
-use super::line;
 use super::lists::{Fetched, Lists, fetch_again};
+use super::standing;
 use crate::error::RequestError;
 use crate::session::subscription::Standing;
 use crate::session::{List, ListChanges, Session};
@@ -33,7 +33,7 @@ const NOISY: &str = "writes much to stdout that is not the protocol; its log bel
 
 /// Watches one session and fetches again what changed.
 pub(super) struct Follower {
-    line: Arc<line::Standing>,
+    line: Arc<standing::Standing>,
     lists: Lists,
     log: Option<ServerLog>,
     timeout: Duration,
@@ -60,7 +60,7 @@ impl Follower {
     /// Follows this session, whose lists were just fetched; `timeout` is for each request. What
     /// fails on the way is judged like a call that fails.
     pub(super) fn new(
-        line: Arc<line::Standing>,
+        line: Arc<standing::Standing>,
         lists: Lists,
         log: Option<ServerLog>,
         timeout: Duration,

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use toolway_types::{Era, ServerName, Untrusted};
 use toolway_wire::era::method;
 
-use super::line::Standing;
+use super::standing::Standing;
 use super::{Connection, News};
 use crate::error::RequestError;
 use crate::session::subscription::End;
@@ -187,7 +187,7 @@ impl Connection {
     async fn say(&self, session: &Session, method: &str, uri: &str) -> Result<(), RequestError> {
         let params = to_raw_value(&json!({ "uri": uri }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
-        let options = RequestOptions::within(self.context.connect_timeout);
+        let options = RequestOptions::within(self.context.limits.usual());
         session.ask(method, &params, options).await.map(drop)
     }
 

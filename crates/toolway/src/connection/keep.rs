@@ -18,7 +18,7 @@ use toolway_wire::era::method;
 use tracing::{debug, info};
 
 use super::follow::Follower;
-use super::line::{Doubt, Standing};
+use super::standing::{Doubt, Standing};
 use super::{Connected, Connection, Event, News, Orders};
 use crate::error::{self, RequestError};
 use crate::pins::{Difference, Instructions};
@@ -78,7 +78,7 @@ impl Connection {
             Arc::clone(&standing),
             lists,
             log,
-            self.context.connect_timeout,
+            self.context.limits.usual(),
             self.context.all_lists.clone(),
         );
         let mut following = pin!(self.follow(follower).fuse());
@@ -104,6 +104,7 @@ impl Connection {
                 order = self.ordered(handled) => order,
             };
             if !matches!(order, Event::Resumed) {
+                standing.give_way();
                 return order;
             }
             let alive = tokio::select! {

@@ -1,199 +1,35 @@
 //! The way to one server, as a call sees it.
 //!
-//! Owns the door through which calls come to whichever session stands, and the judgement of what
-//! their outcomes say about it: three broken requests in a row, or one that nobody listened to,
-//! put the connection in doubt, and so does a login that is refused; a session that the server forgot is asked for anew, and the call
-//! that found out is sent once more. So is one that the server refused for want of scopes, after
-//! somebody has agreed to a login that reaches further. Nothing else is ever sent twice.
-//! Does not own the session's end or its successor (`connection.rs`).
+//! Owns the door through which calls come to whichever session stands. A session that the server
+//! forgot is asked for anew, and the call that found out is sent once more. So is one that the
+//! server refused for want of scopes, after somebody has agreed to a login that reaches further.
+//! Nothing else is ever sent twice.
+//! Does not own what outcomes say about the session (`standing.rs`), its end or its successor
+//! (`connection.rs`).
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use toolway_transport::{CloseReason, CredentialsError, SendFailure};
-use toolway_types::{ConnectionState, Era, Untrusted};
+use toolway_transport::{CloseReason, SendFailure};
+use toolway_types::{ConnectionState, Failure, Untrusted};
 
 use super::source::{Group, Source};
+use super::standing::{FORGOTTEN, Standing, broken};
 use crate::auth::NotWidened;
 use crate::auth::step_up::{Widened, Widener};
 use crate::auth::vouched::is_short;
 use crate::dispatch::send::{Line, SendError, SendOptions};
-use crate::error::{RequestError, about_certificate};
-use crate::session::{Delivery, RequestOptions, Session};
-
-/// How many broken requests in a row end a connection.
-const BROKEN_IN_A_ROW: u32 = 3;
+use crate::error::{self, RequestError};
+use crate::session::RequestOptions;
 
 /// Longer than any program runs, and still a time that can be named.
 const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
-
-/// A session that stands, and who uses it.
-pub(crate) struct Standing {
-    /// The session.
-    pub session: Session,
-    calls: TaskTracker,
-    doubt: watch::Sender<Option<Doubt>>,
-    broken: AtomicU32,
-    /// Whether the server may forget the session before the connection ends.
-    expires: bool,
-}
-
-/// Why a session that still stands is of no use any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Doubt {
-    /// The server does not know the session any more.
-    Expired,
-    /// Requests do not get through.
-    Unreachable(String),
-    /// The login does not hold any more; with what the server said.
-    Login(Untrusted),
-}
-
-impl Standing {
-    /// For a session that was just settled.
-    pub(crate) fn new(session: Session, delivery: Delivery) -> Arc<Self> {
-        let expires = delivery == Delivery::PerRequest && session.facts().era == Era::Legacy;
-        let calls = TaskTracker::new();
-        // It counts; nothing is spawned on it.
-        calls.close();
-        Arc::new(Self {
-            session,
-            calls,
-            doubt: watch::Sender::default(),
-            broken: AtomicU32::new(0),
-            expires,
-        })
-    }
-
-    /// Waits until the session is in doubt.
-    pub(crate) async fn doubted(&self) -> Doubt {
-        let mut doubt = self.doubt.subscribe();
-        loop {
-            if let Some(doubt) = doubt.borrow_and_update().clone() {
-                return doubt;
-            }
-            if doubt.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-        }
-    }
-
-    /// Waits until nobody uses the session. Only of use once the door leads elsewhere.
-    pub(crate) async fn unused(&self) {
-        self.calls.wait().await;
-    }
-
-    pub(super) fn cast_doubt(&self, why: Doubt) {
-        // The first reason stands, so that everybody who finds out shares one new session.
-        self.doubt.send_if_modified(|doubt| {
-            let first = doubt.is_none();
-            if first {
-                *doubt = Some(why);
-            }
-            first
-        });
-    }
-
-    /// What the failure of a request that was no call says about the session.
-    pub(super) fn note_failure(&self, error: &RequestError) {
-        self.judge(&Err(error.clone()));
-    }
-
-    /// What the outcome of a request says about the session. True when the server does not know
-    /// the session any more, and so never saw the request.
-    fn judge(&self, outcome: &Result<Box<RawValue>, RequestError>) -> bool {
-        match outcome {
-            Err(RequestError::Send(SendFailure::Status {
-                status: 404,
-                had_session: true,
-                ..
-            })) => {
-                self.cast_doubt(Doubt::Expired);
-                return true;
-            }
-            // A wider login, asked for with 403, is the affair of the one call that needs it.
-            Err(RequestError::Send(SendFailure::Status {
-                status: 401,
-                www_authenticate,
-                ..
-            })) => {
-                let challenge = www_authenticate.clone().unwrap_or_default();
-                self.cast_doubt(Doubt::Login(Untrusted::new(challenge)));
-            }
-            Err(RequestError::Send(SendFailure::Credentials(CredentialsError::Login(why)))) => {
-                self.cast_doubt(Doubt::Login(Untrusted::new(why.as_str())));
-            }
-            Err(RequestError::Send(SendFailure::Unreachable {
-                refused: true,
-                message,
-            })) => self.cast_doubt(Doubt::Unreachable(message.clone())),
-            // The next connection finds out, and says what is to be done.
-            Err(RequestError::Send(SendFailure::Certificate { fault, message })) => {
-                self.cast_doubt(Doubt::Unreachable(about_certificate(*fault, message)));
-            }
-            Err(RequestError::Send(
-                SendFailure::Unreachable { message, .. } | SendFailure::Cut(message),
-            )) => {
-                if self.broken.fetch_add(1, Ordering::Relaxed) + 1 >= BROKEN_IN_A_ROW {
-                    self.cast_doubt(Doubt::Unreachable(message.clone()));
-                }
-            }
-            // Silence says nothing either way.
-            Err(
-                RequestError::TimedOut
-                | RequestError::Idle { .. }
-                | RequestError::Closed(_)
-                | RequestError::Send(SendFailure::TimedOut),
-            ) => {}
-            _ => self.broken.store(0, Ordering::Relaxed),
-        }
-        false
-    }
-
-    fn explain(&self, error: RequestError) -> SendError {
-        match error {
-            // We closed it, but not because the caller wanted it so.
-            RequestError::Closed(CloseReason::Asked) => match &*self.doubt.borrow() {
-                Some(Doubt::Expired) => broken("the server forgot the session"),
-                Some(Doubt::Unreachable(message)) => broken(message),
-                Some(Doubt::Login(detail)) => {
-                    let detail = detail.clone();
-                    SendError::Unavailable(ConnectionState::NeedsAuth { detail })
-                }
-                None => SendError::Closed(CloseReason::Asked),
-            },
-            error => SendError::from(error),
-        }
-    }
-}
-
-impl From<RequestError> for SendError {
-    fn from(error: RequestError) -> Self {
-        match error {
-            RequestError::TimedOut => SendError::TimedOut,
-            RequestError::Closed(reason) => SendError::Closed(reason),
-            RequestError::Rpc(error) => SendError::Rpc(error),
-            RequestError::Send(failure) => SendError::Send(failure),
-            RequestError::Malformed(what) => SendError::Malformed(what),
-            RequestError::Idle { after } => SendError::Idle { after },
-            RequestError::InputRefused { input } => SendError::InputRefused { input },
-            RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
-            RequestError::TaskCancelled => SendError::TaskCancelled,
-        }
-    }
-}
-
-fn broken(message: &str) -> SendError {
-    SendError::Closed(CloseReason::Broken(message.to_owned()))
-}
 
 /// Where the door leads.
 #[derive(Clone)]
@@ -234,12 +70,20 @@ impl Door {
         self.way.send_replace(Way::Shut(state.clone()));
     }
 
-    /// A line through this door to a server of this source, whose login may be widened.
-    pub(crate) fn line(&self, source: &Source, widener: Option<Widener>) -> Arc<dyn Line> {
+    /// A line through this door to a server of this source, whose login may be widened. `written`
+    /// is what it means that the server wants one, where its entry holds it.
+    pub(crate) fn line(
+        &self,
+        source: &Source,
+        widener: Option<Widener>,
+        written: Option<Failure>,
+    ) -> Arc<dyn Line> {
         Arc::new(ServerLine {
             widener,
+            written,
             way: self.way.subscribe(),
             timeout: source.timeout(),
+            request_timeout: source.request_timeout(),
             idle: usual_idle(source.group()),
             is_editor: source.is_editor(),
         })
@@ -248,8 +92,10 @@ impl Door {
 
 struct ServerLine {
     widener: Option<Widener>,
+    written: Option<Failure>,
     way: watch::Receiver<Way>,
     timeout: Option<Duration>,
+    request_timeout: Option<Duration>,
     idle: Duration,
     is_editor: bool,
 }
@@ -267,9 +113,7 @@ impl ServerLine {
         let of_use = |standing: &Arc<Standing>| {
             // A session that has ended or is in doubt is about to be replaced, and nothing was
             // sent yet.
-            spent.is_none_or(|spent| !Arc::ptr_eq(spent, standing))
-                && standing.doubt.borrow().is_none()
-                && standing.session.closed().now_or_never().is_none()
+            spent.is_none_or(|spent| !Arc::ptr_eq(spent, standing)) && standing.is_of_use()
         };
         let mut way = self.way.clone();
         let now = way
@@ -283,7 +127,7 @@ impl ServerLine {
             // Counted while the door cannot move, so that whoever moves it sees this call.
             Ok(Way::Open(standing)) => Ok(Entered {
                 standing: Arc::clone(standing),
-                counted: standing.calls.token(),
+                counted: standing.token(),
             }),
             Ok(Way::Shut(state)) => Err(SendError::Unavailable(state.clone())),
             Ok(Way::Waiting) | Err(_) => Err(SendError::Closed(CloseReason::Asked)),
@@ -313,7 +157,23 @@ impl ServerLine {
                 // Boxed: a call that is not refused must not carry the room for it along.
                 Box::pin(self.pass_wider(passage, widener, error, began)).await
             }
-            (outcome, _) => outcome,
+            (outcome, _) => outcome.map_err(|error| self.blame(error)),
+        }
+    }
+
+    /// Where no login can be made, a server that wants one refuses what its entry has.
+    fn blame(&self, error: SendError) -> SendError {
+        let wants_login = match &error {
+            SendError::Send(failure) => error::wants_login(failure),
+            SendError::Closed(reason) => error::closed_for_login(reason),
+            SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
+            _ => false,
+        };
+        match &self.written {
+            Some(failure) if wants_login => {
+                SendError::Unavailable(ConnectionState::Failed(failure.clone()))
+            }
+            _ => error,
         }
     }
 
@@ -326,8 +186,12 @@ impl ServerLine {
         let Entered { standing, counted } = entered?;
         let outcome = passage.attempt(&standing).await;
         let expired = standing.judge(&outcome);
-        if !(expired && standing.expires) {
+        if !(expired && standing.expires()) {
             return outcome.map_err(|error| standing.explain(error));
+        }
+        // What became a task has begun, and would begin a second time.
+        if passage.is_task.load(Ordering::Relaxed) {
+            return Err(broken(FORGOTTEN));
         }
         drop(counted);
         // Boxed: a session that is known must not carry the room for another along.
@@ -406,6 +270,7 @@ impl Passage<'_> {
         let options = RequestOptions {
             timeout: self.deadline.saturating_duration_since(Instant::now()),
             idle: self.options.idle,
+            patience: self.options.patience,
             progress: self.options.progress.clone(),
             headers_for: self.options.tool,
             is_task: Some(self.is_task),
@@ -468,6 +333,10 @@ impl Line for ServerLine {
         self.timeout
     }
 
+    fn request_timeout(&self) -> Option<Duration> {
+        self.request_timeout
+    }
+
     fn usual_idle(&self) -> Option<Duration> {
         Some(self.idle)
     }
@@ -487,7 +356,8 @@ mod tests {
         fn room<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
             size_of::<F>()
         }
-        assert!(room(ServerLine::send) <= 1024);
+        let room = room(ServerLine::send);
+        assert!(room <= 1024, "{room}");
     }
 
     #[test]

@@ -342,7 +342,7 @@ fn is_fatal(error: &RequestError) -> bool {
         | RequestError::Idle { .. }
         | RequestError::Closed(_)
         | RequestError::Send(
-            SendFailure::TimedOut
+            SendFailure::TimedOut { .. }
             | SendFailure::Unreachable { .. }
             // Half a list says nothing about what the server offers; the next attempt may.
             | SendFailure::Cut(_)

@@ -147,6 +147,14 @@ impl Source {
         }
     }
 
+    /// How long the answer to an HTTP request may take to begin, by its entry.
+    pub(crate) fn request_timeout(&self) -> Option<Duration> {
+        match self {
+            Source::Spec(spec) => spec.request_timeout,
+            Source::Object { .. } => None,
+        }
+    }
+
     /// What must not be written down.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         match self {

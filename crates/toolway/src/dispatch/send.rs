@@ -1,8 +1,10 @@
 //! Send: the permitted call goes to its server, and the server's bytes come back.
 //!
-//! Owns the shape of `tools/call`, which time limit holds, and the one table from what can go
-//! wrong on the way to a [`CallError`]. Does not own ids, deadlines or cancellation: those are
-//! the line's, and dropping the future here drops the request there.
+//! Owns the shape of `tools/call` and the one table from what can go wrong on the way to a
+//! [`CallError`]. Which time limits hold is `send/limits.rs`. Does not own ids, deadlines or
+//! cancellation: those are the line's, and dropping the future here drops the request there.
+
+mod limits;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,10 +13,13 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+pub use toolway_transport::Patience;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
 
+pub use self::limits::GeneralLimits;
+pub(crate) use self::limits::options;
 use super::permission::PermittedCall;
 use crate::audit::Entry;
 use crate::auth::NotWidened;
@@ -36,6 +41,11 @@ pub trait Line: Send + Sync {
 
     /// The longest a call may take by the server's own entry.
     fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How long the answer to an HTTP request may take to begin, by the server's own entry.
+    fn request_timeout(&self) -> Option<Duration> {
         None
     }
 
@@ -76,6 +86,8 @@ pub struct SendOptions<'a> {
     pub timeout: Duration,
     /// The longest it may go without a sign of life; progress is one.
     pub idle: Option<Duration>,
+    /// How long an answer may take to begin, where requests are answered one by one.
+    pub patience: Patience,
     /// Where progress goes.
     pub progress: Option<ProgressSink>,
     /// The tool called, as its server described it: its schema may ask for arguments to be
@@ -126,16 +138,6 @@ pub enum SendError {
         /// Why not.
         why: NotWidened,
     },
-}
-
-/// The limits of the whole host, where neither a call nor a server's entry says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GeneralLimits {
-    /// The longest a call may take.
-    pub timeout: Duration,
-    /// The longest a call may go without a sign of life; zero is for ever, and absent means what
-    /// is usual for the kind of server.
-    pub idle: Option<Duration>,
 }
 
 /// A server's answer to a permitted call, unread.
@@ -236,7 +238,7 @@ pub(super) async fn noted<'a>(
     let send_options = SendOptions {
         tool: Some(call.tool().received()),
         remarks: Some(&remarks),
-        ..self::options(options, &*line, general)
+        ..limits::options(options, &*line, general)
     };
     let timeout = send_options.timeout;
     entry.sent(&params);
@@ -257,43 +259,6 @@ pub(super) async fn noted<'a>(
     }
 }
 
-/// The conditions under which something is asked of a server.
-pub(crate) fn options(
-    options: &CallOptions,
-    line: &dyn Line,
-    general: GeneralLimits,
-) -> SendOptions<'static> {
-    SendOptions {
-        timeout: options
-            .timeout
-            .or_else(|| line.timeout())
-            .unwrap_or(general.timeout),
-        idle: idle(options, line, general),
-        progress: options.progress.clone(),
-        tool: None,
-        pool: options.pool.clone(),
-        remarks: None,
-    }
-}
-
-/// How long a call may go without a sign of life. Who gives a call longer than is usual for
-/// silence, gives it as long for silence too.
-fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Option<Duration> {
-    let floor = options.timeout.or_else(|| line.timeout());
-    let floor = floor.unwrap_or_default();
-    options
-        .idle_timeout
-        .or_else(|| {
-            let usual = general.idle.or_else(|| line.usual_idle())?;
-            Some(if usual.is_zero() {
-                usual
-            } else {
-                usual.max(floor)
-            })
-        })
-        .filter(|idle| !idle.is_zero())
-}
-
 /// The one mapping from what happened on the line to what the caller is told.
 pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
     let server = key.server.clone();
@@ -311,11 +276,17 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         sent,
     };
     match error {
-        SendError::TimedOut | SendError::Send(SendFailure::TimedOut) => CallError::TimedOut {
+        SendError::TimedOut => CallError::TimedOut {
             server,
             tool,
             after,
             limit: TimeLimit::Whole,
+        },
+        SendError::Send(SendFailure::TimedOut { after }) => CallError::TimedOut {
+            server,
+            tool,
+            after,
+            limit: TimeLimit::Beginning,
         },
         SendError::Idle { after } => CallError::TimedOut {
             server,

@@ -141,7 +141,7 @@ impl Host {
         let uri = warrant.text("uri").unwrap_or(uri);
         let picture = self.snapshot();
         picture.line(server)?;
-        let timeout = picture.general_limits().timeout;
+        let timeout = picture.general_limits().whole();
         // Heard from before it is asked for, so that the first word is not missed.
         let mut subscription = ResourceSubscription {
             events: self.events.subscribe(),

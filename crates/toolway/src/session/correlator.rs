@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_transport::{Channel, CloseReason, Command, Outgoing, Tag};
+use toolway_transport::{Channel, CloseReason, Command, Outgoing, Patience, Tag};
 use toolway_types::Untrusted;
 use tracing::debug;
 
@@ -168,15 +168,21 @@ impl Correlator {
             Ok(answer) => answer,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
+        let outgoing = Outgoing {
+            bytes: exchange.bytes,
+            tag: Some(Tag(exchange.id)),
+            headers: exchange.headers,
+            patience: exchange.deadline.patience(),
+        };
         let in_flight = InFlight {
             shared: &self.shared,
             id: exchange.id,
+            unsent: Some(outgoing),
             answer,
             farewell: exchange.farewell,
             late: exchange.late,
-            sent: false,
         };
-        Box::pin(in_flight.wait(exchange.bytes, exchange.headers, exchange.deadline))
+        Box::pin(in_flight.wait(exchange.deadline))
     }
 
     /// Sends a notification.
@@ -192,6 +198,7 @@ impl Correlator {
             bytes,
             tag: None,
             headers,
+            patience: Patience::OfChannel,
         });
         tokio::select! {
             () = self.shared.closed.cancelled() => Err(closed()),
@@ -208,6 +215,7 @@ impl Correlator {
                 bytes,
                 tag: Some(Tag(id)),
                 headers,
+                patience: Patience::OfChannel,
             }));
         }
     }
@@ -322,30 +330,26 @@ impl Shared {
 struct InFlight<'a> {
     shared: &'a Shared,
     id: u64,
+    /// Until it is sent.
+    unsent: Option<Outgoing>,
     answer: oneshot::Receiver<Answer>,
     farewell: Farewell,
     late: Option<Late>,
-    sent: bool,
 }
 
 impl InFlight<'_> {
-    async fn wait(
-        mut self,
-        bytes: Bytes,
-        headers: Vec<(HeaderName, HeaderValue)>,
-        deadline: Deadline,
-    ) -> Answer {
+    async fn wait(mut self, deadline: Deadline) -> Answer {
         let exchanged = async {
             if let Some(commands) = self.shared.commands.upgrade() {
                 // The answer side is watched meanwhile: a channel that closes while its queue is
                 // full must still end this request.
                 tokio::select! {
                     early = &mut self.answer => return early,
-                    permit = commands.reserve() => if let Ok(permit) = permit {
-                        self.sent = true;
-                        let tag = Some(Tag(self.id));
-                        self.shared.tap_sent(&bytes);
-                        permit.send(Command::Send(Outgoing { bytes, tag, headers }));
+                    permit = commands.reserve() => if let Ok(permit) = permit
+                        && let Some(outgoing) = self.unsent.take()
+                    {
+                        self.shared.tap_sent(&outgoing.bytes);
+                        permit.send(Command::Send(outgoing));
                     },
                 }
             }
@@ -363,7 +367,8 @@ impl InFlight<'_> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        if !self.sent {
+        let is_sent = self.unsent.is_none();
+        if !is_sent {
             self.late = None;
         }
         let waited_for = self.shared.waiting.leave(self.id, &mut self.late);
@@ -374,7 +379,7 @@ impl Drop for InFlight<'_> {
             // It was answered, but the caller went away before it looked.
             late(&result);
         }
-        if waited_for && self.sent {
+        if waited_for && is_sent {
             let farewell = std::mem::replace(&mut self.farewell, Farewell::Silent);
             let _ = self.shared.notices.send(Notice::Left {
                 id: self.id,
@@ -391,9 +396,10 @@ mod tests {
     /// Allocators keep small blocks at hand; larger ones are looked for, for every request.
     #[test]
     fn waiting_for_an_answer_fits_into_a_small_block() {
-        fn room<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+        fn room<A, B, F>(_: impl FnOnce(A, B) -> F) -> usize {
             size_of::<F>()
         }
-        assert!(room(InFlight::wait) <= 1024);
+        let room = room(InFlight::wait);
+        assert!(room <= 1024, "{room}");
     }
 }

@@ -61,6 +61,8 @@ pub(super) enum Inbound {
         question: Question,
         /// How many bytes the server asked it in.
         size: usize,
+        /// The task that it belongs to, which its answer has to name.
+        task: Option<Box<RawValue>>,
     },
     /// The server does not want an answer to this any more.
     Withdrawn(Id),
@@ -264,7 +266,7 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
         method::TOOLS_CHANGED => Inbound::Changed(List::Tools),
         method::RESOURCES_CHANGED => Inbound::Changed(List::Resources),
         method::PROMPTS_CHANGED => Inbound::Changed(List::Prompts),
-        method::TASK_CHANGED => match params.and_then(task::task_id) {
+        method::TASK_CHANGED | method::TASK_STATUS => match params.and_then(task::task_id) {
             Some(id) => Inbound::TaskChanged(id),
             None => Inbound::Nothing,
         },
@@ -332,9 +334,30 @@ fn asked(id: Id, name: &str, params: Option<&RawValue>, reception: &Reception) -
     };
     let size = named + params.map_or(0, |params| params.get().len());
     match Question::read(name, params.unwrap_or(&nothing), &reception.declared) {
-        Ok(question) => Inbound::Asked { id, question, size },
+        Ok(question) => Inbound::Asked {
+            id,
+            question,
+            size,
+            task: params.and_then(related_task),
+        },
         Err(refusal) => Inbound::Reply(envelope::error_response(Some(&id), &refusal.to_rpc())),
     }
+}
+
+/// The task that a request belongs to.
+fn related_task(params: &RawValue) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Params {
+        #[serde(rename = "_meta")]
+        meta: Meta,
+    }
+    #[derive(Deserialize)]
+    struct Meta {
+        #[serde(rename = "io.modelcontextprotocol/related-task")]
+        task: Box<RawValue>,
+    }
+    let params: Params = serde_json::from_str(params.get()).ok()?;
+    Some(params.meta.task)
 }
 
 /// The notification that nobody waits for a request any more.

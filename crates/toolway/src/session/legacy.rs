@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use toolway_transport::Patience;
 use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::{envelope, headers};
@@ -47,7 +48,8 @@ pub(super) async fn initialize(
             id,
             bytes: envelope::request(id, method::INITIALIZE, &params),
             headers: Vec::new(),
-            deadline: Deadline::new(timeout, None),
+            // Connecting has a limit of its own.
+            deadline: Deadline::new(timeout, None).with_patience(Patience::OfSender),
             progress: None,
             farewell: Farewell::Silent,
             late: None,

@@ -10,6 +10,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolway_transport::Patience;
 use toolway_types::{Era, ServerFacts};
 use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::Meta;
@@ -79,7 +80,8 @@ pub(super) async fn discover(
     let request = Request {
         method: method::DISCOVER,
         params: &params,
-        deadline: Deadline::new(timeout, None),
+        // Connecting has a limit of its own.
+        deadline: Deadline::new(timeout, None).with_patience(Patience::OfSender),
         progress: None,
         tool: None,
     };

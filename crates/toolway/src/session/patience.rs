@@ -42,9 +42,9 @@ const RUNNERS: &[(&str, &[&str])] = &[
 /// Programs whose argument is a command line.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash"];
 
-/// The longest that connecting may take, given the configured limit and the attempt, counted
-/// from 1. A package runner gets more at once; another process gets more each time it was not
-/// ready. A limit above [`MOST`] stays what it is.
+/// The longest that connecting may take where nobody chose, given what most servers have and the
+/// attempt, counted from 1. A package runner gets more at once; another process gets more each time
+/// it was not ready. A limit above [`MOST`] stays what it is.
 pub(crate) fn patience_for(transport: &TransportSpec, limit: Duration, attempt: u32) -> Duration {
     let TransportSpec::Stdio(process) = transport else {
         return limit;
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_configured_scales_and_is_never_cut() {
+    fn a_usual_limit_scales_and_is_never_cut() {
         let seconds = Duration::from_secs;
         assert_eq!(patience_for(&process("npx x"), seconds(2), 1), seconds(6));
         assert_eq!(

@@ -319,7 +319,7 @@ fn weigh(answer: Answer) -> Evidence {
                     status: 401 | 403 | 500..,
                     ..
                 }
-                | SendFailure::TimedOut
+                | SendFailure::TimedOut { .. }
                 | SendFailure::Unreachable { .. }
                 | SendFailure::Certificate { .. }
                 | SendFailure::Credentials(_)

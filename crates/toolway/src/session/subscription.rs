@@ -356,7 +356,7 @@ fn is_unreachable(error: &RequestError) -> bool {
             SendFailure::Unreachable { .. }
                 | SendFailure::Certificate { .. }
                 | SendFailure::Cut(_)
-                | SendFailure::TimedOut
+                | SendFailure::TimedOut { .. }
                 | SendFailure::Credentials(_)
                 | SendFailure::Status {
                     status: 429 | 500..,

@@ -1,8 +1,8 @@
 //! A call that became a task at the server, followed to its result.
 //!
-//! Owns polling, the input that a task may want on the way, and telling the server when nobody
-//! wants the task any more. News of a task (`notifications/tasks`) only make the next poll come
-//! at once: what counts is what `tasks/get` says.
+//! Owns polling, the input that a modern task may want on the way, and telling the server when
+//! nobody wants the task any more. News of a task only make the next poll come at once: what counts
+//! is what `tasks/get` says. How a legacy task begins and ends is `legacy_task.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 use toolway_transport::SendFailure;
-use toolway_types::{Budget, Spent, Untrusted};
+use toolway_types::{Budget, Era, Spent, Untrusted};
 use toolway_wire::era::method;
-use toolway_wire::view::ResultType;
 use toolway_wire::view::elicit::InputRequest;
-use toolway_wire::view::task::{Task, TaskStatus, task};
+use toolway_wire::view::task::{Task, TaskStatus, created, task};
+use toolway_wire::view::{ResultType, ViewError};
 use tracing::debug;
 
 use super::correlator::{Deadline, Late, MAX_QUESTIONS};
@@ -35,7 +35,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_mins(5);
 /// The longest that one look may take.
 const POLL_LIMIT: Duration = Duration::from_mins(1);
 /// How many looks in a row may fail on the way before the task is given up.
-const MAX_FAILURES: u32 = 3;
+pub(super) const MAX_FAILURES: u32 = 3;
 /// How often a task may ask for input. More than a request may: a task lives longer.
 const MAX_UPDATES: usize = 64;
 
@@ -122,26 +122,41 @@ pub(super) fn unwanted(session: &Session) -> Late {
         let Some(session) = session.upgrade().map(Session) else {
             return;
         };
-        if let Ok(ResultType::Task) = ResultType::peek(result)
-            && let Ok(task) = read(result)
-        {
-            cancel(&session, &task.id);
+        let made = match (session.facts().era, ResultType::peek(result)) {
+            (Era::Legacy, _) => created(result).and_then(Result::ok),
+            (Era::Modern, Ok(ResultType::Task)) => task(result).ok(),
+            (Era::Modern, _) => None,
+        };
+        if let Some(made) = made {
+            cancel(&session, &made.id);
         }
     })
 }
 
 fn cancel(session: &Session, task: &str) {
-    if let Ok(params) = to_raw_value(&json!({ "taskId": task })) {
-        modern::order(session, method::TASKS_CANCEL, &params);
+    let Ok(params) = to_raw_value(&json!({ "taskId": task })) else {
+        return;
+    };
+    match session.facts().era {
+        Era::Legacy if session.offers_tasks("/cancel") => {
+            session.legacy_order(method::TASKS_CANCEL, &params);
+        }
+        // It would not know the request.
+        Era::Legacy => debug!("the server has no way to cancel a task"),
+        Era::Modern => modern::order(session, method::TASKS_CANCEL, &params),
     }
 }
 
 fn read(result: &RawValue) -> Result<Task, RequestError> {
-    task(result).map_err(|error| RequestError::Malformed(format!("an unusable task: {error}")))
+    task(result).map_err(|error| unusable(&error))
+}
+
+pub(super) fn unusable(error: &ViewError) -> RequestError {
+    RequestError::Malformed(format!("an unusable task: {error}"))
 }
 
 /// Somebody who waits for a task. Dropped before the task is done, it tells the server.
-struct Follower<'a> {
+pub(super) struct Follower<'a> {
     session: &'a Session,
     id: String,
     deadline: Deadline,
@@ -150,7 +165,7 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(session: &'a Session, id: &str, deadline: Deadline) -> Self {
+    pub(super) fn new(session: &'a Session, id: &str, deadline: Deadline) -> Self {
         debug!(task = %Untrusted::new(id), "the call became a task");
         Self {
             session,
@@ -161,12 +176,13 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn done(&mut self) {
+    /// It has ended: there is nothing to cancel.
+    pub(super) fn done(&mut self) {
         self.is_done = true;
     }
 
     /// Waits, unless there are news.
-    async fn pause(&self, pause: Duration) -> Result<(), RequestError> {
+    pub(super) async fn pause(&self, pause: Duration) -> Result<(), RequestError> {
         let waited = async {
             tokio::select! {
                 () = tokio::time::sleep(spread(pause)) => {}
@@ -176,9 +192,9 @@ impl<'a> Follower<'a> {
         self.session.between(self.deadline, waited).await
     }
 
-    async fn look(&self, interval: Duration) -> Result<Task, RequestError> {
-        let params = to_raw_value(&json!({ "taskId": self.id }));
-        let result = self.ask(method::TASKS_GET, params, interval).await?;
+    /// Looks how far it is.
+    pub(super) async fn look(&self, interval: Duration) -> Result<Task, RequestError> {
+        let result = self.ask(method::TASKS_GET, self.named(), interval).await?;
         let task = read(&result)?;
         if task.id == self.id {
             Ok(task)
@@ -186,6 +202,46 @@ impl<'a> Follower<'a> {
             let problem = "an answer about another task than was asked for".to_owned();
             Err(RequestError::Malformed(problem))
         }
+    }
+
+    /// Gets the result of a legacy task that has ended.
+    pub(super) async fn fetch(&self, interval: Duration) -> Answer {
+        let fetching = self.ask(method::TASKS_RESULT, self.named(), interval);
+        fetching.await
+    }
+
+    /// Waits for the result of a legacy task, for as long as the call may take: somebody may have
+    /// to be asked meanwhile.
+    pub(super) async fn wait(&self) -> Answer {
+        let params = self.named();
+        let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
+        self.send(method::TASKS_RESULT, &params, self.deadline.absolute())
+            .await
+    }
+
+    fn named(&self) -> serde_json::Result<Box<RawValue>> {
+        to_raw_value(&json!({ "taskId": self.id }))
+    }
+
+    async fn send(&self, method: &str, params: &RawValue, deadline: Deadline) -> Answer {
+        let session = self.session;
+        let sent = match session.facts().era {
+            Era::Legacy => {
+                let sending = session.legacy_request(method, params, deadline, None);
+                sending.await
+            }
+            Era::Modern => {
+                let request = Request {
+                    method,
+                    params,
+                    deadline,
+                    progress: None,
+                    tool: None,
+                };
+                modern::send(session, request).await
+            }
+        };
+        sent.map_err(refine)
     }
 
     /// Answers what the task wants to know.
@@ -207,14 +263,8 @@ impl<'a> Follower<'a> {
         let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
         let mut failures = 0;
         loop {
-            let request = Request {
-                method,
-                params: &params,
-                deadline: self.deadline.within(POLL_LIMIT),
-                progress: None,
-                tool: None,
-            };
-            let error = match modern::send(self.session, request).await.map_err(refine) {
+            let deadline = self.deadline.within(POLL_LIMIT);
+            let error = match self.send(method, &params, deadline).await {
                 Err(error) if got_lost(&error) => error,
                 outcome => return outcome,
             };
@@ -240,12 +290,12 @@ impl Drop for Follower<'_> {
 
 /// Whether asking again may help. Where nobody listens it does not: that ends the connection, and
 /// the task with it, as far as we are concerned.
-fn got_lost(error: &RequestError) -> bool {
+pub(super) fn got_lost(error: &RequestError) -> bool {
     matches!(
         error,
         RequestError::TimedOut
             | RequestError::Send(
-                SendFailure::TimedOut
+                SendFailure::TimedOut { .. }
                     | SendFailure::Unreachable { refused: false, .. }
                     | SendFailure::Cut(_)
                     | SendFailure::Status {
@@ -257,21 +307,21 @@ fn got_lost(error: &RequestError) -> bool {
 }
 
 /// What the server wishes for, within reason.
-fn interval(wished: Option<Duration>) -> Duration {
+pub(super) fn interval(wished: Option<Duration>) -> Duration {
     wished
         .unwrap_or(USUAL_INTERVAL)
         .clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
 }
 
 /// Turns changes of a task into progress of the call.
-struct Teller {
+pub(super) struct Teller {
     progress: Option<ProgressSink>,
     told: Option<(&'static str, Option<String>)>,
     count: u32,
 }
 
 impl Teller {
-    fn new(progress: Option<ProgressSink>) -> Self {
+    pub(super) fn new(progress: Option<ProgressSink>) -> Self {
         Self {
             progress,
             told: None,
@@ -279,7 +329,7 @@ impl Teller {
         }
     }
 
-    fn tell(&mut self, task: &Task) {
+    pub(super) fn tell(&mut self, task: &Task) {
         let Some(progress) = &self.progress else {
             return;
         };

@@ -19,6 +19,7 @@ mod asking;
 mod deadlines;
 mod errand;
 mod inbound;
+mod legacy_task;
 mod lists;
 mod probe;
 mod remembered;
@@ -74,6 +75,7 @@ impl Peer {
                 bytes,
                 tag,
                 headers,
+                ..
             }) = self.command().await
             {
                 let body = serde_json::from_slice(&bytes).expect("we send JSON");

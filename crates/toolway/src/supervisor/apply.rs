@@ -13,7 +13,7 @@ use toolway_types::{ConnectionState, ServerName};
 
 use super::{Anew, Member, Start, Supervisor};
 use crate::account::AccountChange;
-use crate::connection::{Context, Source};
+use crate::connection::{ConnectLimits, Context, Source};
 use crate::event::{Changes, HostEvent};
 use crate::snapshot::Settings;
 
@@ -39,7 +39,7 @@ impl Supervisor {
         if settings.limits != self.settings.limits {
             // Connections that stay keep the numbers they were made with.
             let mut context = Context::clone(&self.context);
-            context.set_limits(&settings.limits);
+            context.limits = ConnectLimits::new(&settings.limits);
             self.context = Arc::new(context);
         }
         let mut changes = Changes::default();

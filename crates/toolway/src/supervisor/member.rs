@@ -16,9 +16,11 @@ use toolway_types::{
 };
 
 use super::Running;
+use crate::auth::written;
 use crate::builtin::address;
 use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
-use crate::connection::line::{Door, Standing};
+use crate::connection::line::Door;
+use crate::connection::standing::Standing;
 use crate::connection::{self, Context, InProcessServer, Lists, Source};
 use crate::dispatch::send::Line;
 use crate::offering::Offering;
@@ -210,7 +212,8 @@ impl Member {
     /// The way to it.
     pub(super) fn line(&self, server: &ServerName, context: &Context) -> Option<Arc<dyn Line>> {
         let source = self.source.as_ref()?;
-        Some(self.door.line(source, context.widener(server, source)))
+        let refused = written::refused(source, &self.shown.origin);
+        Some((self.door).line(source, context.widener(server, source), refused))
     }
 
     /// What it offers, without what a rule denies as a whole: whoever lists it need not ask.

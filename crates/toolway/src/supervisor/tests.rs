@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolway_config::{Environment, Flags, Plan};
+use toolway_config::{Environment, Flags, Limits, Plan};
 use toolway_transport::OpenOptions;
 use toolway_types::{Failure, FailureKind};
 
 use super::*;
-use crate::connection::{EraMemory, RetryFirst, clock::SystemClock, slots};
+use crate::connection::{ConnectLimits, EraMemory, RetryFirst, clock::SystemClock};
 use crate::session::ClientIdentity;
 
 /// A plan with these servers, each of which is a program that does not exist.
@@ -48,10 +48,8 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         open: OpenOptions::default(),
         references: None,
         eras: EraMemory::none(),
-        connect_timeout: Duration::from_secs(30),
+        limits: ConnectLimits::new(&Limits::default()),
         all_lists: toolway_types::Pool::new(1 << 20),
-        local: slots(1),
-        remote: slots(1),
         retry_first: RetryFirst::Never,
         journal: None,
         panics: Arc::default(),

@@ -348,7 +348,7 @@ async fn rel_09_silence_has_a_limit_that_the_entry_the_environment_and_the_call_
         assert_eq!((*reached, *told, waited), (limit, after, after));
         let words = match limit {
             TimeLimit::Idle => "gave no sign of life for",
-            TimeLimit::Whole => "did not answer within",
+            TimeLimit::Whole | TimeLimit::Beginning => "did not answer within",
         };
         assert!(error.to_string().contains(words), "{error}");
         host.shutdown().await;

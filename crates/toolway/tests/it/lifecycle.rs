@@ -181,6 +181,36 @@ async fn a_bug_in_a_server_object_fails_that_server_only() {
     host.shutdown().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_hangs_is_freed_by_a_reconnect_and_told_why() {
+    let home = Home::new();
+    let host = home.host([("old", legacy_server())]);
+    host.settled().await;
+    let started = Instant::now();
+    let hanging = host.call(
+        request("old", "mute", "x"),
+        CallOptions::new(Consent::Typed),
+    );
+    let freeing = async {
+        // The call is on its way before anybody loses patience.
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        host.reconnect("old").await
+    };
+    let (freed, state) = tokio::join!(hanging, freeing);
+    assert!(
+        matches!(state, Ok(ConnectionState::Connected(_))),
+        "{state:?}"
+    );
+    assert_eq!(started.elapsed(), Duration::from_secs(9));
+    assert_eq!(
+        freed.expect_err("it never answers").to_string(),
+        "the call of `mute` of server `old` was sent, but its answer was lost: somebody asked for \
+         the server to be connected anew; nobody knows whether it ran"
+    );
+    echo(&host, "old", "x").await.expect("an answer");
+    host.shutdown().await;
+}
+
 /// A server that says when its future is dropped.
 fn observed(gone: &mpsc::UnboundedSender<()>) -> InProcessServer {
     struct Farewell(mpsc::UnboundedSender<()>);

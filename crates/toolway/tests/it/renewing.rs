@@ -12,19 +12,22 @@ use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, Dpop, Party, Settings, Switch};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{ListeningServer, Script, ScriptedServer, Way};
-use toolway_types::{ConnectionState, ToolKey};
+use toolway_types::{ConnectionState, FailureKind, ToolKey};
 
 use crate::guard::Gate;
 use crate::support::*;
 
-async fn started(home: &Home, servers: &Value) -> Host {
-    let vault = Vault::open(VaultOptions {
+fn vault(home: &Home) -> Vault {
+    Vault::open(VaultOptions {
         storage: Storage::File,
         ..VaultOptions::new(home.path().join("vault"))
-    });
+    })
+}
+
+async fn started(home: &Home, servers: &Value) -> Host {
     let options = HostOptions {
         auth: AuthOptions {
-            vault: Some(vault),
+            vault: Some(vault(home)),
             ..AuthOptions::default()
         },
         ..home.options()
@@ -143,6 +146,58 @@ async fn rel_27_an_issuer_that_is_busy_fails_the_call_and_keeps_the_login() {
         assert_eq!(shop.report().families_revoked, 0);
         host.shutdown().await;
     }
+}
+
+#[tokio::test]
+async fn an_issuer_that_hangs_is_named_by_calls_and_by_connections() {
+    let authority = Authority::start(Settings::default());
+    let home = Home::new();
+    let servers = json!({ "shop": authority.entry() });
+    let host = started(&home, &servers).await;
+    log_in(&host, "shop").await;
+    authority.expire_access_tokens();
+    let held = authority.hold("/token");
+    let asked = || {
+        let seen = authority.seen_at(Party::Issuer, "/token");
+        let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
+        grants.filter(|grant| *grant == "refresh_token").count()
+    };
+    let passing = async {
+        while asked() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        pass(Duration::from_secs(10)).await;
+    };
+    let (call, ()) = tokio::join!(whoami(&host, "shop"), passing);
+    let error = call.expect_err("nobody renews it").to_string();
+    let place = format!("{}/token did not answer within 10 s", authority.issuer());
+    assert!(error.contains(&place), "{error}");
+    assert_eq!(asked(), 1, "who does not answer is not asked again at once");
+
+    // One more process, in which somebody has less patience than the request for a token.
+    let plan = home.plan_with(&servers, &[("MCP_TIMEOUT", "1000")]);
+    let options = HostOptions {
+        auth: AuthOptions {
+            vault: Some(vault(&home)),
+            ..AuthOptions::default()
+        },
+        ..home.options()
+    };
+    let other = Host::start(plan, options);
+    other.settled().await;
+    let failure = failure(&other, "shop");
+    assert_eq!(failure.kind, FailureKind::Credentials);
+    assert_eq!(
+        failure.message,
+        format!(
+            "the login of `shop` cannot be renewed now: its authorization server {} did not answer \
+             within 1 s",
+            authority.issuer()
+        )
+    );
+    drop(held);
+    assert_eq!(host.logins().await.expect("logins").len(), 1);
+    tokio::join!(host.shutdown(), other.shutdown());
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use toolway_auth::login::{Device, Page, Person, Progress};
 use toolway_transport::browser::Browser;
+use toolway_types::text::spelled_out;
 
 use crate::context::Context;
 use crate::elicit;
@@ -100,12 +101,18 @@ impl Person for AtTerminal {
         match progress {
             Progress::NoBrowser(why) => self.output.say(&format!("no browser was opened: {why}")),
             Progress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
+            Progress::Slow(place) => say_slow(self.output, &place),
             Progress::Discovering
             | Progress::Registering
             | Progress::Waiting
             | Progress::Finishing => {}
         }
     }
+}
+
+/// Says who is being waited for: an address, of which nothing is cut, so that it can be asked.
+pub(in crate::commands) fn say_slow(output: Output, place: &str) {
+    output.say(&format!("waiting for {} to answer", spelled_out(place)));
 }
 
 /// The host of a page as it is looked up, and what a browser may show in its place.

@@ -46,6 +46,7 @@ impl CatalogTool {
                 input_schema,
                 output_schema: None,
                 annotations: view::Annotations::default(),
+                requires_task: false,
                 meta: None,
             },
             checker: OnceLock::new(),

@@ -39,6 +39,7 @@ fn process(command: &str) -> ServerSpec {
             shield: toolway_types::ShieldMode::Off,
         }),
         timeout: None,
+        request_timeout: None,
         protocol: ProtocolMode::Auto,
         roots: Vec::new(),
         references: Vec::new(),

@@ -262,8 +262,8 @@ impl Scene {
             approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
             limits: GeneralLimits {
-                timeout: Duration::from_secs(100),
-                idle: None,
+                timeout: Some(Duration::from_secs(100)),
+                ..GeneralLimits::default()
             },
             output_dir: &output_dir,
             picture_memory: &Pool::new(MAX_PICTURE_MEMORY),

@@ -14,6 +14,7 @@ fn found(transport: TransportSpec) -> Vec<String> {
         name: ServerName::new("one").unwrap(),
         transport,
         timeout: None,
+        request_timeout: None,
         protocol: ProtocolMode::default(),
         roots: Vec::new(),
         references: Vec::new(),

@@ -12,6 +12,8 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use toolway_types::{Budget, Spent};
+use toolway_wire::era::meta_key;
+use toolway_wire::meta::Meta;
 use toolway_wire::{Id, RpcError, envelope, error};
 use tracing::debug;
 
@@ -32,6 +34,31 @@ pub(super) struct Questions {
     count: u64,
     answers: mpsc::UnboundedSender<Ready>,
     ready: mpsc::UnboundedReceiver<Ready>,
+}
+
+/// The request that a question came as.
+pub(super) struct Source {
+    pub id: Id,
+    /// The task that it belongs to, which the answer has to name.
+    pub task: Option<Box<RawValue>>,
+}
+
+impl Source {
+    fn answer(&self, outcome: Result<Box<RawValue>, RpcError>) -> Bytes {
+        let id = &self.id;
+        let result = match outcome {
+            Ok(result) => result,
+            Err(refusal) => return envelope::error_response(Some(id), &refusal),
+        };
+        let Some(task) = &self.task else {
+            return envelope::response(id, &result);
+        };
+        let mut meta = Meta::new();
+        meta.set(meta_key::RELATED_TASK, task.clone());
+        // A result that is no object cannot say it, and is what it is.
+        let named = meta.splice(Some(&result));
+        envelope::response(id, &named.unwrap_or(result))
+    }
 }
 
 struct Open {
@@ -63,22 +90,19 @@ impl Questions {
     /// Takes a question on; gives what can be said to it at once.
     pub(super) fn take(
         &mut self,
-        id: Id,
+        from: Source,
         question: Question,
         size: usize,
         counterpart: &Counterpart,
         asking: &watch::Sender<Asking>,
     ) -> Option<Bytes> {
-        let refuse = |code, why: &str| {
-            let refusal = RpcError::new(code, why);
-            Some(envelope::error_response(Some(&id), &refusal))
-        };
-        if self.open.contains_key(&id) {
+        let refuse = |code, why: &str| Some(from.answer(Err(RpcError::new(code, why))));
+        if self.open.contains_key(&from.id) {
             return refuse(error::INVALID_REQUEST, "this id is in use");
         }
         if !question.takes_time() {
             let outcome = question.put(counterpart).now_or_never();
-            return outcome.map(|outcome| answer(&id, outcome));
+            return outcome.map(|outcome| from.answer(outcome));
         }
         match self.room.take(size) {
             Ok(()) => {}
@@ -91,8 +115,9 @@ impl Questions {
         let number = self.count;
         let thinking = Thinking::start(asking);
         let counterpart = counterpart.clone();
+        let id = from.id.clone();
         let mut reply = Reply {
-            id: id.clone(),
+            from,
             number,
             answers: Some(self.answers.clone()),
         };
@@ -142,16 +167,9 @@ impl Questions {
     }
 }
 
-fn answer(id: &Id, outcome: Result<Box<RawValue>, RpcError>) -> Bytes {
-    match outcome {
-        Ok(result) => envelope::response(id, &result),
-        Err(refusal) => envelope::error_response(Some(id), &refusal),
-    }
-}
-
 /// The one answer to a question. A respondent that panics gives an error, not silence.
 struct Reply {
-    id: Id,
+    from: Source,
     number: u64,
     answers: Option<mpsc::UnboundedSender<Ready>>,
 }
@@ -162,9 +180,9 @@ impl Reply {
             return;
         };
         let _ = answers.send(Ready {
-            id: self.id.clone(),
+            id: self.from.id.clone(),
             number: self.number,
-            bytes: answer(&self.id, outcome),
+            bytes: self.from.answer(outcome),
         });
     }
 }

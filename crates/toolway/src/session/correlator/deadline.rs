@@ -4,10 +4,12 @@
 //! every sign of life of its own request, and stands still while a person of ours is being asked
 //! something by the same server: the server waits for us then, not we for it.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use toolway_transport::Patience;
 
 use crate::error::RequestError;
 
@@ -15,7 +17,9 @@ use crate::error::RequestError;
 #[derive(Debug, Clone, Copy)]
 pub(in crate::session) struct Deadline {
     end: Option<Instant>,
-    idle: Option<Duration>,
+    /// In milliseconds: every request carries several copies along.
+    idle: Option<NonZeroU64>,
+    patience: Patience,
 }
 
 /// How many questions of the server's wait for somebody of ours, and when the last was answered.
@@ -29,13 +33,35 @@ pub(super) struct Asking {
 pub(super) struct Thinking(watch::Sender<Asking>);
 
 impl Deadline {
-    /// From now on.
+    /// From now on. How long an answer may take to begin is left to the channel.
     pub(in crate::session) fn new(timeout: Duration, idle: Option<Duration>) -> Self {
         // A limit beyond the clock's end is no limit.
         let end = Instant::now().checked_add(timeout);
+        let idle = idle.and_then(|idle| u64::try_from(idle.as_millis()).ok());
         Self {
             end,
-            idle: idle.filter(|idle| !idle.is_zero()),
+            idle: idle.and_then(NonZeroU64::new),
+            patience: Patience::OfChannel,
+        }
+    }
+
+    /// The same with this patience for the beginning of an answer.
+    pub(in crate::session) fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// How long an answer may take to begin.
+    pub(super) fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    /// Only the absolute end, however long an answer takes to begin and whatever is heard: what
+    /// is waited for may be a person.
+    pub(in crate::session) fn absolute(self) -> Self {
+        Self {
+            idle: None,
+            patience: Patience::OfSender,
+            ..self
         }
     }
 
@@ -46,7 +72,7 @@ impl Deadline {
 
     /// Waits until the time is over. `last` reads the request's last sign of life.
     pub(super) async fn passes(
-        self,
+        &self,
         last: impl Fn() -> Instant,
         asking: &watch::Sender<Asking>,
     ) -> RequestError {
@@ -54,6 +80,7 @@ impl Deadline {
             let Some(after) = self.idle else {
                 return std::future::pending().await;
             };
+            let after = Duration::from_millis(after.get());
             let mut asking = asking.subscribe();
             loop {
                 let asked = asking
@@ -101,11 +128,15 @@ impl Deadline {
             (Some(whole), Some(own)) => Some(whole.min(own)),
             (whole, own) => whole.or(own),
         };
-        Self { end, idle: None }
+        Self {
+            end,
+            idle: None,
+            patience: self.patience,
+        }
     }
 
     /// Waits for the absolute end only.
-    async fn ends(self) -> RequestError {
+    async fn ends(&self) -> RequestError {
         match self.end {
             Some(end) => tokio::time::sleep_until(end).await,
             None => std::future::pending().await,

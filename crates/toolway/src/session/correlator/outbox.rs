@@ -70,7 +70,7 @@ fn size(command: &Command) -> usize {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use toolway_transport::Outgoing;
+    use toolway_transport::{Outgoing, Patience};
 
     use super::*;
 
@@ -79,6 +79,7 @@ mod tests {
             bytes: Bytes::from(vec![b' '; bytes]),
             tag: None,
             headers: Vec::new(),
+            patience: Patience::OfChannel,
         })
     }
 

@@ -12,13 +12,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use toolway_transport::{Channel, CloseReason, Command, Driver, Event, Outgoing, SendFailure, Tag};
+use toolway_transport::{
+    Channel, CloseReason, Command, Driver, Event, Outgoing, Patience, SendFailure, Tag,
+};
 use toolway_types::Untrusted;
 use toolway_wire::envelope;
 use toolway_wire::era::method;
 use tracing::{debug, trace};
 
-use super::asked::Questions;
+use super::asked::{Questions, Source};
 use super::outbox::Outbox;
 use super::{Farewell, Notice, Shared};
 use crate::error::RequestError;
@@ -197,11 +199,17 @@ impl Reader {
                 }
             }
             Inbound::Reply(bytes) => self.say(bytes),
-            Inbound::Asked { id, question, size } => {
+            Inbound::Asked {
+                id,
+                question,
+                size,
+                task,
+            } => {
                 let counterpart = self.shared.reception.counterpart();
                 let asking = &self.shared.asking;
-                let questions = &mut self.questions;
-                if let Some(bytes) = questions.take(id, question, size, counterpart, asking) {
+                let from = Source { id, task };
+                let said = (self.questions).take(from, question, size, counterpart, asking);
+                if let Some(bytes) = said {
                     self.say(bytes);
                 }
             }
@@ -218,6 +226,7 @@ impl Reader {
                         bytes: inbound::cancelled(id),
                         tag: None,
                         headers,
+                        patience: Patience::OfChannel,
                     }));
                 }
                 self.post(Command::Abandon(Tag(id)));
@@ -250,6 +259,7 @@ impl Reader {
             bytes,
             tag: None,
             headers: self.shared.reception.headers(),
+            patience: Patience::OfChannel,
         }));
     }
 

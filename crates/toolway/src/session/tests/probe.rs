@@ -363,7 +363,7 @@ async fn over_http_a_login_a_server_error_and_silence_are_no_evidence() {
         status(403, ""),
         status(500, ""),
         status(503, ""),
-        SendFailure::TimedOut,
+        SendFailure::TimedOut { after: LIMIT },
         SendFailure::Unreachable {
             refused: true,
             message: "refused".to_owned(),

@@ -99,7 +99,7 @@ async fn a_login_wall_an_overload_or_a_broken_line_does_not_doubt_a_remembered_e
         status(401, ""),
         status(403, ""),
         status(500, ""),
-        SendFailure::TimedOut,
+        SendFailure::TimedOut { after: LIMIT },
         SendFailure::Cut("reset".to_owned()),
     ] {
         let outcome = remembered(Era::Legacy, Delivery::PerRequest, async |mut peer: Peer| {

@@ -1,0 +1,57 @@
+//! How long an answer is waited for, and who hears that it is being waited for.
+//!
+//! Owns the limit on every request of OAuth, and telling somebody in between: a person who sees
+//! nothing for ten seconds does not know whom to blame.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+use super::{Reply, Web, WebError, shown};
+
+/// How long a request may take, redirects and body included.
+pub const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long nothing is said about it.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Told whose answer is being waited for: the address without its query.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+
+impl Web {
+    /// The same, and whoever this is hears of answers that take long.
+    #[must_use]
+    pub fn telling(mut self, tell: Option<Tell>) -> Self {
+        self.tell = tell;
+        self
+    }
+
+    pub(super) async fn in_time(
+        &self,
+        url: &Url,
+        work: impl Future<Output = Result<Reply, WebError>>,
+    ) -> Result<Reply, WebError> {
+        // Boxed: everything that asks would carry the room for it along, several times.
+        let work = Box::pin(work);
+        let told = async {
+            if let Some(tell) = &self.tell {
+                sleep(QUIET).await;
+                tell(&shown(url));
+            }
+            std::future::pending().await
+        };
+        let answered = async {
+            tokio::select! {
+                biased;
+                answer = work => answer,
+                never = told => never,
+            }
+        };
+        match timeout(DEADLINE, answered).await {
+            Ok(result) => result,
+            Err(_) => Err(WebError::TimedOut { url: shown(url) }),
+        }
+    }
+}

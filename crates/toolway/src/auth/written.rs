@@ -1,0 +1,81 @@
+//! Servers that cannot be logged in to, because their entries hold the login; and servers that only
+//! say no, although a login may be what they want.
+//!
+//! Owns the two questions, and the words for a written login that a server refuses: a person who is
+//! sent to `toolway login` for it goes round in circles.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use toolway_auth::discovery::describes_itself;
+use toolway_types::{
+    Failure, FailureKind, Origin, RemoteSpec, Secret, SecretReference, ServerName, ServerSpec,
+    TransportSpec,
+};
+
+use super::{Auth, lock, target};
+use crate::connection::Source;
+
+/// How long a server may take to say where its logins are made.
+const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
+
+/// A server across a network that an authorization server could speak for. Processes have their
+/// environment, editors their lock file, connectors their account.
+pub(super) fn open_to_logins(spec: &ServerSpec) -> Option<&RemoteSpec> {
+    match &spec.transport {
+        TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote) => {
+            Some(remote)
+        }
+        TransportSpec::Stdio(_)
+        | TransportSpec::Sdk
+        | TransportSpec::SseIde(_)
+        | TransportSpec::WsIde(_)
+        | TransportSpec::Connector(_) => None,
+    }
+}
+
+/// What an entry has in place of a login. A token that a person wrote down is one; so is a secret
+/// in the path: what a login is for is told to authorization servers, and listed.
+pub(super) fn written(spec: &ServerSpec) -> Option<&'static str> {
+    let remote = open_to_logins(spec)?;
+    let is_header = |(name, _): &(String, Secret)| name.eq_ignore_ascii_case("authorization");
+    if remote.headers.iter().any(is_header) {
+        return Some("the `Authorization` header of its entry");
+    }
+    let path = remote.url.path();
+    let is_in_path = |reference: &SecretReference| path.contains(&reference.placeholder());
+    let is_secret = spec.references.iter().any(is_in_path);
+    is_secret.then_some("the secret in the `url` of its entry")
+}
+
+/// What it means that such a server wants a login: what its entry has is not good.
+pub(crate) fn refused(source: &Source, origin: &Origin) -> Option<Failure> {
+    let Source::Spec(spec) = source else {
+        return None;
+    };
+    Some(Failure {
+        kind: FailureKind::Credentials,
+        message: format!("the server refuses {} ({origin})", written(spec)?),
+        stderr: Vec::new(),
+    })
+}
+
+impl Auth {
+    /// Whether a login may be what a server wants that only says that something is forbidden: it
+    /// says where logins are made, and nobody has logged in.
+    pub(crate) async fn could_help(&self, server: &ServerName, source: &Source) -> bool {
+        let (Some(store), Some(target)) = (&self.store, target(server, source)) else {
+            return false;
+        };
+        let has_helper = matches!(source, Source::Spec(spec)
+            if open_to_logins(spec).is_some_and(|remote| remote.headers_helper.is_some()));
+        if has_helper || lock(&self.shown).contains_key(server) {
+            return false;
+        }
+        let described = async {
+            let web = store.web(&target).await;
+            describes_itself(&web, &target.url).await
+        };
+        timeout(DESCRIBED_WITHIN, described).await.unwrap_or(false)
+    }
+}

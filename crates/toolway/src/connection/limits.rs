@@ -1,0 +1,64 @@
+//! The numbers of a plan that concern connecting.
+//!
+//! Owns how many servers connect at a time, and how long each may take. How much longer a package
+//! runner may take where nobody chose is `session/patience.rs`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use toolway_config::Limits;
+
+use super::source::{Group, Source};
+
+/// How many connect at a time, and for how long.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectLimits {
+    /// The longest that opening, greeting and listing may take together, where somebody chose.
+    chosen: Option<Duration>,
+    /// How long the answer to an HTTP request may take to begin, where somebody chose.
+    request: Option<Duration>,
+    local: Arc<Semaphore>,
+    remote: Arc<Semaphore>,
+}
+
+impl ConnectLimits {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            chosen: limits.connect_timeout,
+            request: limits.request_timeout,
+            local: slots(limits.local_batch),
+            remote: slots(limits.remote_batch),
+        }
+    }
+
+    /// The longest that opening, greeting and listing may take together, for most servers.
+    pub(super) fn usual(&self) -> Duration {
+        self.chosen.unwrap_or(Limits::USUAL_CONNECT)
+    }
+
+    /// The same for this attempt at a server, counted from 1. What somebody chose is meant as it
+    /// is.
+    pub(super) fn of_attempt(&self, source: &Source, number: u32) -> Duration {
+        let usual = || source.patience(Limits::USUAL_CONNECT, number);
+        self.chosen.unwrap_or_else(usual)
+    }
+
+    /// How long the answer to an HTTP request may take to begin, where somebody chose.
+    pub(super) fn of_request(&self, source: &Source) -> Option<Duration> {
+        source.request_timeout().or(self.request)
+    }
+
+    /// The slots for connecting to such servers.
+    pub(super) fn slots(&self, group: Group) -> &Semaphore {
+        match group {
+            Group::Local => &self.local,
+            Group::Remote => &self.remote,
+        }
+    }
+}
+
+/// As many slots as a semaphore can have: nought would connect nobody, ever, and there is a most.
+fn slots(wanted: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(wanted.clamp(1, Semaphore::MAX_PERMITS)))
+}

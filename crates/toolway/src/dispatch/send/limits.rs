@@ -1,0 +1,93 @@
+//! How long a call may take: in all, without a sign of life, and until an answer begins.
+//!
+//! Owns which of the limits holds that a call, a server's entry and the environment name. Does not
+//! own keeping them: the line does, and the transport.
+//!
+//! One rule decides: who is nearest to the call. A call is nearer than an entry, an entry nearer
+//! than the environment, and that nearer than what is usual. Who gives a call longer than is usual
+//! for silence or for the beginning of an answer, gives it as long for those too; but a limit on
+//! them that was written in the same place, or nearer, was meant.
+
+use std::time::Duration;
+
+use toolway_config::Limits;
+use toolway_transport::Patience;
+
+use super::{Line, SendOptions};
+use crate::call::CallOptions;
+
+/// The limits of the whole host, where neither a call nor a server's entry says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GeneralLimits {
+    /// The longest a call may take; absent means what is usual.
+    pub timeout: Option<Duration>,
+    /// The longest a call may go without a sign of life; zero is for ever, and absent means what
+    /// is usual for the kind of server.
+    pub idle: Option<Duration>,
+    /// How long the answer to an HTTP request may take to begin; absent means what is usual.
+    pub request: Option<Duration>,
+}
+
+impl GeneralLimits {
+    /// The longest a call may take where nobody nearer says.
+    pub(crate) fn whole(&self) -> Duration {
+        self.timeout.unwrap_or(Limits::USUAL_TOOL)
+    }
+}
+
+/// The conditions under which something is asked of a server.
+pub(crate) fn options(
+    options: &CallOptions,
+    line: &dyn Line,
+    general: GeneralLimits,
+) -> SendOptions<'static> {
+    SendOptions {
+        timeout: options
+            .timeout
+            .or_else(|| line.timeout())
+            .unwrap_or_else(|| general.whole()),
+        idle: idle(options, line, general),
+        patience: patience(options, line, general),
+        progress: options.progress.clone(),
+        tool: None,
+        pool: options.pool.clone(),
+        remarks: None,
+    }
+}
+
+/// How long a call may go without a sign of life.
+fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Option<Duration> {
+    let nearer = options.timeout.or_else(|| line.timeout());
+    options
+        .idle_timeout
+        .or_else(|| {
+            let (usual, whole) = match general.idle {
+                Some(idle) => (idle, nearer),
+                None => (line.usual_idle()?, nearer.or(general.timeout)),
+            };
+            Some(if usual.is_zero() {
+                usual
+            } else {
+                usual.max(whole.unwrap_or_default())
+            })
+        })
+        .filter(|idle| !idle.is_zero())
+}
+
+/// How long the answer to an HTTP request may take to begin: as long as its channel has it, unless
+/// somebody nearer said how long the call may take.
+fn patience(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Patience {
+    let ranks = [
+        (options.timeout, None),
+        (line.timeout(), line.request_timeout()),
+        (general.timeout, general.request),
+    ];
+    for (whole, request) in ranks {
+        match (whole, request) {
+            (_, Some(_)) => return Patience::OfChannel,
+            (Some(_), None) => return Patience::OfSender,
+            (None, None) => {}
+        }
+    }
+    Patience::OfChannel
+}

@@ -21,8 +21,8 @@ use tokio::sync::watch;
 use toolway::builtin;
 use toolway::projection::Projection;
 use toolway::{
-    CallError, CallOptions, Consent, Delivery, Host, Progress, TimeLimit, ToolOutcome, ToolRequest,
-    ToolTarget,
+    BatchOrder, CallError, CallOptions, Consent, Delivery, Host, Progress, TimeLimit, ToolOutcome,
+    ToolRequest, ToolTarget,
 };
 use toolway_config::{Plan, Verdict};
 use toolway_types::name::as_word;
@@ -99,6 +99,10 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "args", "json", "command", "bounded", "select", "ask"])]
     batch: Option<String>,
 
+    /// Run all calls of a batch beside each other, also those that may write
+    #[arg(long, requires = "batch", conflicts_with = "words")]
+    parallel: bool,
+
     /// A command to run as the server
     #[arg(last = true)]
     command: Vec<String>,
@@ -113,7 +117,12 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     };
     if let Some(file) = &args.batch {
         let timeout = args.timeout.map(Duration::from_secs);
-        return batch::run(context, file, timeout, consent);
+        let order = if args.parallel {
+            BatchOrder::Parallel
+        } else {
+            BatchOrder::InOrder
+        };
+        return batch::run(context, file, timeout, consent, order);
     }
     let typed = Typed::either(
         context,

@@ -293,6 +293,16 @@ impl<'a> Schema<'a> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let required = schema.get("required").and_then(Value::as_array);
         let texts = required.into_iter().flatten().filter_map(Value::as_str);
+        // What has a default need not be typed: the host sends it.
+        let has_default = |name: &&str| {
+            let property = properties.and_then(|all| all.get(*name));
+            property.is_some_and(|property| {
+                let referred = self.target(property);
+                property.get("default").is_some()
+                    || referred.is_some_and(|referred| referred.get("default").is_some())
+            })
+        };
+        let texts = texts.filter(|name| !has_default(name));
         let mut all = Arguments {
             known: properties
                 .into_iter()

@@ -15,6 +15,7 @@ mod bad_input;
 mod batch;
 mod broken_vault;
 mod call;
+mod calling;
 mod children;
 mod completions;
 mod curation;

@@ -145,6 +145,7 @@ impl fmt::Debug for CallOptions {
             .field("delivery", &self.delivery)
             .field("pool", &self.pool)
             .field("background_after", &self.background_after)
+            .field("order", &self.order)
             .finish()
     }
 }
@@ -202,6 +203,8 @@ pub struct Question<'a> {
     pub unheeded: Option<&'a Unheeded>,
     /// The hook that wants a person asked, and why; clean, on one line.
     pub hook: Option<&'a str>,
+    /// That the classifier wants a person asked, or how it failed; clean, on one line.
+    pub classifier: Option<&'a str>,
     /// How the tool's definition differs from the one that was permitted before, where it does.
     pub change: Option<&'a Difference>,
     /// How long a yes can hold. One that asks for more holds for as long as it can.

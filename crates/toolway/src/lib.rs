@@ -67,6 +67,9 @@ pub use call::{
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
+pub use dispatch::classifier::{
+    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, LibraryClassifier,
+};
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
 pub use dispatch::permission::{KeepIn, RuleKeeper, SettingsRules};
 pub use dispatch::result::SelectError;

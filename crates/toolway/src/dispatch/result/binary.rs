@@ -141,15 +141,21 @@ impl<'a> Sieve<'a> {
                 }
                 None => false,
             },
-            Value::Array(items) => items
-                .iter_mut()
-                .fold(false, |any, item| self.strain(block, item, declared) || any),
+            Value::Array(items) => {
+                let mut any = false;
+                for item in items {
+                    any |= self.strain(block, item, declared);
+                }
+                any
+            }
             Value::Object(members) => {
                 let named = TYPE_KEYS.into_iter().find_map(|key| members.get(key));
                 let named = named.and_then(Value::as_str).map(str::to_owned);
-                members.values_mut().fold(false, |any, member| {
-                    self.strain(block, member, named.as_deref()) || any
-                })
+                let mut any = false;
+                for member in members.values_mut() {
+                    any |= self.strain(block, member, named.as_deref());
+                }
+                any
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
@@ -171,13 +177,13 @@ impl<'a> Sieve<'a> {
             });
         }
         let what = format!("{}, {size} bytes", kind.mime_type);
-        Some(match self.save(Media { block, kind, bytes }) {
+        Some(match self.save(&Media { block, kind, bytes }) {
             Some(path) => format!("[{what}: {path}]"),
             None => format!("[{what}, not saved]"),
         })
     }
 
-    fn save(&mut self, media: Media) -> Option<String> {
+    fn save(&mut self, media: &Media) -> Option<String> {
         if self.media.len() + self.saved.len() >= MAX_MEDIA {
             self.warn(format!(
                 "only the first {MAX_MEDIA} media of this result were saved"
@@ -191,7 +197,7 @@ impl<'a> Sieve<'a> {
         let beside: Vec<SavedFile> = self.beside.iter().chain(&self.saved).cloned().collect();
         let saved = match store {
             Ok(store) => store
-                .save_beside(&media, &beside)
+                .save_beside(media, &beside)
                 .map_err(|error| error.to_string()),
             Err(error) => Err(error.clone()),
         };
@@ -315,11 +321,8 @@ mod tests {
         let long = STANDARD.encode(noise(6_000));
         let short = STANDARD.encode(noise(600));
         let picture = STANDARD.encode([b"\x89PNG\r\n\x1a\n".as_slice(), &noise(600)].concat());
-        let broken: String = long
-            .as_bytes()
-            .chunks(76)
-            .map(|line| format!("{}\r\n", String::from_utf8_lossy(line)))
-            .collect();
+        let lines: Vec<_> = long.as_bytes().chunks(76).collect();
+        let broken = String::from_utf8(lines.join(b"\r\n".as_slice())).unwrap();
         let url_safe = URL_SAFE_NO_PAD.encode(noise(6_000));
         for (text, declared, expected) in [
             (&*long, None, Some("application/octet-stream")),

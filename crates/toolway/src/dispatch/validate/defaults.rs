@@ -15,14 +15,14 @@ const MAX_STEPS: usize = 2_000;
 /// The arguments with the defaults of what is required and missing; nothing where there are none.
 pub(super) fn filled(schema: &str, arguments: &Map<String, Value>) -> Option<Map<String, Value>> {
     let root: Value = serde_json::from_str(schema).ok()?;
-    let mut filled = arguments.clone();
+    let mut complete = arguments.clone();
     let mut filler = Filler {
         root: &root,
         steps: 0,
         any: false,
     };
-    filler.fill(&root, &mut filled, 0);
-    filler.any.then_some(filled)
+    filler.fill(&root, &mut complete, 0);
+    filler.any.then_some(complete)
 }
 
 struct Filler<'a> {

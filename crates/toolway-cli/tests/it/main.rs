@@ -17,6 +17,7 @@ mod broken_vault;
 mod call;
 mod calling;
 mod children;
+mod classifier;
 mod completions;
 mod curation;
 mod daily;

@@ -1,7 +1,8 @@
 //! The arguments of a call, from words, a flag or stdin to one JSON object.
 //!
 //! Owns the grammar `key=value`, `key:=json`, `key=@file`, `key:=@file` and the typing of plain
-//! values by the tool's schema. Validation belongs to the host.
+//! values by the tool's schema; keys that lead into others are `path.rs`. Validation belongs to
+//! the host.
 
 use std::io::{self, Read as _};
 
@@ -14,6 +15,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::Report;
 
+use super::path::{self, Step};
 use super::schema::{Kind, Schema};
 
 /// How long somebody who fills a pipe is waited for.
@@ -80,24 +82,32 @@ impl Words {
             Base::Unsaid if self.pairs.is_empty() => implicit_stdin(schema, output)?,
             Base::Unsaid => Map::new(),
         };
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: Vec<(&str, Vec<Step>)> = Vec::new();
         let schema = Schema::new(schema);
         for Pair { key, value } in &self.pairs {
+            let steps = path::steps(key, &schema)?;
+            for (other, there) in &seen {
+                if path::is_within(there, &steps) {
+                    return Err(path::clash(other, key));
+                }
+                if path::is_within(&steps, there) {
+                    return Err(path::clash(key, other));
+                }
+            }
             let value = match value {
                 Typed::Json(value) => value.clone(),
-                Typed::Plain(text) => typed(text, &schema, &schema.argument(key)),
+                Typed::Plain(text) => typed(text, &schema, &schema.within(&steps)),
             };
+            let is_again = seen.iter().any(|(_, there)| *there == steps);
             // The same key again makes a list of a list-shaped property.
-            match arguments.get_mut(key) {
-                Some(Value::Array(items)) if seen.contains(&key.as_str()) => match value {
+            match path::place(&mut arguments, key, &steps)? {
+                Value::Array(items) if is_again => match value {
                     Value::Array(more) => items.extend(more),
                     one => items.push(one),
                 },
-                _ => {
-                    arguments.insert(key.clone(), value);
-                }
+                place => *place = value,
             }
-            seen.push(key);
+            seen.push((key, steps));
         }
         Ok(arguments)
     }

@@ -21,6 +21,10 @@ const MIN_DECLARED: usize = 512;
 /// turn pages are base64 too, and have to be handed back to them.
 const MIN_BARE: usize = 4_096;
 
+/// How long `data:` is, and the most that stands before the data of such an address.
+const SCHEME: usize = 5;
+const MAX_HEAD: usize = 200;
+
 /// Names under which a media type stands beside its data.
 const TYPE_KEYS: [&str; 7] = [
     "mimeType",
@@ -104,7 +108,8 @@ impl<'a> Sieve<'a> {
                 Content::Unknown { raw, .. } => self.json(block, raw.get()),
                 Content::Text { text } if texts == Texts::Searched => self
                     .word(block, text, None)
-                    .or_else(|| self.json(block, text)),
+                    .or_else(|| self.json(block, text))
+                    .or_else(|| self.prose(block, text)),
                 _ => None,
             };
             plain.extend(text.map(|text| Plain { block, text }));
@@ -134,13 +139,16 @@ impl<'a> Sieve<'a> {
         declared: Option<&str>,
     ) -> bool {
         match value {
-            Value::String(text) => match self.word(block, text, declared) {
-                Some(word) => {
-                    *text = word;
-                    true
+            Value::String(text) => {
+                let word = self.word(block, text, declared);
+                match word.or_else(|| self.prose(block, text)) {
+                    Some(word) => {
+                        *text = word;
+                        true
+                    }
+                    None => false,
                 }
-                None => false,
-            },
+            }
             Value::Array(items) => {
                 let mut any = false;
                 for item in items {
@@ -159,6 +167,35 @@ impl<'a> Sieve<'a> {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
+    }
+
+    /// A text without the `data:` addresses in it; nothing where it has none that are long.
+    fn prose(&mut self, block: usize, text: &str) -> Option<String> {
+        if !has_long_run(text) {
+            return None;
+        }
+        let mut made = String::new();
+        let mut rest = text;
+        // The part of the text that is passed is never looked at again.
+        while let Some(at) = rest.find("data:") {
+            let (before, address) = rest.split_at(at);
+            made.push_str(before);
+            let head = address.bytes().take(MAX_HEAD).position(|byte| byte == b',');
+            let body = head.map_or(SCHEME, |comma| comma + 1);
+            let is_data = |byte: &u8| is_base64(*byte) || *byte == b'=';
+            let run = address.bytes().skip(body).take_while(is_data).count();
+            let (address, behind) = address.split_at(match head {
+                Some(_) => body + run,
+                None => SCHEME,
+            });
+            match self.word(block, address, None) {
+                Some(word) => made.push_str(&word),
+                None => made.push_str(address),
+            }
+            rest = behind;
+        }
+        made.push_str(rest);
+        (made != text).then_some(made)
     }
 
     /// What stands in the place of a text; nothing where it is no binary data.
@@ -352,6 +389,25 @@ mod tests {
         ] {
             assert_eq!(found(text, declared), expected, "{text:.60}");
         }
+    }
+
+    #[test]
+    fn data_addresses_are_taken_out_of_prose_in_one_pass() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("results");
+        let data = STANDARD.encode(noise(600));
+        let mut sieve = Sieve::new(&directory, &[], &[]);
+        let text = format!("![a](data:image/png;base64,{data}) data: 1, ü, data:x;base64,AA==");
+        let plain = sieve.prose(0, &text).unwrap();
+        let start = "![a]([image/png, 600 bytes: ";
+        assert!(plain.starts_with(start), "{plain}");
+        assert!(
+            plain.ends_with(".png]) data: 1, ü, data:x;base64,AA=="),
+            "{plain}"
+        );
+        assert_eq!(sieve.saved.len(), 1);
+        let hostile = format!("{}{data}", "data:,data:".repeat(50_000));
+        assert_eq!(sieve.prose(0, &hostile), None);
     }
 
     #[test]

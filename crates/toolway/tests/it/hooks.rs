@@ -432,17 +432,17 @@ async fn a_classifier_of_the_embedding_program_decides_in_mode_auto_alone() {
             let expected = match (mode, text) {
                 ("default", _) => "because a person must be asked and there is none",
                 (_, "fine") => "fine",
-                (_, "bad") => "by the classifier `texts` in the program: it says \"bad\"",
+                (_, "bad") => "by the classifier `texts` in (program): it says \"bad\"",
                 (_, "slow") => {
-                    "because the classifier `texts` in the program failed and there is nobody to \
+                    "because the classifier `texts` in (program) failed and there is nobody to \
                      ask: it did not end within 10s"
                 }
                 (_, "panic") => {
-                    "because the classifier `texts` in the program failed and there is nobody to \
+                    "because the classifier `texts` in (program) failed and there is nobody to \
                      ask: it panicked"
                 }
                 _ => {
-                    "because the classifier `texts` in the program failed and there is nobody to \
+                    "because the classifier `texts` in (program) failed and there is nobody to \
                      ask: no idea"
                 }
             };

@@ -160,8 +160,9 @@ fn run_host<T>(
     };
     if let Some(names) = only {
         // The others have no part in this run, so the live view does not speak of them either.
-        // A server whose tool is a hook has.
-        let hooks: Vec<&str> = plan.hooks.servers().collect();
+        // A server whose tool is a hook, or decides in mode `auto`, has.
+        let classifier = plan.permissions.classifier().and_then(|it| it.server());
+        let hooks: Vec<&str> = plan.hooks.servers().chain(classifier).collect();
         plan.servers
             .retain(|server| names.contains(&server.name) || hooks.contains(&server.name.as_str()));
     }

@@ -270,6 +270,11 @@ fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
     if let Some(hook) = question.hook {
         sheet.row(&format!("Asked by {}", words(hook)));
     }
+    if let Some(classifier) = question.classifier {
+        let words = words(classifier);
+        let said = words.strip_prefix("the ").map(|rest| format!("The {rest}"));
+        sheet.row(&said.unwrap_or(words));
+    }
     if let Some(change) = question.change {
         sheet.row(if change.compared {
             "Its definition changed since it was permitted:"
@@ -349,6 +354,7 @@ mod tests {
             rule: Some(("mcp__s", &origin)),
             unheeded: None,
             hook: Some("the hook `h`: look"),
+            classifier: Some("the classifier `c` in settings.json:3 asks: it writes"),
             change: None,
             lasting: Lasting::Once,
         };
@@ -370,6 +376,7 @@ mod tests {
                 "Its server says that it destroys nothing.",
                 &format!("The rule `mcp__s` in {origin} asks."),
                 "Asked by the hook `h`: look",
+                "The classifier `c` in settings.json:3 asks: it writes",
             ]
         );
         let whole = render(&question, screen, Extent::Whole);
@@ -394,6 +401,7 @@ mod tests {
             destructive: None,
             rule: None,
             hook: None,
+            classifier: None,
             change: Some(&change),
             unheeded: None,
             lasting: Lasting::Once,

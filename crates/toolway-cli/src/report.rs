@@ -5,6 +5,7 @@
 
 mod hint;
 mod reach;
+mod refused;
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -16,7 +17,6 @@ use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::vault::VaultError;
 use toolway_config::edit::EditError;
-use toolway_config::permission::rule_for_tool;
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
 use toolway_wire::era::method;
@@ -24,6 +24,7 @@ use toolway_wire::era::method;
 use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
 pub(crate) use self::reach::{ad_hoc, by_flags};
+use self::refused::refused_hint;
 use crate::commands::call::own_usage;
 use crate::exit::Exit;
 
@@ -398,51 +399,6 @@ impl From<CallError> for Report {
                 ))
             }
         }
-    }
-}
-
-fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
-    match by {
-        RefusedBy::Rule { origin, .. } => {
-            format!("if it should run, take the rule out of `permissions.deny` at {origin}")
-        }
-        RefusedBy::Unreadable { origin } => {
-            format!("mend the file at {origin}; `toolway doctor` says what is wrong there")
-        }
-        RefusedBy::Hook { origin, .. } => {
-            format!("mend the hook at {origin}, or take it out; `toolway doctor` lists all hooks")
-        }
-        RefusedBy::NobodyForHook { origin, .. } => format!(
-            "run it on a terminal, where you are asked, or let the hook at {origin} answer \
-             `allow` for it"
-        ),
-        RefusedBy::Person { .. } => "nothing was sent".to_owned(),
-        RefusedBy::Changed { difference } if !difference.compared => {
-            "mend the file, or run it this once with `--accept-change`".to_owned()
-        }
-        RefusedBy::Changed { .. } => {
-            "if that is as it should be, run it again with `--accept-change`".to_owned()
-        }
-        RefusedBy::NobodyToAsk {
-            rule: Some((_, origin)),
-        } => format!("run it on a terminal, or take the rule out of `permissions.ask` at {origin}"),
-        RefusedBy::NobodyForBrought { rule: None, .. } => {
-            "run it on a terminal, where you can allow it for this server".to_owned()
-        }
-        RefusedBy::NobodyForBrought {
-            server,
-            rule: Some(_),
-        } => format!(
-            "run it on a terminal, or let your rules count for it as it is now with `toolway \
-             approve {} --with-rules`",
-            as_word(server.server.as_str())
-        ),
-        RefusedBy::NobodyToAsk { rule: None } => match rule_for_tool(key) {
-            Some(rule) => format!(
-                "run it on a terminal, or add `\"{rule}\"` to `permissions.allow` in your settings"
-            ),
-            None => "run it on a terminal".to_owned(),
-        },
     }
 }
 

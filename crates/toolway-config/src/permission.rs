@@ -1,8 +1,8 @@
 //! Permission: may this call run? Rules and mode, read from settings and asked per call.
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
-//! `disableBypass`, `pins`), the union of these over all scopes, and the decision. The syntax of one rule
-//! is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
+//! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision. The
+//! classifier is read in `permission/classifier.rs`. The syntax of one rule is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
 //! rules count for a repository's server in `permission/brought.rs`, the reading
 //! of the object in `permission/read.rs`, what rules miss in `permission/aim.rs`, hooks are in
 //! `permission/hooks.rs`.
@@ -14,6 +14,7 @@
 
 mod aim;
 mod brought;
+mod classifier;
 mod concern;
 mod hooks;
 mod predicate;
@@ -30,6 +31,7 @@ use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
 pub use brought::{Brought, Unheeded};
+pub use classifier::Classifier;
 pub use hooks::{
     BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
     names_of_tool,
@@ -82,7 +84,7 @@ pub enum Mode {
     /// A person is asked.
     #[default]
     Default,
-    /// A classifier decides; until one is configured, a person is asked.
+    /// A classifier decides; where none is named, a person is asked.
     Auto,
     /// It runs.
     Bypass,
@@ -228,6 +230,7 @@ pub struct Permissions {
     rules: Arc<Rules>,
     mode: Option<(Scope, Mode)>,
     pins: Option<(Scope, PinPolicy)>,
+    classifier: Option<Box<Classifier>>,
     bypass_forbidden: Option<Origin>,
     unreadable: Option<Origin>,
     faults: Vec<Diagnosis>,
@@ -265,8 +268,8 @@ impl Permissions {
         read::permissions(value, source, scope)
     }
 
-    /// The union of all layers, in any order: every rule counts, the mode and the word on pins of
-    /// the highest scope that has one, and a ban on bypass from anywhere.
+    /// The union of all layers, in any order: every rule counts, the mode, the word on pins and the
+    /// classifier of the highest scope that has one, and a ban on bypass from anywhere.
     pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
         let mut all = Permissions::empty();
         let mut rules = Rules::default();
@@ -281,6 +284,10 @@ impl Permissions {
             }
             if layer.pins.map(|(scope, _)| scope) >= all.pins.map(|(scope, _)| scope) {
                 all.pins = layer.pins;
+            }
+            let scope = |one: &Option<Box<Classifier>>| one.as_ref().map(|one| one.scope);
+            if scope(&layer.classifier) >= scope(&all.classifier) {
+                all.classifier = layer.classifier;
             }
             all.bypass_forbidden = all.bypass_forbidden.or(layer.bypass_forbidden);
             all.unreadable = all.unreadable.or(layer.unreadable);
@@ -306,6 +313,7 @@ impl Permissions {
             }),
             mode: None,
             pins: self.pins.filter(|(_, policy)| *policy == PinPolicy::Ask),
+            classifier: None,
             ..self
         }
     }
@@ -322,6 +330,35 @@ impl Permissions {
     /// What a changed definition leads to.
     pub fn pins(&self) -> PinPolicy {
         self.pins.map_or(PinPolicy::default(), |(_, policy)| policy)
+    }
+
+    /// Who decides in mode `auto`, where somebody is named.
+    pub fn classifier(&self) -> Option<&Classifier> {
+        self.classifier.as_deref()
+    }
+
+    /// That mode `auto` is set and nobody is named who decides: then it is `default`.
+    pub fn idle_auto(&self) -> Option<Diagnosis> {
+        let is_idle = self.mode() == Mode::Auto && self.classifier.is_none();
+        is_idle.then(|| {
+            Diagnosis::warning(
+                "mode `auto` has no classifier to decide, so you are asked as in mode `default`",
+            )
+            .hint("name one as `permissions.classifier` in your settings")
+        })
+    }
+
+    /// The rules that name the tool of a call, whether or not they hold for it, with their lists.
+    pub fn concerning<'r>(&'r self, subject: &Subject<'_>) -> Vec<(&'static str, &'r Arc<Cited>)> {
+        let concerned = Concerned::by(&self.rules, subject);
+        let deny = concerned
+            .deny(&self.rules)
+            .map(|rule| ("deny", rule.cited()));
+        let ask = concerned.ask(&self.rules).map(|rule| ("ask", rule.cited()));
+        let allow = concerned
+            .allow(&self.rules)
+            .map(|rule| ("allow", rule.cited()));
+        deny.chain(ask).chain(allow).collect()
     }
 
     /// What was meant to restrict, perhaps, and cannot be read as it was meant. Whoever has a call

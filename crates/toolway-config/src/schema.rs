@@ -60,6 +60,10 @@ fn settings() -> Value {
                 "disableBypass": {"type": "boolean", "description": "Nobody may set the mode `bypass`."},
                 "disableBypassPermissionsMode": {"enum": ["disable", true, false], "description": "The same, as others write it."},
                 "defaultMode": {"enum": ["default", "auto", "bypass"], "description": "What happens without a rule."},
+                "classifier": {
+                    "description": "Who decides in mode `auto`; only in your own or managed settings. A command line, or a program or tool as in `hooks`.",
+                    "anyOf": [{"type": "string"}, {"type": "object"}],
+                },
                 "pins": {"enum": ["ask", "warn", "off"], "description": "What happens when a tool's definition changed since it was first permitted."},
             },
         },

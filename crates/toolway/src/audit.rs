@@ -42,7 +42,7 @@ use crate::tasks;
 
 pub use crate::journal::Follower;
 pub use read::read_last;
-pub use record::{ActingHook, By, Decision, End, Line, Record};
+pub use record::{ActingHook, By, Classified, Decision, End, Line, Record};
 
 /// The name of the file in its directory.
 const FILE: &str = "calls.jsonl";
@@ -234,6 +234,13 @@ impl Entry {
     pub(crate) fn changed(&mut self, difference: &Difference) {
         if let Some(open) = &mut self.0 {
             open.facts.changed = Some(difference.lines.clone());
+        }
+    }
+
+    /// The classifier was asked.
+    pub(crate) fn classified(&mut self, classified: Classified) {
+        if let Some(open) = &mut self.0 {
+            open.facts.classified = Some(Box::new(classified));
         }
     }
 

@@ -100,6 +100,20 @@ pub struct CallOptions {
     /// leaves the call to itself; for ever when absent. The time in which a person is being asked
     /// something does not count. No other call looks at it.
     pub background_after: Option<Duration>,
+    /// What runs beside what among several calls ([`Host::call_all`](crate::Host::call_all)). No
+    /// other call looks at it.
+    pub order: BatchOrder,
+}
+
+/// What runs beside what among several calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BatchOrder {
+    /// What may write waits for all before it and holds up all behind it; what only reads, by its
+    /// server's word, runs beside the like.
+    #[default]
+    InOrder,
+    /// Everything beside everything.
+    Parallel,
 }
 
 impl CallOptions {
@@ -114,6 +128,7 @@ impl CallOptions {
             delivery: Delivery::Whole,
             pool: None,
             background_after: None,
+            order: BatchOrder::InOrder,
         }
     }
 }
@@ -130,6 +145,7 @@ impl fmt::Debug for CallOptions {
             .field("delivery", &self.delivery)
             .field("pool", &self.pool)
             .field("background_after", &self.background_after)
+            .field("order", &self.order)
             .finish()
     }
 }
@@ -187,6 +203,8 @@ pub struct Question<'a> {
     pub unheeded: Option<&'a Unheeded>,
     /// The hook that wants a person asked, and why; clean, on one line.
     pub hook: Option<&'a str>,
+    /// That the classifier wants a person asked, or how it failed; clean, on one line.
+    pub classifier: Option<&'a str>,
     /// How the tool's definition differs from the one that was permitted before, where it does.
     pub change: Option<&'a Difference>,
     /// How long a yes can hold. One that asks for more holds for as long as it can.
@@ -259,8 +277,10 @@ pub struct ToolOutcome {
     pub server: ServerName,
     /// The tool's own name.
     pub tool: Arc<str>,
-    /// Media of the result, saved as files.
+    /// Media of the result and other binary data in it, saved as files.
     pub saved: Vec<SavedFile>,
+    /// The parts in which there was binary data, without it.
+    pub(crate) plain: Vec<Plain>,
     /// What a model should get of it, where the caller wanted that.
     pub bounded: Option<Box<BoundedResult>>,
     /// What a person should know about this call and cannot see in the result.
@@ -285,6 +305,15 @@ pub struct SavedFile {
     /// Which block of the result's `content` it was, counted from 0: the first one of several,
     /// and one past the last for structured content.
     pub block: usize,
+}
+
+/// A part of a result that had binary data, with words in the place of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plain {
+    /// Which block it is, as in [`SavedFile`].
+    pub(crate) block: usize,
+    /// The part as JSON, or as text where it is text.
+    pub(crate) text: String,
 }
 
 impl ToolOutcome {
@@ -318,11 +347,23 @@ impl ToolOutcome {
         select(self.result(), projection)
     }
 
-    /// The structured content, unless the text says the same already.
-    pub fn unsaid_structure(&self) -> Option<&RawValue> {
+    /// The structured content as JSON, unless the content says the same already. In the place of
+    /// binary data it says what that is and where it was saved.
+    pub fn unsaid_structure(&self) -> Option<&str> {
         let result = self.result();
         let structured = result.structured.as_deref()?;
-        (!is_repeated(structured, &result.content)).then_some(structured)
+        if is_repeated(structured, &result.content) {
+            return None;
+        }
+        let plain = self.plain(result.content.len());
+        Some(plain.unwrap_or(structured.get()))
+    }
+
+    /// A block in which there was binary data, with words in the place of it; nothing for one in
+    /// which there was none.
+    pub fn plain(&self, block: usize) -> Option<&str> {
+        let plain = self.plain.iter().find(|plain| plain.block == block)?;
+        Some(&plain.text)
     }
 
     /// The shape of what can be selected from.

@@ -48,6 +48,8 @@ pub struct ServerOffer {
     pub resources: Vec<view::Resource>,
     /// Its resource templates.
     pub resource_templates: Vec<view::ResourceTemplate>,
+    /// Whether it says that it has resources: there can be some that it does not list.
+    pub declares_resources: bool,
     /// Its prompts.
     pub prompts: Vec<view::Prompt>,
     /// The only tools that enter the catalogue, where not all do; the others are the host's own
@@ -80,6 +82,7 @@ impl ServerOffer {
             flawed: Vec::new(),
             resources: Vec::new(),
             resource_templates: Vec::new(),
+            declares_resources: false,
             prompts: Vec::new(),
             listed: None,
             loading: Loading::Usual,

@@ -24,6 +24,7 @@ use crate::audit::{Audit, Entry};
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 
+pub mod classifier;
 pub mod hooks;
 pub(crate) mod offered;
 pub mod permission;

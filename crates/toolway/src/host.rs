@@ -118,14 +118,14 @@ impl Host {
             inherited: Arc::clone(&plan.inherited_env),
             cwd: plan.command_directory.clone(),
         });
-        let limits = plan.limits;
-        let identity = plan.identity.clone();
+        let (limits, identity) = (plan.limits, plan.identity.clone());
         let account = CurrentAccount::new(options.connectors, &plan);
         let settings = settings(plan);
         let approvals = Approvals::new(options.pins, options.rule_keeper);
         let approvals = Arc::new(approvals.with_roster(options.pinned));
         let mut hooks = RunnerOwner::new(
             options.hooks,
+            options.classifier,
             open.clone(),
             options.output_dir.clone(),
             Arc::clone(&settings),

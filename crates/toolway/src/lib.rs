@@ -60,13 +60,16 @@ pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
-    Answer, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Lasting, Oversize,
-    Problem, Progress, ProgressSink, Prompter, Question, Reach, RefusedBy, SavedFile, TimeLimit,
-    ToolOutcome, ToolRequest, ToolTarget, Treatment,
+    Answer, BatchOrder, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Lasting,
+    Oversize, Problem, Progress, ProgressSink, Prompter, Question, Reach, RefusedBy, SavedFile,
+    TimeLimit, ToolOutcome, ToolRequest, ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
+pub use dispatch::classifier::{
+    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, LibraryClassifier,
+};
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
 pub use dispatch::permission::{KeepIn, RuleKeeper, SettingsRules};
 pub use dispatch::result::SelectError;

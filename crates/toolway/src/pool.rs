@@ -1,7 +1,7 @@
 //! The pool: which tools one model session has in its list.
 //!
 //! Owns the value a session holds — the tools it has loaded — and the list that follows from it:
-//! the host's own tools, every tool that is not deferred, and what was loaded. Parts: `settle.rs`
+//! every tool that is not deferred, the host's own first, and what was loaded. Parts: `settle.rs`
 //! (which tools are deferred). There is no global pool: two sessions of one host load apart.
 
 use std::collections::BTreeSet;
@@ -95,18 +95,25 @@ impl fmt::Debug for ToolPool {
 }
 
 impl Catalog {
-    /// What a session that has loaded nothing sees: the host's own tools and every tool that is
-    /// not deferred.
+    /// What a session that has loaded nothing sees: every tool that is not deferred, the host's own
+    /// first.
     pub fn default_pool(&self) -> impl Iterator<Item = &CatalogTool> {
-        let listed = self.tools.iter().filter(|tool| !tool.deferred);
-        self.built_in().iter().chain(listed)
+        let all = self.built_in().iter().chain(&self.tools);
+        all.filter(|tool| !tool.deferred)
     }
 
     /// What this session sees: the same, and what it has loaded.
     pub fn pool(&self, pool: &ToolPool) -> Vec<&CatalogTool> {
         let loaded = pool.lock();
-        let tools = self.tools.iter();
-        let listed = tools.filter(|tool| !tool.deferred || loaded.contains(&tool.key));
-        self.built_in().iter().chain(listed).collect()
+        let all = self.built_in().iter().chain(&self.tools);
+        all.filter(|tool| !tool.deferred || loaded.contains(&tool.key))
+            .collect()
+    }
+
+    /// What can be found by searching: the tools of servers, and those of the host's own that are
+    /// deferred.
+    pub(crate) fn searchable(&self) -> impl Iterator<Item = &CatalogTool> {
+        let own = self.built_in().iter().filter(|tool| tool.deferred);
+        self.tools.iter().chain(own)
     }
 }

@@ -62,7 +62,7 @@ impl Catalog {
         // Who gives a name in full means that tool.
         if !query.contains(char::is_whitespace)
             && let Ok(tool) = self.find(&ToolTarget::Exposed(query.to_owned()))
-            && !tool.is_built_in()
+            && is_found(tool)
         {
             return Found {
                 tools: vec![tool],
@@ -76,7 +76,7 @@ impl Catalog {
                 .into_iter()
                 .take_while(|(_, score)| *score >= least)
                 .take(max_results)
-                .filter_map(|(place, _)| self.tools.get(place))
+                .filter_map(|(place, _)| self.searchable().nth(place))
                 .collect(),
             missing: Vec::new(),
         }
@@ -90,7 +90,7 @@ impl Catalog {
         for name in names.filter(|name| !name.is_empty()).take(MAX_RESULTS) {
             let mut tools: Vec<&CatalogTool> =
                 match self.find(&ToolTarget::Exposed(name.to_owned())) {
-                    Ok(tool) if !tool.is_built_in() => vec![tool],
+                    Ok(tool) if is_found(tool) => vec![tool],
                     Err(CallError::Ambiguous { candidates, .. }) => self
                         .tools
                         .iter()
@@ -129,13 +129,21 @@ impl Catalog {
         }
         .or_else(|| {
             let best = self.index().rank(&wanted(name)).first()?.0;
-            self.tools.get(best).map(|tool| tool.name.clone())
+            let best = self.searchable().nth(best)?;
+            Some(best.name.clone())
         })
     }
 
     fn index(&self) -> &index::Index {
-        self.search.get_or_init(|| index::Index::build(&self.tools))
+        self.search
+            .get_or_init(|| index::Index::build(&self.searchable().collect::<Vec<_>>()))
     }
+}
+
+/// Whether a search may give this tool: those of the host's own that a session has anyway are no
+/// find.
+fn is_found(tool: &CatalogTool) -> bool {
+    !tool.is_built_in() || tool.deferred
 }
 
 /// The words of a query that say something; all of them, where none does.

@@ -241,6 +241,9 @@ fn decider(record: &Record) -> String {
     let by = match &record.by {
         Some(By::Rule { rule, origin }) => format!("rule `{rule}` in {origin}"),
         Some(By::Hook { hook, origin }) => format!("hook `{hook}` in {origin}"),
+        Some(By::Classifier { classifier, origin }) => {
+            format!("classifier `{classifier}` in {origin}")
+        }
         Some(By::BuiltIn) => "built-in".to_owned(),
         Some(By::Mode) => "mode".to_owned(),
         Some(By::Typed) => "typed".to_owned(),

@@ -1,12 +1,14 @@
 //! `toolway call`: one call of one tool.
 //!
-//! Owns reading what was typed: which tool (`call/target.rs`), which arguments
-//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`). Many calls at once are
-//! `call/batch.rs`.
+//! Owns reading what was typed: which tool (`call/target.rs`), whether its server may be used
+//! (`call/admitted.rs`), which arguments (`call/arguments.rs`), and how the answer is printed
+//! (`call/answer.rs`). Many calls at once are `call/batch.rs`.
 
+mod admitted;
 mod answer;
 mod arguments;
 mod batch;
+mod path;
 mod schema;
 mod target;
 mod usage;
@@ -21,22 +23,21 @@ use tokio::sync::watch;
 use toolway::builtin;
 use toolway::projection::Projection;
 use toolway::{
-    CallError, CallOptions, Consent, Delivery, Host, Progress, TimeLimit, ToolOutcome, ToolRequest,
-    ToolTarget,
+    BatchOrder, CallError, CallOptions, Consent, Delivery, Host, Progress, TimeLimit, ToolOutcome,
+    ToolRequest, ToolTarget,
 };
-use toolway_config::{Plan, Verdict};
-use toolway_types::name::as_word;
-use toolway_types::{Diagnosis, Origin, ServerName};
+use toolway_types::ServerName;
 use toolway_wire::era::method;
 use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
-use crate::commands::add::require_known_scheme;
 use crate::connect::{self, Person, Typed, TypedCommand, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, did_you_mean};
 
+pub(crate) use admitted::{find_by_exposed, require_admitted};
 pub(crate) use answer::as_text;
+pub(super) use path::steps;
 pub(super) use schema::Schema;
 pub(super) use target::near_built_in;
 use target::{Server, Target};
@@ -45,12 +46,14 @@ use usage::Place;
 /// Call a tool
 ///
 /// Arguments are `key=value` (typed by the tool's schema), `key:=json`, `key=@file`, or a JSON
-/// object by `--args` or on stdin. What you type is your yes: no permission prompt appears unless a
+/// object by `--args`; `ship_to.city=Bergen` and `items[0].id=7` lead into objects and lists. A
+/// tool that only one server has needs no server. What you type is your yes: no permission prompt appears unless a
 /// hook wants one or the tool's definition changed, but deny rules and policy still refuse.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway call time get_current_time timezone=Europe/Berlin
   toolway call time.get_current_time timezone=Europe/Berlin
+  toolway call get_current_time timezone=Europe/Berlin
   toolway call mcp__time__get_current_time --args '{\"timezone\": \"Europe/Berlin\"}'
   toolway call https://mcp.example.com/mcp search query='rust async'
   toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything
@@ -99,6 +102,10 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "args", "json", "command", "bounded", "select", "ask"])]
     batch: Option<String>,
 
+    /// Run all calls of a batch beside each other, also those that may write
+    #[arg(long, requires = "batch", conflicts_with = "words")]
+    parallel: bool,
+
     #[command(flatten)]
     command: TypedCommand,
 }
@@ -112,7 +119,12 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     };
     if let Some(file) = &args.batch {
         let timeout = args.timeout.map(Duration::from_secs);
-        return batch::run(context, file, timeout, consent);
+        let order = if args.parallel {
+            BatchOrder::Parallel
+        } else {
+            BatchOrder::InOrder
+        };
+        return batch::run(context, file, timeout, consent, order);
     }
     let typed = Typed::either(
         context,
@@ -136,12 +148,16 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     let server = match &target.server {
         Server::Named(name) => require_admitted(context, &plan, name)?,
         Server::FromExposed(exposed) => find_by_exposed(context, &plan, exposed)?,
-        Server::Host(_) => ServerName::built_in(),
+        // It tells of all servers, or is one's of them.
+        Server::Host(_) | Server::Unnamed => ServerName::built_in(),
     };
+    // Only then does the mode matter: what is typed is a yes.
+    if let (Consent::Prompt, Some(idle)) = (consent, plan.permissions.idle_auto()) {
+        context.output.say(&format!("warning: {}", idle.message));
+    }
     let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
     let wanted = if server.is_built_in() {
-        // It tells of all servers.
         Wanted::All
     } else {
         Wanted::Only(server.clone())
@@ -175,6 +191,15 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
                 .await
                 .map_err(|_| not_connected(&server, limit))?,
         }
+        if target.server != Server::Unnamed {
+            return call(context, host, wish, start).await;
+        }
+        let key = target::the_only(&host.snapshot(), &target.tool)?;
+        let wish = Wish {
+            place: Place::Server(key.server.as_str()),
+            tool: ToolTarget::Key(key.clone()),
+            ..wish
+        };
         call(context, host, wish, start).await
     })
 }
@@ -351,118 +376,12 @@ async fn show(
     std::future::pending().await
 }
 
-/// The server by its name, if the plan lets it connect; otherwise why not.
-pub(crate) fn require_admitted(
-    context: &Context,
-    plan: &Plan,
-    name: &str,
-) -> Result<ServerName, Report> {
-    let Some(server) = plan.winner(name) else {
-        require_known_scheme(name)?;
-        context.say_unreadable(plan);
-        return Err(crate::context::unknown_server(plan, name));
-    };
-    let word = as_word(name);
-    let (exit, hint) = match &server.verdict {
-        Verdict::Admitted(_) => return Ok(server.name.clone()),
-        Verdict::PendingApproval { .. } => (
-            Exit::Refused,
-            format!("look at it with `toolway approve {word}`"),
-        ),
-        Verdict::Rejected { .. } => (
-            Exit::Refused,
-            format!("to change your mind: `toolway approve {word}`"),
-        ),
-        Verdict::Disabled { .. } => (
-            Exit::Refused,
-            format!("switch it on with `toolway enable {word}`"),
-        ),
-        Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
-        Verdict::Invalid { .. } => (
-            Exit::Configuration,
-            "mend it there, then check with `toolway doctor`".to_owned(),
-        ),
-        Verdict::Shadowed { by, .. } => (
-            Exit::Configuration,
-            format!("the entry that counts stands at {}", by.origin),
-        ),
-    };
-    // The plan's own finding knows best how to mend it.
-    let hint = server
-        .diagnoses
-        .iter()
-        .find_map(|found| found.hint.clone())
-        .unwrap_or(hint);
-    let reason = server
-        .verdict
-        .reason()
-        .unwrap_or_else(|| server.verdict.word());
-    let report = Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint);
-    Err(match &server.verdict {
-        // Where to mend it; other reasons name their own place.
-        Verdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
-        _ => report,
-    })
-}
-
-/// Where an entry is wrong: at the key that is, or where it begins.
-fn fault(server: &toolway_config::PlannedServer) -> &Origin {
-    server
-        .diagnoses
-        .iter()
-        .find_map(|found| found.origin.as_ref())
-        .unwrap_or(&server.origin)
-}
-
-fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
-    match (&plan.blocked, &server.origin) {
-        (
-            Some(Diagnosis {
-                hint: Some(hint), ..
-            }),
-            _,
-        ) => hint.clone(),
-        (_, Origin::Flag { .. }) => "ask the administrator of this machine to allow it".to_owned(),
-        _ => format!(
-            "see why with `toolway explain {}`",
-            as_word(server.name.as_str())
-        ),
-    }
-}
-
-/// The server an exposed name belongs to: the one whose normalised name it carries.
-pub(crate) fn find_by_exposed(
-    context: &Context,
-    plan: &Plan,
-    exposed: &str,
-) -> Result<ServerName, Report> {
-    let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
-    let mut names: Vec<&ServerName> = plan
-        .servers
-        .iter()
-        .filter(|server| {
-            rest.strip_prefix(server.name.normalized().as_str())
-                .is_some_and(|rest| rest.starts_with("__"))
-        })
-        .map(|server| &server.name)
-        .collect();
-    // The longest name is the likeliest owner: `mcp__a__b__c` is `a__b`'s before it is `a`'s.
-    names.sort_by_key(|name| std::cmp::Reverse(name.as_str().len()));
-    if let Some(name) = names.first() {
-        require_admitted(context, plan, name.as_str())
-    } else {
-        context.say_unreadable(plan);
-        let name = rest.split("__").next().unwrap_or(rest);
-        Err(target::unknown(plan, name))
-    }
-}
-
 impl Target<'_> {
     /// What the host is asked for.
     fn tool(&self, server: &ServerName) -> ToolTarget {
         match &self.server {
             Server::FromExposed(name) | Server::Host(name) => ToolTarget::Exposed(name.clone()),
-            Server::Named(_) => ToolTarget::Key(toolway_types::ToolKey::new(
+            Server::Named(_) | Server::Unnamed => ToolTarget::Key(toolway_types::ToolKey::new(
                 server.clone(),
                 self.tool.clone(),
             )),

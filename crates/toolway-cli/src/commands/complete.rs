@@ -24,7 +24,7 @@ use toolway_types::{ServerName, ToolKey};
 use self::line::Line;
 use self::quoting::Dialect;
 use self::spelling::Charset;
-use super::call::Schema;
+use super::call::{Schema, steps};
 use super::prompt;
 use crate::connect::{self, Wanted};
 use crate::context::Context;
@@ -461,10 +461,19 @@ fn arguments_of(
     let schema = Schema::new(schema);
     let Some((key, _)) = word.split_once('=') else {
         let known = schema.arguments().known;
+        // Behind a dot stand the members of what is before it.
+        if let Some((outer, _)) = word.rsplit_once('.')
+            && !known.iter().any(|name| name.starts_with(word))
+        {
+            let inner = schema.members(&steps(outer, &schema).ok()?);
+            let whole = inner.iter().map(|name| format!("{outer}.{name}"));
+            let open = whole.filter(|name| !given.contains_key(name));
+            return Some(open.map(|name| format!("{name}=")).collect());
+        }
         let open = known.iter().filter(|name| !given.contains_key(*name));
         return Some(open.map(|name| format!("{name}=")).collect());
     };
-    let kind = schema.argument(key);
+    let kind = schema.within(&steps(key, &schema).ok()?);
     let values: Vec<&str> = match kind.values() {
         [] if kind.is_boolean() => vec!["true", "false"],
         [] => return None,

@@ -43,6 +43,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     found.extend(unpinned(plan));
     let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
     found.extend(plan.permissions.absent(&plan.hooks, &servers));
+    found.extend(plan.permissions.idle_auto());
     found.extend(plan.weak_rules());
     let checks = checks::all(context, plan, args.network);
     let exit = if has_errors(plan)

@@ -58,17 +58,20 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         subject = subject.with_arguments(arguments);
     }
     let permissions = &plan.permissions;
+    let is_auto = permissions.mode() == Mode::Auto;
+    let classifier = permissions.classifier().filter(|_| is_auto);
     let (word, rule) = match permissions.decide(subject) {
         Decision::Deny { rule } => ("denied", Some(rule)),
         Decision::Unreadable { origin } => {
             let rule = "a file that cannot be read".to_owned();
             ("denied", Some(Arc::new(Cited { rule, origin })))
         }
+        Decision::Ask { rule: None } if classifier.is_some() => ("classified", None),
         Decision::Ask { rule } => ("asked", rule),
         Decision::Allow { rule } => ("allowed", rule),
     };
     // Nobody is asked about the host's own tools unless a rule wants it.
-    let is_open = rule.is_none() && word == "asked";
+    let is_open = rule.is_none() && matches!(word, "asked" | "classified");
     let unheeded = is_open.then(|| permissions.unheeded(subject)).flatten();
     let (word, otherwise) = match own {
         Own::Always(own) if own.is_free() && is_open => ("allowed", None),
@@ -98,7 +101,16 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         context.output.json(&decided)?;
         return Ok(Exit::Success);
     }
-    let by_mode = format!("by the mode `{}`: no rule names it", mode(permissions));
+    let by_mode = match classifier {
+        Some(classifier) => format!(
+            "by `{}` in the mode `auto`: no rule names it",
+            classifier.action.title()
+        ),
+        None if is_auto => {
+            "by the mode `auto`, which has no classifier: no rule names it".to_owned()
+        }
+        None => format!("by the mode `{}`: no rule names it", mode(permissions)),
+    };
     let text = match (&rule, otherwise) {
         (Some(cited), _) => format!("{word} by `{}` in {}", cited.rule, cited.origin),
         (None, Some(otherwise)) => format!(
@@ -171,6 +183,10 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
             "mode": mode(permissions),
             "bypassForbidden": banned.is_some(),
             "pins": permissions.pins().as_str(),
+            "classifier": permissions.classifier().map(|classifier| json!({
+                "title": classifier.action.title(),
+                "source": source(&classifier.origin),
+            })),
             "rules": rules,
             "unheeded": unheeded
                 .iter()
@@ -213,10 +229,21 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
     }
     let otherwise = match permissions.mode() {
         Mode::Default => "you are asked",
-        Mode::Auto => "a hook decides, or you are asked",
+        Mode::Auto => match permissions.classifier() {
+            Some(_) => "the classifier decides",
+            None => "you are asked, as in default: no classifier is named",
+        },
         Mode::Bypass => "it runs",
     };
     let mut text = format!("mode {}: without a rule {otherwise}\n", mode(permissions));
+    if let Some(classifier) = permissions.classifier() {
+        let what = match permissions.mode() {
+            Mode::Auto => "",
+            Mode::Default | Mode::Bypass => " (asked only in mode auto)",
+        };
+        let title = classifier.action.title();
+        let _ = writeln!(text, "classifier `{title}` in {}{what}", classifier.origin);
+    }
     if let Some(origin) = banned {
         let _ = writeln!(text, "bypass is forbidden in {origin}");
     }

@@ -283,12 +283,14 @@ fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog, only: Option<&st
 
 /// How many of the tools are deferred.
 fn deferred(catalog: &Catalog) -> usize {
-    catalog.tools.iter().filter(|tool| tool.deferred).count()
+    let tools = catalog.tools.iter().chain(catalog.built_in());
+    tools.filter(|tool| tool.deferred).count()
 }
 
 /// Tells what `(deferred)` in a table means.
 fn say_deferred(context: &Context, catalog: &Catalog) {
-    let (count, all) = (deferred(catalog), catalog.tools.len());
+    let count = catalog.tools.iter().filter(|tool| tool.deferred).count();
+    let all = catalog.tools.len();
     let (are, them) = match count {
         0 => return,
         1 => ("is", "it"),

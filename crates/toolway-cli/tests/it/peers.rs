@@ -141,6 +141,18 @@ fn memory_over_stdio_keeps_what_it_was_told() {
     call(&home, &["memory", "create_entities", entities]);
     let graph = call(&home, &["memory", "read_graph", "--json"]).json();
     assert_eq!(graph["structuredContent"]["entities"][0]["name"], "Ada");
+    // What one call of a batch writes, the next one reads.
+    let write = json!({ "server": "memory", "tool": "create_entities", "arguments": {
+        "entities": [{ "name": "Bob", "entityType": "person", "observations": ["reads"] }],
+    }});
+    let read =
+        json!({ "server": "memory", "tool": "open_nodes", "arguments": { "names": ["Bob"] } });
+    let mut batch = crate::support::command(&home, &["call", "--batch", "-"]);
+    let output = home.run_with_input(&mut batch, &format!("{write}\n{read}\n"));
+    let last = output.expect_code(0).stdout;
+    let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+    let found = &last["result"]["structuredContent"]["entities"][0]["name"];
+    assert_eq!(found, "Bob", "{last}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn text(text: &str) -> Value {
 }
 
 /// The smallest picture there is.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// What the commands of an answer print, each run by a shell.
 pub(crate) fn follow_recipes(home: &TempHome, answer: &str) -> Vec<(String, String)> {

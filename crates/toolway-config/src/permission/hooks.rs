@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use toolway_types::text::{self, fold};
 use toolway_types::{Diagnosis, Origin, Scope, Secret, ToolKey, WorkingDirectory};
 
+pub(super) use self::read::{TIMEOUT_HINT, action, timeout};
 use super::rule::{Glob, PREFIX};
 use super::{not_here, speaks_for_the_user, spelling};
 
@@ -130,11 +131,21 @@ impl Hook {
     /// What to call it in a message: the program, the tool, or why it is broken.
     pub fn title(&self) -> String {
         match &self.action {
+            HookAction::Broken { reason } => format!("broken hook: {reason}"),
+            action => action.title(),
+        }
+    }
+}
+
+impl HookAction {
+    /// What to call it in a message: the program or the tool.
+    pub fn title(&self) -> String {
+        match self {
             HookAction::Command { command, .. } => text::clean_line(command).into_owned(),
             HookAction::McpTool { server, tool, .. } => {
                 text::clean_line(&format!("{server}.{tool}")).into_owned()
             }
-            HookAction::Broken { reason } => format!("broken hook: {reason}"),
+            HookAction::Broken { .. } => "unreadable".to_owned(),
         }
     }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
+use super::classifier::{self, Classifier};
 use super::rule::{Broken, Rule, Stance};
-use super::{Mode, Permissions, PinPolicy, is_policy, listed};
+use super::{Mode, Permissions, PinPolicy, is_policy, listed, not_here};
 use crate::raw::json::kind_of;
 use crate::raw::keys::nearest;
 
@@ -34,7 +35,7 @@ struct Reader<'a> {
     found: Vec<Diagnosis>,
 }
 
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "allow",
     "ask",
     "deny",
@@ -42,6 +43,7 @@ const KEYS: [&str; 7] = [
     "disableBypass",
     "disableBypassPermissionsMode",
     "pins",
+    "classifier",
 ];
 
 impl Reader<'_> {
@@ -62,6 +64,7 @@ impl Reader<'_> {
                 "defaultMode" => self.mode(member),
                 "disableBypass" | "disableBypassPermissionsMode" => self.ban(key, member),
                 "pins" => self.pins(member),
+                "classifier" => self.classifier(member),
                 other => self.unknown(other, member),
             }
         }
@@ -164,6 +167,19 @@ impl Reader<'_> {
                 &format!("`permissions.pins` cannot be {value}; a change asks"),
                 "use `ask`, `warn` or `off`",
             );
+        }
+    }
+
+    fn classifier(&mut self, value: &Value) {
+        if !classifier::may_be_named_in(self.scope) {
+            let ignored = not_here("permissions.classifier", self.source, self.scope);
+            self.found.push(ignored);
+            return;
+        }
+        let (classifier, found) = Classifier::read(value, self.source, self.scope);
+        self.read.classifier = Some(Box::new(classifier));
+        for (message, hint) in found {
+            self.report(&message, hint);
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use toolway_types::{Untrusted, text};
 
 use super::MAX_KEPT;
-use super::record::{ActingHook, By, Decision, End, Record};
+use super::record::{ActingHook, By, Classified, Decision, End, Record};
 use crate::call::{CallError, RefusedBy, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
 use crate::dispatch::permission::Grant;
@@ -32,6 +32,7 @@ pub(super) struct Facts {
     pub(super) granted: Option<Grant>,
     refused: Option<By>,
     pub(super) changed: Option<Vec<String>>,
+    pub(super) classified: Option<Box<Classified>>,
     pub(super) took: Duration,
     pub(super) rewritten_by: Option<Box<ActingHook>>,
     pub(super) replaced_by: Option<Box<ActingHook>>,
@@ -55,6 +56,7 @@ impl Facts {
             granted: None,
             refused: None,
             changed: None,
+            classified: None,
             took: Duration::ZERO,
             rewritten_by: None,
             replaced_by: None,
@@ -159,6 +161,7 @@ impl Facts {
             decision,
             by,
             changed: self.changed,
+            classified: self.classified.map(|classified| *classified),
             rewritten_by: self.rewritten_by.map(|hook| *hook),
             replaced_by: self.replaced_by.map(|hook| *hook),
             milliseconds: u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
@@ -184,6 +187,10 @@ fn granter(grant: Grant) -> By {
             hook: hook.title,
             origin: hook.origin.to_string(),
         },
+        Grant::Classifier(classifier) => By::Classifier {
+            classifier: classifier.title,
+            origin: classifier.origin.to_string(),
+        },
         Grant::Mode => By::Mode,
         Grant::Typed => By::Typed,
         Grant::Person => By::Person,
@@ -207,6 +214,11 @@ fn refuser(by: &RefusedBy) -> By {
                 origin: origin.to_string(),
             }
         }
+        RefusedBy::Classifier { origin, title, .. }
+        | RefusedBy::NobodyForClassifier { origin, title, .. } => By::Classifier {
+            classifier: title.to_string(),
+            origin: origin.to_string(),
+        },
         RefusedBy::Person { .. } => By::Person,
         RefusedBy::Changed { .. } => By::Changed,
         RefusedBy::NobodyToAsk { .. } | RefusedBy::NobodyForBrought { .. } => By::Nobody,

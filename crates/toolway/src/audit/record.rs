@@ -62,6 +62,9 @@ pub struct Record {
     /// How the tool's definition differed from the one that was permitted before, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<String>>,
+    /// What the classifier said, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classified: Option<Classified>,
     /// The hook that wrote the arguments, where one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewritten_by: Option<ActingHook>,
@@ -87,6 +90,20 @@ pub struct Record {
     /// The server's result, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
+}
+
+/// What a classifier said of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Classified {
+    /// What it is called: its program, its tool or its function.
+    pub classifier: String,
+    /// Where it stands.
+    pub origin: String,
+    /// `allow`, `ask`, `deny`, or `failed`, which asks.
+    pub verdict: String,
+    /// Why, in its own words, or what went wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A hook that changed what a call says.
@@ -123,6 +140,13 @@ pub enum By {
     Hook {
         /// What it is called: its program or its tool.
         hook: String,
+        /// Where it stands.
+        origin: String,
+    },
+    /// The classifier.
+    Classifier {
+        /// What it is called: its program, its tool or its function.
+        classifier: String,
         /// Where it stands.
         origin: String,
     },

@@ -43,6 +43,26 @@ pub enum RefusedBy {
         /// Why, in its own words; clean, on one line.
         reason: Option<Box<str>>,
     },
+    /// The classifier, in mode `auto`.
+    Classifier {
+        /// Where it stands.
+        origin: Origin,
+        /// What to call it: the program, the tool or the function.
+        title: Box<str>,
+        /// Why, in its own words; clean, on one line.
+        reason: Option<Box<str>>,
+    },
+    /// The classifier wants a person asked, or failed, and there is none.
+    NobodyForClassifier {
+        /// Where it stands.
+        origin: Origin,
+        /// What to call it: the program, the tool or the function.
+        title: Box<str>,
+        /// Whether it failed.
+        failed: bool,
+        /// Why, in its own words, or what went wrong with it; clean, on one line.
+        reason: Option<Box<str>>,
+    },
     /// The person who was asked.
     Person {
         /// Why, where they said; clean, on one line.
@@ -93,6 +113,37 @@ impl fmt::Display for RefusedBy {
                 write!(
                     formatter,
                     "because {hook} wants a person asked and there is none"
+                )?;
+                match reason {
+                    Some(reason) => write!(formatter, ": {reason}"),
+                    None => Ok(()),
+                }
+            }
+            RefusedBy::Classifier {
+                origin,
+                title,
+                reason,
+            } => {
+                write!(formatter, "by the classifier `{title}` in {origin}")?;
+                match reason {
+                    Some(reason) => write!(formatter, ": {reason}"),
+                    None => Ok(()),
+                }
+            }
+            RefusedBy::NobodyForClassifier {
+                origin,
+                title,
+                failed,
+                reason,
+            } => {
+                let did = if *failed {
+                    "failed"
+                } else {
+                    "wants a person asked"
+                };
+                write!(
+                    formatter,
+                    "because the classifier `{title}` in {origin} {did} and there is nobody to ask"
                 )?;
                 match reason {
                     Some(reason) => write!(formatter, ": {reason}"),

@@ -12,7 +12,7 @@ use toolway_config::permission::names_of_tool;
 use toolway_config::{HookEvent, Hooks};
 use toolway_types::{Origin, Untrusted};
 
-use self::runner::{Heard, HookName, Means};
+use self::runner::{Heard, HookName};
 use super::Dispatch;
 use super::validate::ValidCall;
 use crate::audit::Entry;
@@ -32,9 +32,11 @@ mod tool;
 pub(super) use self::after::After;
 pub use self::input::HookInput;
 pub use self::library::{HookFunction, LibraryHook};
+pub(super) use self::reply::one_line;
 pub use self::reply::{HookDecision, HookReply};
 pub use self::runner::Runner;
 pub(crate) use self::runner::RunnerOwner;
+pub(super) use self::runner::{Means, Printed, late, title};
 
 /// A call that the hooks have seen, with what they say of it.
 #[derive(Debug)]

@@ -9,11 +9,12 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_config::permission::{Cited, Decision, PinPolicy, Subject};
+use toolway_config::permission::{Cited, Decision, Mode, PinPolicy, Subject};
 use toolway_types::{Origin, Untrusted};
 
 use self::answers::Asking;
 use super::Dispatch;
+use super::classifier;
 use super::hooks::{HookDecision, HookedCall, Verdict};
 use crate::audit::Entry;
 use crate::call::{CallError, Consent, Question, RefusedBy};
@@ -50,6 +51,8 @@ pub enum Grant {
     Rule(Arc<Cited>),
     /// A hook, where neither a rule nor another hook wanted a person asked.
     Hook(Box<GrantingHook>),
+    /// The classifier, in mode `auto`.
+    Classifier(Box<GrantingClassifier>),
     /// The mode, which allows everything.
     Mode,
     /// The person who typed the call.
@@ -66,6 +69,15 @@ pub enum Grant {
 /// A hook that said yes. Apart, because few calls have one and every grant is moved along.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantingHook {
+    /// What it is called in messages.
+    pub title: String,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A classifier that said yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantingClassifier {
     /// What it is called in messages.
     pub title: String,
     /// Where it stands.
@@ -282,11 +294,25 @@ async fn consult(
         return Ok(Grant::Session);
     }
     entry.asked(call.arguments());
+    let is_open = hook.is_none() && asking.is_of_mode();
+    let classified = if is_open && dispatch.permissions.mode() == Mode::Auto {
+        classify(call, dispatch, entry).await?
+    } else {
+        None
+    };
+    let classified = match classified {
+        Some(Classified::Granted(grant)) => return Ok(grant),
+        Some(Classified::Asks(opinion)) => Some(opinion),
+        None => None,
+    };
     let unheeded = match (&asking.rule, asking.allowed) {
         (None, false) => dispatch.permissions.unheeded(subject(call)),
         _ => None,
     };
     let Some(prompter) = dispatch.prompter else {
+        if let Some(opinion) = classified {
+            return Err(opinion.refusal_without_person());
+        }
         return Err(match (unseen, &asking.rule, &hook) {
             (Some(difference), ..) => RefusedBy::Changed {
                 difference: difference.clone(),
@@ -302,6 +328,7 @@ async fn consult(
         });
     };
     let asks = hook.as_ref().map(Verdict::shown);
+    let advice = classified.as_ref().map(classifier::Opinion::shown);
     let tool = call.tool();
     let question = Question {
         key: &tool.key,
@@ -315,6 +342,7 @@ async fn consult(
             .map(|(rule, origin)| (rule.as_str(), origin)),
         unheeded: unheeded.as_ref(),
         hook: asks.as_deref(),
+        classifier: advice.as_deref(),
         change: asking.change,
         lasting: dispatch.approvals.lasting(tool, &asking, hook.is_some()),
     };
@@ -326,4 +354,38 @@ async fn consult(
         call.warn(warning);
     }
     said.grant
+}
+
+/// What came of asking the classifier.
+enum Classified {
+    Granted(Grant),
+    /// A person is to be asked.
+    Asks(classifier::Opinion),
+}
+
+/// Asks whoever decides in mode `auto`; nothing where nobody does.
+async fn classify(
+    call: &mut HookedCall<'_>,
+    dispatch: &Dispatch<'_>,
+    entry: &mut Entry,
+) -> Result<Option<Classified>, RefusedBy> {
+    let asked = classifier::ask(call, subject(call), dispatch);
+    let Some(opinion) = Box::pin(asked).await else {
+        return Ok(None);
+    };
+    entry.classified(opinion.noted());
+    if let Some(failure) = opinion.failure() {
+        call.warn(failure);
+    }
+    match opinion.verdict() {
+        classifier::Verdict::Allow => {
+            let (title, origin) = opinion.granting();
+            let grant = GrantingClassifier { title, origin };
+            Ok(Some(Classified::Granted(Grant::Classifier(Box::new(
+                grant,
+            )))))
+        }
+        classifier::Verdict::Deny => Err(opinion.refusal()),
+        classifier::Verdict::Ask => Ok(Some(Classified::Asks(opinion))),
+    }
 }

@@ -1,6 +1,7 @@
 //! Result: what the server sent becomes what the caller gets.
 //!
-//! Owns reading the result, saving its media and, where the caller wants it, bounding it. A tool's
+//! Owns reading the result, saving its media and other binary data (`result/binary.rs`) and, where
+//! the caller wants it, bounding it. A tool's
 //! own error is a result. Nothing that fails here after the result was read can lose it: it
 //! becomes a warning or a notice instead. What a model gets is decided in `result/bound.rs`.
 
@@ -15,12 +16,14 @@ use toolway_wire::view::{self, Content, ResultType};
 
 use super::permission::PermittedCall;
 use super::send::RawResult;
-use crate::call::{BoundedResult, CallError, Delivery, SavedFile, ToolOutcome};
+use crate::call::{BoundedResult, CallError, Delivery, Plain, SavedFile, ToolOutcome};
 use crate::projection::{self, Projection, ProjectionError};
 use crate::tasks;
+use binary::{Sieve, Texts};
 use bounds::Bounds;
 use media::Decoded;
 
+mod binary;
 mod bound;
 mod bounds;
 pub(crate) mod contents;
@@ -92,6 +95,7 @@ fn outcome(
         raw,
         read: read.map_or_else(OnceLock::new, |read| OnceLock::from(Box::new(read))),
         saved: done.saved,
+        plain: done.plain,
         bounded: done.bounded.map(Box::new),
         warnings,
         context: Vec::new(),
@@ -127,7 +131,7 @@ async fn process(
         }
     }
     let is_error = result.is_error;
-    if *delivery == Delivery::Whole && !media::any(&result.content) {
+    if *delivery == Delivery::Whole && !is_work(&result, delivery) {
         let done = Done::default();
         return Ok(outcome(&call, raw, is_error, Some(result), done));
     }
@@ -147,8 +151,22 @@ async fn process(
 #[derive(Default)]
 struct Done {
     saved: Vec<SavedFile>,
+    plain: Vec<Plain>,
     bounded: Option<BoundedResult>,
     warnings: Vec<String>,
+}
+
+/// Whether a result holds something that is decoded and saved.
+fn is_work(result: &view::ToolResult, delivery: &Delivery) -> bool {
+    media::any(&result.content) || binary::any(result, texts(delivery))
+}
+
+/// A person gets text as it is; a model does not read base64.
+fn texts(delivery: &Delivery) -> Texts {
+    match delivery {
+        Delivery::Whole => Texts::Kept,
+        Delivery::Bounded | Delivery::Selected(_) => Texts::Searched,
+    }
 }
 
 /// Works on a result, on another thread where that can take long; gives it back, unless it was
@@ -161,7 +179,7 @@ async fn work_aside(
     place: Place<'_>,
 ) -> (Option<view::ToolResult>, Done) {
     let (directory, memory) = (place.output_dir, place.picture_memory);
-    if !media::any(&result.content) && size < SMALL {
+    if !is_work(&result, delivery) && size < SMALL {
         let done = work(&result, delivery, bounds, directory, memory);
         return (Some(result), done);
     }
@@ -203,10 +221,13 @@ fn work(
         warnings.extend(failures);
         saved
     };
+    let mut sieve = Sieve::new(output_dir, &decoded.media, &saved);
+    let plain = sieve.parts(result, texts(delivery));
     let whole = || {
         let source = pieces::Source {
             content: &result.content,
             structured: result.structured.as_deref(),
+            plain: &plain,
             decoded: &decoded,
             saved: &saved,
             picture_memory,
@@ -219,13 +240,17 @@ fn work(
         // A tool's own error has none of the fields that were wished for.
         Delivery::Selected(_) if result.is_error => Some(whole()),
         Delivery::Selected(projection) => Some(match select(result, projection) {
-            Ok(values) => {
+            Ok(mut values) => {
+                for value in &mut values {
+                    sieve.strain(result.content.len(), value, None);
+                }
                 let content = [Content::Text {
                     text: projection::lines(&values),
                 }];
                 let source = pieces::Source {
                     content: &content,
                     structured: None,
+                    plain: &[],
                     decoded: &Decoded::default(),
                     saved: &[],
                     picture_memory,
@@ -240,8 +265,15 @@ fn work(
             }
         }),
     };
+    let Sieve {
+        saved: strained,
+        warnings: failures,
+        ..
+    } = sieve;
+    warnings.extend(failures);
     Done {
-        saved,
+        saved: saved.into_iter().chain(strained).collect(),
+        plain,
         bounded,
         warnings,
     }

@@ -1,7 +1,7 @@
 //! Validate: do the arguments fit the tool's schema, and the answer what was promised.
 //!
 //! Owns the bounds on arguments and the check against a schema (that of answers is in
-//! `validate/structured.rs`). The schema is a stranger's program: it is never fetched from anywhere, its patterns run in linear time, and one that
+//! `validate/structured.rs`, defaults are in `validate/defaults.rs`). The schema is a stranger's program: it is never fetched from anywhere, its patterns run in linear time, and one that
 //! could take unbounded work is not run (see `validate/weight.rs`).
 //!
 //! A schema that cannot be used — broken, a pattern that is not run, a reference to elsewhere —
@@ -20,6 +20,7 @@ use crate::call::{CallError, Oversize, Problem};
 use crate::catalog::CatalogTool;
 
 mod compile;
+mod defaults;
 mod repair;
 mod structured;
 #[cfg(test)]
@@ -64,7 +65,7 @@ impl<'a> ValidCall<'a> {
     /// Takes other arguments, if they fit too; otherwise the old ones stay.
     pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) -> Result<(), CallError> {
         let old = self.call.rewrite(arguments.into());
-        match check(&self.call) {
+        match complete(&mut self.call) {
             Ok(warning) => {
                 self.warning = warning;
                 Ok(())
@@ -83,9 +84,27 @@ impl<'a> ValidCall<'a> {
 }
 
 /// Checks the arguments.
-pub fn validate(call: ResolvedCall<'_>) -> Result<ValidCall<'_>, CallError> {
-    let warning = check(&call)?;
+pub fn validate(mut call: ResolvedCall<'_>) -> Result<ValidCall<'_>, CallError> {
+    let warning = complete(&mut call)?;
     Ok(ValidCall { call, warning })
+}
+
+/// Checks the arguments. Where they do not fit, but do with the defaults of what is required and
+/// missing, they have those from here on.
+fn complete(call: &mut ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
+    let error = match check(call) {
+        Err(error @ CallError::Invalid { .. }) => error,
+        verdict => return verdict,
+    };
+    let schema = &call.tool().received().input_schema;
+    let Some(filled) = defaults::filled(schema.get(), call.arguments()) else {
+        return Err(error);
+    };
+    let asked = call.rewrite(filled.into());
+    // What is wrong besides is told without what there is a default for.
+    check(call).inspect_err(|_| {
+        call.rewrite(asked);
+    })
 }
 
 /// Checks the arguments; gives the reason where they cannot be checked.

@@ -1,7 +1,9 @@
 //! Several calls at once, as one turn of a model asks for them.
 //!
-//! Owns what runs beside what. Calls of tools that say they only read run beside everything else;
-//! the others run one after the other, in the order asked. That a tool only reads is its server's
+//! Owns what runs beside what. Calls of tools that say they only read run beside each other; any
+//! other call waits for all before it, and all behind it wait for it, so that nobody reads what
+//! was true before a write that was asked for earlier. Who knows that the calls have nothing to do
+//! with each other says so ([`BatchOrder::Parallel`]). That a tool only reads is its server's
 //! word: it decides what runs beside what and nothing more, least of all permission (SEC-34).
 //!
 //! Invariants: outcomes come in the order asked, each its own; at most [`MAX_PARALLEL`] calls are
@@ -9,11 +11,11 @@
 //! cancels every call that has not ended.
 
 use futures_util::stream::{self, Stream, StreamExt as _};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{RwLock, Semaphore, oneshot};
 
 use super::{Host, Reach};
 use crate::audit::Entry;
-use crate::call::{CallError, CallOptions, ToolOutcome, ToolRequest};
+use crate::call::{BatchOrder, CallError, CallOptions, ToolOutcome, ToolRequest};
 
 /// How many calls of one batch are under way at most.
 const MAX_PARALLEL: usize = 10;
@@ -27,8 +29,8 @@ type Outcome = Result<ToolOutcome, CallError>;
 impl Host {
     /// Makes several calls under the same conditions, each as [`Host::call`] does, and gives their
     /// outcomes in the order asked. Calls that only read by their server's word run beside each
-    /// other and beside the rest, the rest one after the other: what has to see the effect of
-    /// another call belongs in the next batch. Dropping the future cancels all of them.
+    /// other; any other waits for all before it, and what comes behind it waits for it. With
+    /// [`BatchOrder::Parallel`] nothing waits. Dropping the future cancels all of them.
     pub async fn call_all(&self, requests: Vec<ToolRequest>, options: CallOptions) -> Vec<Outcome> {
         self.call_each(requests, options).collect().await
     }
@@ -39,7 +41,10 @@ impl Host {
         requests: Vec<ToolRequest>,
         options: CallOptions,
     ) -> impl Stream<Item = Outcome> + Send + '_ {
-        let room = std::sync::Arc::new(Semaphore::new(MAX_PARALLEL));
+        let room = std::sync::Arc::new(Room {
+            places: Semaphore::new(MAX_PARALLEL),
+            writing: RwLock::new(()),
+        });
         let (first, mut before) = oneshot::channel();
         // Nobody is before the first.
         drop(first);
@@ -57,8 +62,16 @@ impl Host {
     }
 }
 
-/// A place among the calls that run one after the other. Every call has one, because which kind
-/// it is shows only when its server is there.
+/// What the calls of one batch share.
+struct Room {
+    /// So many may be under way.
+    places: Semaphore,
+    /// Shared by those that only read, held alone by one that may write.
+    writing: RwLock<()>,
+}
+
+/// A place in the order asked. Every call has one, because which kind it is shows only when its
+/// server is there; until then nobody behind it can know whether to wait for it.
 struct Turn {
     before: oneshot::Receiver<()>,
     /// Dropped, it lets the next one go.
@@ -66,7 +79,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// Waits until all before it are done; the next goes when what is given is dropped.
+    /// Waits until all before it have begun; the next goes when what is given is dropped.
     async fn comes(self) -> oneshot::Sender<()> {
         // An error is what is waited for: the one before was dropped.
         let _ = self.before.await;
@@ -80,8 +93,9 @@ impl Reach {
         request: ToolRequest,
         options: CallOptions,
         turn: Turn,
-        room: &Semaphore,
+        room: &Room,
     ) -> Outcome {
+        let order = options.order;
         if let Err(error) = self.await_server(&request.target, &options, || ()).await {
             // It was waited for as long as the call may take: it is not waited for again.
             let mut entry = match &self.audit {
@@ -96,14 +110,22 @@ impl Reach {
         }
         let call = async {
             // Never an error: nobody closes it.
-            let _room = room.acquire().await;
+            let _place = room.places.acquire().await;
             self.call(request.clone(), options).await
         };
-        if self.only_reads(&request) {
+        if order == BatchOrder::Parallel {
             let pass = async { drop(turn.comes().await) };
-            tokio::join!(call, pass).0
+            return tokio::join!(call, pass).0;
+        }
+        let turn = turn.comes().await;
+        // The next one goes once this one has its hold: it queues behind it, never before.
+        if self.only_reads(&request) {
+            let _beside = room.writing.read().await;
+            drop(turn);
+            call.await
         } else {
-            let _done = turn.comes().await;
+            let _alone = room.writing.write().await;
+            drop(turn);
             call.await
         }
     }

@@ -18,6 +18,7 @@ use crate::builtin::Builtin;
 use crate::call::Prompter;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::connection::{InProcessServer, RetryFirst};
+use crate::dispatch::classifier::LibraryClassifier;
 use crate::dispatch::hooks::LibraryHook;
 use crate::dispatch::permission::RuleKeeper;
 use crate::event::Replan;
@@ -43,6 +44,8 @@ pub struct HostOptions {
     /// Hooks that are functions of this program. They run beside the configured ones, and where
     /// order counts, after them.
     pub hooks: Vec<LibraryHook>,
+    /// Who decides in mode `auto`, unless managed settings name somebody else.
+    pub classifier: Option<LibraryClassifier>,
     /// Tools that are functions of this program, beside the host's own.
     pub builtins: Vec<Builtin>,
     /// The name servers see.
@@ -93,6 +96,7 @@ impl Default for HostOptions {
             pins: None,
             pinned: None,
             hooks: Vec::new(),
+            classifier: None,
             builtins: Vec::new(),
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -48,6 +48,8 @@ pub(crate) struct HostPart {
 pub(crate) struct Terms {
     host: HostPart,
     loading: HashMap<ServerName, Loading>,
+    /// Whether any server says that it has resources.
+    resources: bool,
 }
 
 impl Terms {
@@ -61,6 +63,7 @@ impl Terms {
                 .filter(|offer| offer.loading != Loading::Usual)
                 .map(|offer| (offer.server.clone(), offer.loading))
                 .collect(),
+            resources: offers.iter().any(|offer| offer.declares_resources),
         }
     }
 
@@ -72,15 +75,25 @@ impl Terms {
         catalog.tools = tools;
         let mut own = self.introduce(own);
         free_names(catalog, &own);
-        self.defer(&mut catalog.tools);
-        let resources = !catalog.resources.is_empty() || !catalog.templates.is_empty();
+        let all_deferred = self.defer(&mut catalog.tools);
+        let listed = !catalog.resources.is_empty() || !catalog.templates.is_empty();
+        let resources = self.resources || listed;
         let deferred = deferred_servers(&catalog.tools);
+        let any_deferred = !deferred.is_empty() || (resources && all_deferred);
         own.retain(|(_, presence)| match presence {
             Presence::Always => true,
             Presence::WithResources => resources,
-            Presence::WithDeferred => !deferred.is_empty(),
+            Presence::WithDeferred => any_deferred,
         });
-        let named = name_servers(&deferred);
+        let mut named = name_servers(&deferred);
+        for (tool, presence) in &mut own {
+            if all_deferred && *presence == Presence::WithResources {
+                tool.deferred = true;
+            }
+        }
+        if all_deferred && resources {
+            named.push_str("\n\nTools for the resources of servers are to be found, too.");
+        }
         catalog.set_built_in(
             own.into_iter()
                 .map(|(mut tool, presence)| {
@@ -113,7 +126,8 @@ impl Terms {
             .collect()
     }
 
-    fn defer(&self, tools: &mut [CatalogTool]) {
+    /// Defers what is to be; says whether that is everything that does not object.
+    fn defer(&self, tools: &mut [CatalogTool]) -> bool {
         let search = self.host.deferral.search;
         for tool in tools.iter_mut() {
             match self.loading.get(&tool.key.server) {
@@ -127,7 +141,7 @@ impl Terms {
                 for tool in tools {
                     tool.deferred = false;
                 }
-                return;
+                return false;
             }
             ToolSearch::On => true,
             ToolSearch::Auto { percent } => {
@@ -140,6 +154,7 @@ impl Terms {
                 tool.deferred = true;
             }
         }
+        all
     }
 }
 
@@ -206,6 +221,9 @@ fn deferred_servers(tools: &[CatalogTool]) -> Vec<(&ServerName, usize)> {
 }
 
 fn name_servers(deferred: &[(&ServerName, usize)]) -> String {
+    if deferred.is_empty() {
+        return String::new();
+    }
     let mut names: Vec<String> = deferred
         .iter()
         .take(MAX_NAMED)

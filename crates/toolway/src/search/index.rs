@@ -75,7 +75,7 @@ pub(super) struct Wanted {
 }
 
 impl Index {
-    pub(super) fn build(tools: &[CatalogTool]) -> Self {
+    pub(super) fn build(tools: &[&CatalogTool]) -> Self {
         let mut reader = Reader::default();
         let read: Vec<[Field; FIELDS.len()]> =
             tools.iter().map(|tool| reader.fields(tool)).collect();

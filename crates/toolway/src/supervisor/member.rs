@@ -231,6 +231,8 @@ impl Member {
         if let ConnectionState::Connected(facts) = &self.shown.state {
             let said = facts.instructions.as_ref();
             offer.instructions = said.map(|said| said.as_received().to_owned());
+            let resources = facts.capabilities.get("resources");
+            offer.declares_resources = resources.is_some_and(|said| !said.is_null());
         }
         self.leave_out_denied(&mut offer, permissions);
         self.hold_back(&mut offer, permissions.pins());
@@ -258,6 +260,9 @@ impl Member {
             offer.resources.clear();
             offer.resource_templates.clear();
         }
+        // What is not listed can still be read, unless that is denied too.
+        let is_read = Offering::ReadResource.denied(name, permissions).is_none();
+        offer.declares_resources &= is_read;
         if denies(Offering::ListPrompts, !offer.prompts.is_empty(), "prompts") {
             offer.prompts.clear();
         }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 use toolway::{
-    Answer, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer, Prompter,
-    Question, ToolOutcome,
+    Answer, BatchOrder, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer,
+    Prompter, Question, ToolOutcome,
 };
 
 use crate::support::*;
@@ -95,33 +95,50 @@ async fn ready(home: &Home, deeds: &Deeds) -> Host {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_reads_runs_beside_the_rest_and_the_rest_in_order() {
+async fn what_only_reads_runs_beside_the_like_and_never_overtakes_a_write() {
     let (home, deeds) = (Home::new(), Deeds::default());
     let host = ready(&home, &deeds).await;
     let begun = Instant::now();
     let outcomes = host
         .call_all(
             vec![
-                request("works", "write", "a:100"),
-                request("works", "read", "b:120"),
+                request("works", "read", "a:50"),
+                request("works", "read", "b:30"),
                 request("works", "write", "c:100"),
                 request("works", "read", "d:50"),
-                request("works", "write", "e:10"),
+                request("works", "read", "e:20"),
+                request("works", "write", "f:10"),
             ],
             typed(),
         )
         .await;
-    assert_eq!(texts(&outcomes), ["a", "b", "c", "d", "e"]);
+    assert_eq!(texts(&outcomes), ["a", "b", "c", "d", "e", "f"]);
     assert_eq!(begun.elapsed().as_millis(), 210, "{:?}", deeds.all());
-    let writes: Vec<String> = deeds
-        .all()
-        .into_iter()
-        .filter(|deed| ["a", "c", "e"].iter().any(|name| deed.ends_with(name)))
-        .collect();
     assert_eq!(
-        writes,
-        ["begin a", "end a", "begin c", "end c", "begin e", "end e"]
+        deeds.all(),
+        [
+            "begin a", "begin b", "end b", "end a", "begin c", "end c", "begin d", "begin e",
+            "end e", "end d", "begin f", "end f",
+        ]
     );
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_for_it_has_writes_beside_each_other_too() {
+    let (home, deeds) = (Home::new(), Deeds::default());
+    let host = ready(&home, &deeds).await;
+    let requests = (0..4)
+        .map(|number| request("works", "write", &format!("{number}:100")))
+        .collect();
+    let options = CallOptions {
+        order: BatchOrder::Parallel,
+        ..typed()
+    };
+    let begun = Instant::now();
+    let outcomes = host.call_all(requests, options).await;
+    assert_eq!(texts(&outcomes), ["0", "1", "2", "3"]);
+    assert_eq!(begun.elapsed().as_millis(), 100, "{:?}", deeds.all());
     host.shutdown().await;
 }
 
@@ -229,12 +246,13 @@ async fn dropping_a_batch_cancels_what_runs_and_never_starts_the_rest() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let mut seen = deeds.all();
     seen.sort_unstable();
-    assert_eq!(seen, ["begin a", "begin b", "cancelled", "cancelled"]);
+    assert_eq!(seen, ["begin a", "cancelled"]);
     host.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_waits_for_a_server_that_connects_without_holding_up_the_others() {
+async fn a_batch_waits_for_a_server_that_connects_and_holds_up_nobody_where_order_is_of_no_matter()
+{
     let (home, deeds) = (Home::new(), Deeds::default());
     let late = {
         let inner = worker(&deeds);
@@ -249,17 +267,16 @@ async fn a_batch_waits_for_a_server_that_connects_without_holding_up_the_others(
     };
     let host = home.host([("works", worker(&deeds)), ("late", late)]);
     host.ready("works").await;
-    let outcomes = host
-        .call_all(
-            vec![
-                request("late", "read", "first:10"),
-                request("works", "read", "second:10"),
-            ],
-            typed(),
-        )
-        .await;
+    let options = CallOptions {
+        order: BatchOrder::Parallel,
+        ..typed()
+    };
+    let requests = vec![
+        request("late", "read", "first:10"),
+        request("works", "read", "second:10"),
+    ];
+    let outcomes = host.call_all(requests, options).await;
     assert_eq!(texts(&outcomes), ["first", "second"]);
-    let deeds: Vec<Value> = deeds.all().into_iter().map(Value::from).collect();
-    assert_eq!(deeds[0], "begin second");
+    assert_eq!(deeds.all()[0], "begin second");
     host.shutdown().await;
 }

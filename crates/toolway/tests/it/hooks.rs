@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolway::config::HookEvent;
 use toolway::{
-    CallError, CallOptions, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
-    InProcessServer, LibraryHook, RefusedBy, Respondent,
+    CallError, CallOptions, Classification, Consent, ElicitationAnswer, HookDecision, HookReply,
+    Host, HostOptions, InProcessServer, LibraryClassifier, LibraryHook, RefusedBy, Respondent,
 };
 
 use crate::asking::Person;
+use crate::offered::ruled;
 use crate::support::*;
 
 /// What a server asks for a name.
@@ -387,4 +388,66 @@ async fn a_hook_waits_for_its_server_as_long_as_the_hook_may_take() {
     });
     assert_eq!(reason, "asked in time");
     host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_classifier_of_the_embedding_program_decides_in_mode_auto_alone() {
+    let home = Home::new();
+    let classifier = || {
+        LibraryClassifier::new("texts", |input| async move {
+            let decision = match input.tool_input["text"].as_str() {
+                Some("fine") => HookDecision::Allow,
+                Some("bad") => HookDecision::Deny,
+                Some("slow") => {
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    HookDecision::Allow
+                }
+                Some("panic") => panic!("as the test wants it"),
+                _ => return Err("no idea".to_owned()),
+            };
+            Ok(Classification {
+                decision,
+                reason: Some(format!("it says {}", input.tool_input["text"])),
+            })
+        })
+    };
+    for mode in ["auto", "default"] {
+        let host = Host::start(
+            ruled(&home, &json!({ "defaultMode": mode })),
+            HostOptions {
+                in_process: vec![(name("asks"), asking_server(who()))],
+                classifier: Some(classifier()),
+                ..home.options()
+            },
+        );
+        host.settled().await;
+        for text in ["fine", "bad", "slow", "panic", "other"] {
+            let options = CallOptions::new(Consent::Prompt);
+            let outcome = host.call(request("asks", "echo", text), options).await;
+            let by = match outcome {
+                Ok(outcome) => text_of(&outcome),
+                Err(CallError::Refused { by, .. }) => by.to_string(),
+                Err(error) => panic!("{error}"),
+            };
+            let expected = match (mode, text) {
+                ("default", _) => "because a person must be asked and there is none",
+                (_, "fine") => "fine",
+                (_, "bad") => "by the classifier `texts` in (program): it says \"bad\"",
+                (_, "slow") => {
+                    "because the classifier `texts` in (program) failed and there is nobody to \
+                     ask: it did not end within 10s"
+                }
+                (_, "panic") => {
+                    "because the classifier `texts` in (program) failed and there is nobody to \
+                     ask: it panicked"
+                }
+                _ => {
+                    "because the classifier `texts` in (program) failed and there is nobody to \
+                     ask: no idea"
+                }
+            };
+            assert_eq!(by, expected, "{mode} {text}");
+        }
+        host.shutdown().await;
+    }
 }

@@ -57,7 +57,7 @@ fn library() -> (InProcessServer, Heard) {
 }
 
 /// A plan with these permissions in the person's own settings.
-fn ruled(home: &Home, permissions: &Value) -> Plan {
+pub(crate) fn ruled(home: &Home, permissions: &Value) -> Plan {
     let settings = home.path().join("home/.config/toolway/settings.json");
     std::fs::create_dir_all(settings.parent().expect("a folder")).expect("a folder");
     let text = json!({ "permissions": permissions }).to_string();

@@ -175,16 +175,18 @@ pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
                 }
                 push_line(&mut text, &line);
             }
-            Content::Unknown { raw, .. } => push_line(&mut text, raw.get()),
+            Content::Unknown { raw, .. } => {
+                push_line(&mut text, outcome.plain(block).unwrap_or(raw.get()));
+            }
         }
     }
     if let Some(structured) = outcome.unsaid_structure() {
         if text.trim().is_empty() {
             text.clear();
         }
-        let pretty = serde_json::from_str::<serde_json::Value>(structured.get())
+        let pretty = serde_json::from_str::<serde_json::Value>(structured)
             .and_then(|value| serde_json::to_string_pretty(&value));
-        push_line(&mut text, pretty.as_deref().unwrap_or(structured.get()));
+        push_line(&mut text, pretty.as_deref().unwrap_or(structured));
     }
     text
 }

@@ -1,18 +1,28 @@
 //! The arguments of a call, from words, a flag or stdin to one JSON object.
 //!
 //! Owns the grammar `key=value`, `key:=json`, `key=@file`, `key:=@file` and the typing of plain
-//! values by the tool's schema. Validation belongs to the host.
+//! values by the tool's schema; keys that lead into others are `path.rs`. Validation belongs to
+//! the host.
 
 use std::io::{self, Read as _};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value};
+use toolway_types::Untrusted;
+use toolway_types::name::shell_word;
 
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::Report;
 
+use super::path::{self, Step};
 use super::schema::{Kind, Schema};
+
+/// How long somebody who fills a pipe is waited for.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
 
 /// What was typed, before the tool's schema is known.
 #[derive(Debug)]
@@ -23,7 +33,7 @@ pub(super) struct Words {
 
 #[derive(Debug)]
 enum Base {
-    /// Nothing was said: stdin may hold an object.
+    /// Nothing was said: stdin may hold what is needed.
     Unsaid,
     /// An object that was given outright.
     Given(Map<String, Value>),
@@ -72,24 +82,32 @@ impl Words {
             Base::Unsaid if self.pairs.is_empty() => implicit_stdin(schema, output)?,
             Base::Unsaid => Map::new(),
         };
-        let mut seen: Vec<&str> = Vec::new();
+        let mut seen: Vec<(&str, Vec<Step>)> = Vec::new();
         let schema = Schema::new(schema);
         for Pair { key, value } in &self.pairs {
+            let steps = path::steps(key, &schema)?;
+            for (other, there) in &seen {
+                if path::is_within(there, &steps) {
+                    return Err(path::clash(other, key));
+                }
+                if path::is_within(&steps, there) {
+                    return Err(path::clash(key, other));
+                }
+            }
             let value = match value {
                 Typed::Json(value) => value.clone(),
-                Typed::Plain(text) => typed(text, &schema, &schema.argument(key)),
+                Typed::Plain(text) => typed(text, &schema, &schema.within(&steps)),
             };
+            let is_again = seen.iter().any(|(_, there)| *there == steps);
             // The same key again makes a list of a list-shaped property.
-            match arguments.get_mut(key) {
-                Some(Value::Array(items)) if seen.contains(&key.as_str()) => match value {
+            match path::place(&mut arguments, key, &steps)? {
+                Value::Array(items) if is_again => match value {
                     Value::Array(more) => items.extend(more),
                     one => items.push(one),
                 },
-                _ => {
-                    arguments.insert(key.clone(), value);
-                }
+                place => *place = value,
             }
-            seen.push(key);
+            seen.push((key, steps));
         }
         Ok(arguments)
     }
@@ -194,32 +212,35 @@ fn read_stdin() -> Result<String, Report> {
     Ok(text)
 }
 
-/// No arguments were typed. A file or a pipe with something in it is read; a pipe that somebody
-/// merely left open — as programs that start others do — must not make the call hang, unless the
-/// tool cannot be called without arguments anyway.
+/// No arguments were typed. Stdin is read only where the tool cannot be called without any: it may
+/// be somebody else's, of a loop for example, whose lines are not ours to take. A pipe that
+/// somebody merely left open, as programs that start others do, must not make the call hang.
 fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>, Report> {
-    if output.stdin_is_terminal() {
-        return Ok(Map::new());
-    }
     let all = Schema::new(schema).arguments();
-    let required = !all.needed.is_empty() || !all.choices.is_empty();
-    if !required && !stdin_has_data() {
+    let is_enough = all.needed.is_empty() && all.choices.is_empty();
+    if is_enough || output.stdin_is_terminal() || !stdin_has_data() {
         return Ok(Map::new());
     }
     let text = read_stdin()?;
     if text.trim().is_empty() {
-        Ok(Map::new())
-    } else {
-        object(&text, "stdin")
+        return Ok(Map::new());
     }
+    object(&text, "stdin").map_err(|report| {
+        let chosen = all.choices.iter().flatten().flatten();
+        let missing = all.needed.iter().chain(chosen).next();
+        let missing = missing.map_or("key", String::as_str);
+        let missing = Untrusted::new(shell_word(missing));
+        report.hint(format!(
+            "stdin was read because `{missing}` is missing: give it as `{missing}=…`, or keep \
+             stdin out with `< /dev/null`"
+        ))
+    })
 }
 
+/// Whether there is something to read on stdin, or its end, within a moment: whoever fills a pipe
+/// may be slower than we are.
 fn stdin_has_data() -> bool {
     let stdin = io::stdin();
     let mut wanted = [PollFd::new(&stdin, PollFlags::IN)];
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0)
+    poll(&mut wanted, Some(&PATIENCE)).is_ok_and(|ready| ready > 0)
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway::builtin::RESERVED;
-use toolway::{CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use toolway::{BatchOrder, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::ToolKey;
 
@@ -73,6 +73,7 @@ pub(super) fn run(
     file: &str,
     timeout: Option<Duration>,
     consent: Consent,
+    order: BatchOrder,
 ) -> Outcome {
     let lines = read(file)?;
     let plan = context.plan().clone();
@@ -92,6 +93,7 @@ pub(super) fn run(
         let options = CallOptions {
             timeout,
             caller: Some(connect::CALLER.into()),
+            order,
             ..CallOptions::new(consent)
         };
         let requests = planned.iter().flatten();

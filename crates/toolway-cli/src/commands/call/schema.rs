@@ -11,6 +11,8 @@ use std::cell::Cell;
 
 use serde_json::Value;
 
+use super::path::Step;
+
 /// The deepest nesting that is followed; a circle of references ends here.
 const MAX_DEPTH: usize = 16;
 /// The most schemas that are looked at for one answer: alternatives of alternatives multiply.
@@ -72,6 +74,16 @@ impl<'a> Kind<'a> {
     /// Whether it is a list, or nothing.
     pub(super) fn is_list(&self) -> bool {
         self.kinds.is_some_and(|kinds| kinds & !NULL == ARRAY)
+    }
+
+    /// Whether it can be an object.
+    pub(super) fn may_be_object(&self) -> bool {
+        self.kinds.is_none_or(|kinds| kinds & OBJECT != 0)
+    }
+
+    /// Whether it can be a list.
+    pub(super) fn may_be_list(&self) -> bool {
+        self.kinds.is_none_or(|kinds| kinds & ARRAY != 0)
     }
 
     /// Whether a value is of a kind that is allowed outright.
@@ -202,6 +214,64 @@ impl<'a> Schema<'a> {
         self.property(self.root, name, 0).unwrap_or_default()
     }
 
+    /// What it says about the place that a path leads to.
+    pub(in crate::commands) fn within(&self, path: &[Step]) -> Kind<'a> {
+        if let [Step::Member(name)] = path {
+            return self.argument(name);
+        }
+        let places = self.places(path);
+        self.steps.set(0);
+        let kinds = places.into_iter().filter_map(|place| self.kind(place, 0));
+        kinds.reduce(Kind::or).unwrap_or_default()
+    }
+
+    /// The members of the object that a path leads to.
+    pub(in crate::commands) fn members(&self, path: &[Step]) -> Vec<String> {
+        let mut names = Vec::new();
+        for place in self.places(path) {
+            self.steps.set(0);
+            merge(&mut names, self.gather(place, 0).unwrap_or_default().known);
+        }
+        names
+    }
+
+    /// The schemas of the place that a path leads to.
+    fn places(&self, path: &[Step]) -> Vec<&'a Value> {
+        self.steps.set(0);
+        let mut places = vec![self.root];
+        for step in path {
+            let mut next = Vec::new();
+            for place in places {
+                self.enter(place, step, 0, &mut next);
+            }
+            places = next;
+        }
+        places
+    }
+
+    fn enter(&self, schema: &'a Value, step: &Step, depth: usize, into: &mut Vec<&'a Value>) {
+        if !self.step(depth) {
+            return;
+        }
+        let own = match step {
+            Step::Member(name) => schema
+                .get("properties")
+                .and_then(|all| all.get(name))
+                .or_else(|| schema.get("additionalProperties")),
+            Step::Item(_) => schema.get("items"),
+        };
+        into.extend(own.filter(|own| own.is_object()));
+        let parts = self.target(schema).into_iter();
+        for choice in ["allOf", "anyOf", "oneOf"] {
+            for part in each(schema, choice) {
+                self.enter(part, step, depth + 1, into);
+            }
+        }
+        for part in parts {
+            self.enter(part, step, depth + 1, into);
+        }
+    }
+
     /// What is said about the items of a list.
     pub(super) fn items(&self, list: &Kind<'a>) -> Kind<'a> {
         self.steps.set(0);
@@ -293,6 +363,16 @@ impl<'a> Schema<'a> {
         let properties = schema.get("properties").and_then(Value::as_object);
         let required = schema.get("required").and_then(Value::as_array);
         let texts = required.into_iter().flatten().filter_map(Value::as_str);
+        // What has a default need not be typed: the host sends it.
+        let has_default = |name: &&str| {
+            let property = properties.and_then(|all| all.get(*name));
+            property.is_some_and(|property| {
+                let referred = self.target(property);
+                property.get("default").is_some()
+                    || referred.is_some_and(|referred| referred.get("default").is_some())
+            })
+        };
+        let texts = texts.filter(|name| !has_default(name));
         let mut all = Arguments {
             known: properties
                 .into_iter()

@@ -1,9 +1,11 @@
 //! Which tool was meant: `server tool`, `server.tool`, `mcp__server__tool`, a URL and a tool, a
-//! tool of a command behind `--`, or one of the host's own.
+//! tool of a command behind `--`, one of the host's own, or one that a single server has.
 
 use toolway::builtin::{LIST_RESOURCES, READ_RESOURCE, RESERVED, TOOL_SEARCH};
-use toolway::{CallError, ToolTarget};
+use toolway::{CallError, CatalogTool, HostSnapshot, ToolTarget};
 use toolway_config::Plan;
+use toolway_types::name::as_word;
+use toolway_types::{ConnectionState, ToolKey, Untrusted};
 
 use crate::commands::add::require_known_scheme;
 use crate::connect::Typed;
@@ -28,6 +30,8 @@ pub(super) enum Server {
     FromExposed(String),
     /// By none: it is the host's own tool of this name.
     Host(String),
+    /// By none: it is the one that has a tool of this name.
+    Unnamed,
 }
 
 /// Reads the words.
@@ -89,7 +93,104 @@ pub(super) fn parse<'a>(
         Some((server, tool)) => Ok(named(server, tool, &words[1..])),
         None => {
             require_known_scheme(first)?;
+            // Who writes a dot or a second word names a server; a slip in it is told at once.
+            let can_be_tool = second.is_none()
+                && !first.contains('.')
+                && near_built_in(first).is_none()
+                && !plan.servers.is_empty();
+            if can_be_tool {
+                return Ok(Target {
+                    server: Server::Unnamed,
+                    tool: first.to_owned(),
+                    rest: &words[1..],
+                });
+            }
             Err(unknown(plan, first.split('.').next().unwrap_or(first)))
+        }
+    }
+}
+
+/// The tool of this name, or alias, that a single server has. Nobody can tell that while one of
+/// them is not connected: another server's tool must not be called in the place of its.
+pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Report> {
+    let catalog = &picture.catalog;
+    let is_meant = |tool: &&CatalogTool| {
+        tool.key.tool == word || catalog.alias(&tool.key).is_some_and(|alias| alias == word)
+    };
+    let found: Vec<&CatalogTool> = catalog.tools.iter().filter(is_meant).collect();
+    let is_out = |state: &ConnectionState| {
+        !matches!(
+            state,
+            ConnectionState::Connected(_) | ConnectionState::Disabled { .. }
+        )
+    };
+    let mut out = picture
+        .servers
+        .iter()
+        .filter(|server| is_out(&server.state));
+    let named = |tool: &CatalogTool| {
+        let line = format!(
+            "toolway call {} {}",
+            as_word(tool.key.server.as_str()),
+            as_word(word)
+        );
+        Untrusted::new(line).to_string()
+    };
+    match (found.as_slice(), out.next()) {
+        ([only], None) => Ok(only.key.clone()),
+        ([only], Some(server)) => Err(Report::new(
+            Exit::Usage,
+            format!(
+                "`{word}` is a tool of server `{}`, but server `{}`, which may have one too, is \
+                 not connected",
+                only.key.server, server.name
+            ),
+        )
+        .hint(format!("name the server: `{}`", named(only)))),
+        ([], missing) => {
+            let mut known: Vec<(usize, String)> = Vec::new();
+            let distance =
+                |name: &str| strsim::osa_distance(&word.to_lowercase(), &name.to_lowercase());
+            for tool in &catalog.tools {
+                known.push((distance(&tool.key.tool), tool.key.tool.clone()));
+            }
+            for server in &picture.servers {
+                known.push((distance(server.name.as_str()), server.name.to_string()));
+            }
+            let near = known.into_iter().min_by_key(|(distance, _)| *distance);
+            let near = near.filter(|(distance, name)| *distance <= 1 + name.len() / 4);
+            let report = Report::new(
+                Exit::Usage,
+                format!("`{word}` names neither a server nor a tool of one"),
+            );
+            let report = match missing {
+                Some(server) => report.details([format!(
+                    "server `{}` is not connected, and may have such a tool",
+                    server.name
+                )]),
+                None => report,
+            };
+            Err(report.hint(match near {
+                Some((_, near)) => format!("did you mean `{}`?", Untrusted::new(near)),
+                None => "see all tools with `toolway tools`".to_owned(),
+            }))
+        }
+        (several, _) => {
+            let servers: Vec<String> = several
+                .iter()
+                .map(|tool| format!("`{}`", tool.key.server))
+                .collect();
+            Err(Report::new(
+                Exit::Usage,
+                format!(
+                    "`{word}` is a tool of several servers: {}",
+                    servers.join(", ")
+                ),
+            )
+            .hint(format!(
+                "name the one you mean, e.g. `{}`",
+                named(several[0])
+            )))
         }
     }
 }

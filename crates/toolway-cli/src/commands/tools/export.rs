@@ -49,7 +49,8 @@ pub(super) fn show_pool(
 ) -> Outcome {
     let pool = ToolPool::new();
     if all {
-        pool.load(catalog.tools.iter().map(|tool| tool.key.clone()));
+        let tools = catalog.tools.iter().chain(catalog.built_in());
+        pool.load(tools.map(|tool| tool.key.clone()));
     }
     let mut tools = catalog.pool(&pool);
     if all {

@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use toolway::{CallOptions, Consent, Delivery, ToolRequest, ToolTarget, Treatment};
 use toolway_testkit::TempHome;
 
 use super::{call, home_with, node};
-use crate::results::follow_recipes;
+use crate::results::{PNG, follow_recipes};
 use crate::support::servers;
 
 #[test]
@@ -69,6 +71,26 @@ fn everything_shows_its_picture_and_its_resources() {
         ],
     );
     assert!(weather.stdout.trim().parse::<f64>().is_ok(), "{weather}");
+}
+
+/// It gives the picture twice: as a block, and once more in its structured content.
+#[test]
+fn a_picture_of_the_filesystem_server_is_shown_once_and_never_as_base64() {
+    let home = TempHome::new();
+    let file = home.home().join("dot.png");
+    std::fs::write(&file, STANDARD.decode(PNG).unwrap()).unwrap();
+    let folder = home.home().display().to_string();
+    let entry = node("server-filesystem", &[&folder]);
+    home.write_settings(servers(&[("files", entry)]));
+    let path = format!("path={}", file.display());
+    let plain = call(&home, &["files", "read_media_file", &path]);
+    assert_eq!(plain.stdout.lines().count(), 1, "{plain}");
+    assert!(plain.stdout.starts_with("[image/png, "), "{plain}");
+    let bounded = call(&home, &["files", "read_media_file", &path, "--bounded"]);
+    assert_eq!(bounded.stdout, "[image/png, 1 × 1 pixels]\n");
+    let whole = call(&home, &["files", "read_media_file", &path, "--json"]).json();
+    let again = &whole["structuredContent"]["content"][0]["data"];
+    assert_eq!(again, &whole["content"][0]["data"]);
 }
 
 /// A file of five megabytes: saved, and read back through the answer's own instructions.

@@ -142,7 +142,7 @@ impl Reader<'_> {
             return;
         };
         for hook in hooks {
-            match action(hook) {
+            match action(hook, "a hook") {
                 Ok(action) => {
                     let timeout = self.timeout(hook);
                     self.keep(event, matcher.clone(), action, timeout);
@@ -153,23 +153,12 @@ impl Reader<'_> {
     }
 
     fn timeout(&mut self, hook: &Value) -> Duration {
-        let Some(value) = hook.get("timeout") else {
-            return DEFAULT_HOOK_TIMEOUT;
-        };
-        let asked = value
-            .as_f64()
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        match asked {
-            Some(asked) if !asked.is_zero() && asked <= MAX_HOOK_TIMEOUT => asked,
-            // The hook itself still runs: a guard is not lost over its time limit.
-            _ => {
-                self.report(
-                    format!("the `timeout` of a hook cannot be {value}; it has 10 seconds"),
-                    "write a number of seconds between 0 and 3600",
-                );
-                DEFAULT_HOOK_TIMEOUT
-            }
-        }
+        // The hook itself still runs: a guard is not lost over its time limit.
+        timeout(hook).unwrap_or_else(|asked| {
+            let message = format!("the `timeout` of a hook cannot be {asked}; it has 10 seconds");
+            self.report(message, TIMEOUT_HINT);
+            DEFAULT_HOOK_TIMEOUT
+        })
     }
 
     fn broken(&mut self, event: HookEvent, matcher: Matcher, reason: &str, hint: &str) {
@@ -201,6 +190,22 @@ impl Reader<'_> {
     }
 }
 
+/// How a time limit is written.
+pub(in crate::permission) const TIMEOUT_HINT: &str = "write a number of seconds between 0 and 3600";
+
+/// How long it may take; what it says instead where that cannot be.
+pub(in crate::permission) fn timeout(hook: &Value) -> Result<Duration, &Value> {
+    let Some(value) = hook.get("timeout") else {
+        return Ok(DEFAULT_HOOK_TIMEOUT);
+    };
+    let asked = value
+        .as_f64()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    asked
+        .filter(|asked| !asked.is_zero() && *asked <= MAX_HOOK_TIMEOUT)
+        .ok_or(value)
+}
+
 const SHAPE: &str = "write `{\"matcher\": \"mcp__server__.*\", \"hooks\": [{\"type\": \"command\", \
                      \"command\": \"…\"}]}`";
 const MATCHER: &str = "write a tool name, names joined by `|`, or a regular expression without \
@@ -222,49 +227,58 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-fn action(hook: &Value) -> Result<HookAction, String> {
-    let Value::Object(hook) = hook else {
-        return Err(format!("a hook must be an object, not {}", kind_of(hook)));
+/// What a hook, or whatever is written like one, runs; else what is wrong with it.
+pub(in crate::permission) fn action(value: &Value, what: &str) -> Result<HookAction, String> {
+    let Value::Object(hook) = value else {
+        return Err(format!("{what} must be an object, not {}", kind_of(value)));
     };
     match hook.get("type").and_then(Value::as_str) {
         Some("command") => Ok(HookAction::Command {
-            command: string(hook, "command")?,
-            args: args(hook)?,
+            command: string(hook, "command", what)?,
+            args: args(hook, what)?,
         }),
         Some("mcp_tool") => Ok(HookAction::McpTool {
-            server: string(hook, "server")?,
-            tool: string(hook, "tool")?,
+            server: string(hook, "server", what)?,
+            tool: string(hook, "tool", what)?,
             input: match hook.get("input") {
                 None => Map::new(),
                 Some(Value::Object(input)) => input.clone(),
                 Some(other) => {
                     return Err(format!(
-                        "`input` of a hook must be an object, not {}",
+                        "`input` of {what} must be an object, not {}",
                         kind_of(other)
                     ));
                 }
             },
         }),
         Some(other) => Err(format!(
-            "the hook type `{other}` is neither `command` nor `mcp_tool`"
+            "the {} type `{other}` is neither `command` nor `mcp_tool`",
+            noun(what)
         )),
-        None => Err("a hook has no `type`, which is `command` or `mcp_tool`".to_owned()),
+        None => Err(format!(
+            "{what} has no `type`, which is `command` or `mcp_tool`"
+        )),
     }
 }
 
-fn string(hook: &Map<String, Value>, key: &str) -> Result<String, String> {
+/// A thing without its article.
+fn noun(what: &str) -> &str {
+    what.split_once(' ').map_or(what, |(_, noun)| noun)
+}
+
+fn string(hook: &Map<String, Value>, key: &str, what: &str) -> Result<String, String> {
     match hook.get(key) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
-        Some(Value::String(_)) => Err(format!("`{key}` of a hook is empty")),
+        Some(Value::String(_)) => Err(format!("`{key}` of {what} is empty")),
         Some(other) => Err(format!(
-            "`{key}` of a hook must be a string, not {}",
+            "`{key}` of {what} must be a string, not {}",
             kind_of(other)
         )),
-        None => Err(format!("a hook has no `{key}`")),
+        None => Err(format!("{what} has no `{key}`")),
     }
 }
 
-fn args(hook: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
+fn args(hook: &Map<String, Value>, what: &str) -> Result<Option<Vec<String>>, String> {
     let Some(value) = hook.get("args") else {
         return Ok(None);
     };
@@ -276,5 +290,5 @@ fn args(hook: &Map<String, Value>) -> Result<Option<Vec<String>>, String> {
                 .collect()
         })
         .map(Some)
-        .ok_or_else(|| "`args` of a hook must be an array of strings".to_owned())
+        .ok_or_else(|| format!("`args` of {what} must be an array of strings"))
 }

@@ -213,7 +213,7 @@ impl HookReply {
 }
 
 /// Somebody's words as one short line.
-pub(super) fn one_line(words: &str) -> String {
+pub(in crate::dispatch) fn one_line(words: &str) -> String {
     text::cut(&text::clean_line(words), MAX_REASON).into_owned()
 }
 

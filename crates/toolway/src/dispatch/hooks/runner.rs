@@ -9,21 +9,23 @@
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use toolway_config::permission::HookPlace;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Invocation, Program, ProgramLimits};
+use toolway_transport::program::{self, Finished, Invocation, Program, ProgramLimits};
 use toolway_types::{Origin, Pool, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
 use crate::dispatch::Dispatch;
+use crate::dispatch::classifier::LibraryClassifier;
 use crate::dispatch::permission::Approvals;
 use crate::pins::Pins;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
@@ -39,6 +41,7 @@ const MAX_TITLE: usize = 100;
 #[derive(Debug, Default)]
 pub struct Runner {
     library: Vec<LibraryHook>,
+    classifier: Option<LibraryClassifier>,
     session: String,
     output_dir: PathBuf,
     approvals: Arc<Approvals>,
@@ -67,15 +70,20 @@ pub(crate) struct RunnerOwner {
 impl RunnerOwner {
     pub(crate) fn new(
         library: Vec<LibraryHook>,
+        classifier: Option<LibraryClassifier>,
         open: OpenOptions,
         output_dir: PathBuf,
         first: Arc<Settings>,
         approvals: Arc<Approvals>,
         audit: Option<Audit>,
     ) -> Self {
+        if let (None, Some(idle)) = (&classifier, first.permissions.idle_auto()) {
+            tracing::warn!("{}", idle.message);
+        }
         let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let runner = Arc::new(Runner {
             library,
+            classifier,
             session: format!("{:x}-{now:x}", std::process::id()),
             output_dir,
             open: Mutex::new(Some(open)),
@@ -145,9 +153,16 @@ impl Concerned<'_> {
             Self::Configured(hook) => (hook.title(), hook.origin.clone()),
             Self::Library(hook) => (hook.name.clone(), Origin::Program),
         };
-        let title = toolway_types::text::cut(&reply::one_line(&title), MAX_TITLE).into_owned();
-        HookName { title, origin }
+        HookName {
+            title: self::title(&title),
+            origin,
+        }
     }
+}
+
+/// What something is called in messages: one short line.
+pub(in crate::dispatch) fn title(name: &str) -> String {
+    toolway_types::text::cut(&reply::one_line(name), MAX_TITLE).into_owned()
 }
 
 /// What one hook said, or what went wrong with it.
@@ -156,12 +171,20 @@ pub(super) struct Heard {
     pub(super) said: Result<HookReply, String>,
 }
 
+/// What came of running something that was configured.
+pub(in crate::dispatch) enum Printed {
+    /// A program ended.
+    Program(Finished),
+    /// A tool answered this.
+    Tool(String),
+}
+
 /// What hooks run with.
 #[derive(Clone, Copy)]
-pub(super) struct Means<'a> {
-    pub(super) place: &'a HookPlace,
+pub(in crate::dispatch) struct Means<'a> {
+    pub(in crate::dispatch) place: &'a HookPlace,
     /// How hooks that are tools are called; absent where there is no host.
-    pub(super) calls: Option<&'a Dispatch<'a>>,
+    pub(in crate::dispatch) calls: Option<&'a Dispatch<'a>>,
 }
 
 impl Runner {
@@ -187,6 +210,16 @@ impl Runner {
             .map(Concerned::Configured)
             .chain(library.map(Concerned::Library))
             .collect()
+    }
+
+    /// The classifier of the embedding program.
+    pub(in crate::dispatch) fn classifier(&self) -> Option<&LibraryClassifier> {
+        self.classifier.as_ref()
+    }
+
+    /// The same for everything that this host does.
+    pub(in crate::dispatch) fn session(&self) -> &str {
+        &self.session
     }
 
     /// Whether there is no hook of the embedding program.
@@ -270,7 +303,25 @@ impl Runner {
         input: &HookInput,
         means: Means<'_>,
     ) -> Result<HookReply, String> {
-        match &hook.action {
+        match self
+            .printed(&hook.action, hook.timeout, input, means)
+            .await?
+        {
+            Printed::Program(ended) => HookReply::of_program(event, &ended),
+            Printed::Tool(text) => HookReply::parse(event, &text),
+        }
+    }
+
+    /// Runs what was configured, and tells it this. An error is that it could not be run to its
+    /// end.
+    pub(in crate::dispatch) async fn printed(
+        &self,
+        action: &HookAction,
+        limit: Duration,
+        input: &impl Serialize,
+        means: Means<'_>,
+    ) -> Result<Printed, String> {
+        match action {
             HookAction::Broken { reason } => Err(reason.clone()),
             HookAction::Command { command, args } => {
                 let invocation = match args {
@@ -282,9 +333,9 @@ impl Runner {
                 };
                 let open = self.with_open(|open| open.clone());
                 let open = open.ok_or_else(|| "no process is started here".to_owned())?;
-                let program = self::program(invocation, hook, input, means.place)?;
+                let program = self::program(invocation, limit, input, means.place)?;
                 let ended = program::run(program, &open).await;
-                HookReply::of_program(event, &ended.map_err(|error| error.to_string())?)
+                Ok(Printed::Program(ended.map_err(|error| error.to_string())?))
             }
             HookAction::McpTool {
                 server,
@@ -302,14 +353,14 @@ impl Runner {
                                 lines: &*picture,
                                 ..calls.clone()
                             };
-                            target.call(&calls, event, hook.timeout).await
+                            target.call(&calls, limit).await
                         }
-                        None => target.call(calls, event, hook.timeout).await,
+                        None => target.call(calls, limit).await,
                     }
                 };
-                match timeout(hook.timeout, work).await {
-                    Ok(said) => said,
-                    Err(_) => Err(late(hook.timeout)),
+                match timeout(limit, work).await {
+                    Ok(said) => said.map(Printed::Tool),
+                    Err(_) => Err(late(limit)),
                 }
             }
         }
@@ -345,14 +396,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn late(after: std::time::Duration) -> String {
+pub(in crate::dispatch) fn late(after: Duration) -> String {
     format!("it did not end within {after:?}")
 }
 
 fn program(
     invocation: Invocation,
-    hook: &Hook,
-    input: &HookInput,
+    limit: Duration,
+    input: &impl Serialize,
     place: &HookPlace,
 ) -> Result<Program, String> {
     let mut stdin = serde_json::to_vec(input).map_err(|error| error.to_string())?;
@@ -369,7 +420,7 @@ fn program(
         // It is the person's own program, and may be one that changes settings.
         shield: ShieldMode::Off,
         limits: ProgramLimits {
-            time: hook.timeout,
+            time: limit,
             stdout: MAX_STDOUT,
             stderr: MAX_STDERR,
         },

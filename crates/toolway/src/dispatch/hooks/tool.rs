@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde::Serialize;
 use serde_json::{Map, Value};
-use toolway_config::{HookEvent, Hooks};
+use toolway_config::Hooks;
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, text};
 use toolway_wire::view::{Content, ResourceBody};
 
-use super::{HookInput, HookReply, Runner, reply};
+use super::{Runner, reply};
 use crate::call::{
     CallError, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -41,7 +42,7 @@ impl Target {
         server: &str,
         tool: &str,
         arguments: &Map<String, Value>,
-        input: &HookInput,
+        input: &impl Serialize,
     ) -> Result<Self, String> {
         let server = ServerName::new(server).map_err(|error| error.to_string())?;
         let told = serde_json::to_value(input).map_err(|error| error.to_string())?;
@@ -59,13 +60,12 @@ impl Target {
         &self.key.server
     }
 
-    /// Calls it. Boxed, because a hook is part of a call, and this is one.
+    /// Calls it, for what it says. Boxed, because a hook is part of a call, and this is one.
     pub(super) fn call<'a>(
         self,
         calls: &'a Dispatch<'a>,
-        event: HookEvent,
         timeout: Duration,
-    ) -> BoxFuture<'a, Result<HookReply, String>> {
+    ) -> BoxFuture<'a, Result<String, String>> {
         async move {
             let (no_hooks, nobody) = (Hooks::empty(), Runner::none());
             let dispatch = Dispatch {
@@ -84,7 +84,7 @@ impl Target {
                 ..CallOptions::new(Consent::Typed)
             };
             match dispatch.forward(request, options).await {
-                Ok(outcome) => read(event, &outcome),
+                Ok(outcome) => read(&outcome),
                 Err(error) => Err(failure(&error)),
             }
         }
@@ -116,7 +116,7 @@ fn failure(error: &CallError) -> String {
     )
 }
 
-fn read(event: HookEvent, outcome: &ToolOutcome) -> Result<HookReply, String> {
+fn read(outcome: &ToolOutcome) -> Result<String, String> {
     let mut said = String::new();
     for block in &outcome.result().content {
         if let Content::Text { text }
@@ -137,7 +137,7 @@ fn read(event: HookEvent, outcome: &ToolOutcome) -> Result<HookReply, String> {
     {
         structured.get().clone_into(&mut said);
     }
-    HookReply::parse(event, &said)
+    Ok(said)
 }
 
 /// Fills in every `${path}` of every string. One that is the whole string keeps its type.

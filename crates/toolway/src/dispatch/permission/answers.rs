@@ -65,6 +65,11 @@ impl<'a> Asking<'a> {
             brought: None,
         }
     }
+
+    /// Whether nothing but the mode wants a person asked.
+    pub(super) fn is_of_mode(&self) -> bool {
+        self.rule.is_none() && self.change.is_none() && !self.allowed
+    }
 }
 
 /// What came of a question.

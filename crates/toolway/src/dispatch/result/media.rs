@@ -12,7 +12,7 @@ use toolway_wire::view::{Content, ResourceBody};
 pub(crate) const MAX_MEDIA: usize = 64;
 
 /// Peers forget the padding, and some leave stray bits.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
+pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
         .with_decode_allow_trailing_bits(true)
@@ -27,9 +27,6 @@ pub(crate) struct Kind {
     /// The extension, without the dot.
     pub(crate) extension: &'static str,
 }
-
-/// What is not on the list.
-const OTHER: Kind = kind("application/octet-stream", "bin");
 
 /// Every kind we save by name. HTML and SVG are left out on purpose: they can run scripts when
 /// a person opens them.
@@ -77,6 +74,9 @@ const fn kind(mime_type: &'static str, extension: &'static str) -> Kind {
 }
 
 impl Kind {
+    /// What is not on the list.
+    pub(super) const OTHER: Kind = kind("application/octet-stream", "bin");
+
     /// The kind that a media type names; anything unknown is plain bytes.
     pub(crate) fn of(mime_type: Option<&str>) -> Kind {
         let essence = mime_type
@@ -94,14 +94,14 @@ impl Kind {
         KINDS
             .into_iter()
             .find(|kind| kind.mime_type == essence)
-            .unwrap_or(OTHER)
+            .unwrap_or(Self::OTHER)
     }
 }
 
 impl Kind {
     /// Whether files of some kind end like this.
     pub(crate) fn is_extension(extension: &[u8]) -> bool {
-        let mut known = KINDS.iter().chain(std::iter::once(&OTHER));
+        let mut known = KINDS.iter().chain(std::iter::once(&Self::OTHER));
         known.any(|kind| kind.extension.as_bytes() == extension)
     }
 }

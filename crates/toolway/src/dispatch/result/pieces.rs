@@ -17,7 +17,8 @@ use super::picture;
 use super::structured::is_repeated;
 use super::tokens::{self, Meter};
 use crate::call::{
-    Block, MAX_DESCRIPTION, MAX_NAME, MAX_URI, SavedFile, framed, line, link_text, resource_text,
+    Block, MAX_DESCRIPTION, MAX_NAME, MAX_URI, Plain, SavedFile, framed, line, link_text,
+    resource_text,
 };
 
 /// The most pictures that are shown.
@@ -27,6 +28,8 @@ pub(super) const MAX_PICTURES: usize = 20;
 pub(super) struct Source<'a> {
     pub(super) content: &'a [Content],
     pub(super) structured: Option<&'a RawValue>,
+    /// The parts that had binary data, without it.
+    pub(super) plain: &'a [Plain],
     pub(super) decoded: &'a Decoded,
     pub(super) saved: &'a [SavedFile],
     /// The memory that pictures are decoded in.
@@ -182,6 +185,14 @@ impl<'a> Piece<'a> {
     }
 }
 
+impl<'a> Source<'a> {
+    /// A part without its binary data; as it is where it has none.
+    fn read(&self, block: usize, text: &'a str) -> Cow<'a, str> {
+        let plain = self.plain.iter().find(|plain| plain.block == block);
+        Cow::Borrowed(plain.map_or(text, |plain| &plain.text))
+    }
+}
+
 /// Every block of a result as a piece, in order; empty text is nothing.
 pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> {
     let mut gallery = Gallery::new(source, bounds);
@@ -190,7 +201,7 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
     for (block, content) in source.content.iter().enumerate() {
         let body = match content {
             Content::Text { text } if text.is_empty() => continue,
-            Content::Text { text } => Body::Text(Cow::Borrowed(text)),
+            Content::Text { text } => Body::Text(source.read(block, text)),
             Content::Resource {
                 uri,
                 mime_type,
@@ -212,7 +223,7 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
                 description: description.as_deref(),
                 mime_type: mime_type.as_deref(),
             },
-            Content::Unknown { raw, .. } => Body::Text(Cow::Borrowed(raw.get())),
+            Content::Unknown { raw, .. } => Body::Text(source.read(block, raw.get())),
             Content::Image { .. } | Content::Audio { .. } | Content::Resource { .. } => {
                 if gallery.seen == MAX_MEDIA {
                     left_out += 1;
@@ -231,8 +242,9 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
     if let Some(structured) = source.structured
         && !is_repeated(structured, source.content)
     {
-        let text = Body::Text(Cow::Borrowed(structured.get()));
-        let piece = Piece::new(source.content.len(), text);
+        let block = source.content.len();
+        let text = Body::Text(source.read(block, structured.get()));
+        let piece = Piece::new(block, text);
         pieces.push(Piece {
             structured: true,
             ..piece

@@ -1,14 +1,16 @@
-//! Structured content beside text: whether one only repeats the other.
+//! Structured content beside content: whether one only repeats the other.
 //!
 //! Owns the comparison. The protocol asks servers to repeat structured content as text for
-//! clients of old, and their SDKs wrap a bare answer into an object with one field; a model needs
-//! neither twice.
+//! clients of old, and their SDKs wrap a bare answer, or the blocks of the content, into an object
+//! with one field; nobody needs either twice.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_wire::view::Content;
 
-/// Whether the text blocks say all that the structured content says.
+use super::media;
+
+/// Whether the blocks say all that the structured content says.
 pub(crate) fn is_repeated(structured: &RawValue, content: &[Content]) -> bool {
     let texts: Vec<&str> = content
         .iter()
@@ -17,9 +19,6 @@ pub(crate) fn is_repeated(structured: &RawValue, content: &[Content]) -> bool {
             _ => None,
         })
         .collect();
-    if texts.is_empty() {
-        return false;
-    }
     let Ok(structured) = serde_json::from_str::<Value>(structured.get()) else {
         return false;
     };
@@ -33,6 +32,16 @@ pub(crate) fn is_repeated(structured: &RawValue, content: &[Content]) -> bool {
     let (1, Some(only)) = (fields.len(), fields.values().next()) else {
         return false;
     };
+    if let Value::Array(items) = only
+        && !items.is_empty()
+        && items.len() == content.len()
+        && items
+            .iter()
+            .zip(content)
+            .all(|(item, block)| is(item, block))
+    {
+        return true;
+    }
     match only {
         Value::Array(items) if items.len() == texts.len() => {
             let mut pairs = texts.iter().zip(items);
@@ -44,6 +53,39 @@ pub(crate) fn is_repeated(structured: &RawValue, content: &[Content]) -> bool {
 
 fn says_all(texts: &[&str], value: &Value) -> bool {
     texts.iter().any(|text| says(text, value))
+}
+
+/// Whether a value is a block of content, and nothing besides.
+fn is(item: &Value, block: &Content) -> bool {
+    const PARTS: [&str; 8] = [
+        "type",
+        "text",
+        "data",
+        "blob",
+        "mimeType",
+        "uri",
+        "annotations",
+        "_meta",
+    ];
+    let Value::Object(members) = item else {
+        return false;
+    };
+    if let Content::Unknown { raw, .. } = block {
+        return serde_json::from_str::<Value>(raw.get()).is_ok_and(|block| block == *item);
+    }
+    let members = match members.get("resource") {
+        Some(Value::Object(resource)) => resource,
+        _ => members,
+    };
+    if members.keys().any(|key| !PARTS.contains(&key.as_str())) {
+        return false;
+    }
+    let has = |key: &str, value: &str| members.get(key).is_some_and(|member| member == value);
+    match (block, media::encoded(block)) {
+        (Content::Text { text }, _) => has("text", text),
+        (_, Some((data, _))) => has("data", data) || has("blob", data),
+        _ => false,
+    }
 }
 
 /// Whether a text is a value: as JSON, or word for word.

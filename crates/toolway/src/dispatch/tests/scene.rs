@@ -112,6 +112,7 @@ impl Lines for OneLine {
 fn runner(hooks: Vec<LibraryHook>) -> RunnerOwner {
     RunnerOwner::new(
         hooks,
+        None,
         OpenOptions::default(),
         PathBuf::new(),
         Arc::default(),

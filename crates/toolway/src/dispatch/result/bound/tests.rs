@@ -47,6 +47,7 @@ impl Place {
         let source = Source {
             content: &result.content,
             structured: result.structured.as_deref(),
+            plain: &[],
             decoded: &decoded,
             saved: &saved,
             picture_memory: &Pool::new(MAX_PICTURE_MEMORY),

@@ -1,0 +1,119 @@
+//! The server of a call: the entry that counts for its name, if it may connect.
+//!
+//! Owns why it may not, and what helps.
+
+use toolway_config::{Plan, Verdict};
+use toolway_types::name::as_word;
+use toolway_types::{Diagnosis, Origin, ServerName};
+
+use super::target;
+use crate::commands::add::require_known_scheme;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::Report;
+
+/// The server by its name, if the plan lets it connect; otherwise why not.
+pub(crate) fn require_admitted(
+    context: &Context,
+    plan: &Plan,
+    name: &str,
+) -> Result<ServerName, Report> {
+    let Some(server) = plan.winner(name) else {
+        require_known_scheme(name)?;
+        context.say_unreadable(plan);
+        return Err(crate::context::unknown_server(plan, name));
+    };
+    let word = as_word(name);
+    let (exit, hint) = match &server.verdict {
+        Verdict::Admitted(_) => return Ok(server.name.clone()),
+        Verdict::PendingApproval { .. } => (
+            Exit::Refused,
+            format!("look at it with `toolway approve {word}`"),
+        ),
+        Verdict::Rejected { .. } => (
+            Exit::Refused,
+            format!("to change your mind: `toolway approve {word}`"),
+        ),
+        Verdict::Disabled { .. } => (
+            Exit::Refused,
+            format!("switch it on with `toolway enable {word}`"),
+        ),
+        Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
+        Verdict::Invalid { .. } => (
+            Exit::Configuration,
+            "mend it there, then check with `toolway doctor`".to_owned(),
+        ),
+        Verdict::Shadowed { by, .. } => (
+            Exit::Configuration,
+            format!("the entry that counts stands at {}", by.origin),
+        ),
+    };
+    // The plan's own finding knows best how to mend it.
+    let hint = server
+        .diagnoses
+        .iter()
+        .find_map(|found| found.hint.clone())
+        .unwrap_or(hint);
+    let reason = server
+        .verdict
+        .reason()
+        .unwrap_or_else(|| server.verdict.word());
+    let report = Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint);
+    Err(match &server.verdict {
+        // Where to mend it; other reasons name their own place.
+        Verdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
+        _ => report,
+    })
+}
+
+/// Where an entry is wrong: at the key that is, or where it begins.
+fn fault(server: &toolway_config::PlannedServer) -> &Origin {
+    server
+        .diagnoses
+        .iter()
+        .find_map(|found| found.origin.as_ref())
+        .unwrap_or(&server.origin)
+}
+
+fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
+    match (&plan.blocked, &server.origin) {
+        (
+            Some(Diagnosis {
+                hint: Some(hint), ..
+            }),
+            _,
+        ) => hint.clone(),
+        (_, Origin::Flag { .. }) => "ask the administrator of this machine to allow it".to_owned(),
+        _ => format!(
+            "see why with `toolway explain {}`",
+            as_word(server.name.as_str())
+        ),
+    }
+}
+
+/// The server an exposed name belongs to: the one whose normalised name it carries.
+pub(crate) fn find_by_exposed(
+    context: &Context,
+    plan: &Plan,
+    exposed: &str,
+) -> Result<ServerName, Report> {
+    let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
+    let mut names: Vec<&ServerName> = plan
+        .servers
+        .iter()
+        .filter(|server| {
+            rest.strip_prefix(server.name.normalized().as_str())
+                .is_some_and(|rest| rest.starts_with("__"))
+        })
+        .map(|server| &server.name)
+        .collect();
+    // The longest name is the likeliest owner: `mcp__a__b__c` is `a__b`'s before it is `a`'s.
+    names.sort_by_key(|name| std::cmp::Reverse(name.as_str().len()));
+    if let Some(name) = names.first() {
+        require_admitted(context, plan, name.as_str())
+    } else {
+        context.say_unreadable(plan);
+        let name = rest.split("__").next().unwrap_or(rest);
+        Err(target::unknown(plan, name))
+    }
+}

@@ -1,0 +1,410 @@
+//! The classifier: who decides in mode `auto` about a call that no rule and no hook decides.
+//!
+//! Owns what it is told, how its answer is read, and whose counts: an organisation's, then that of
+//! the embedding program, then the person's own. It runs as hooks do, by their runner. It is asked
+//! only where a person would be, so it never stands against a rule; when it fails, or says
+//! something that cannot be understood, the person is asked after all.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+use toolway_config::permission::{Classifier, DEFAULT_HOOK_TIMEOUT, Subject};
+use toolway_config::{HookAction, Permissions};
+use toolway_types::{Origin, ServerName};
+
+use super::Dispatch;
+use super::hooks::{HookDecision, HookedCall, Means, Printed, late, one_line, title};
+use crate::audit::Classified;
+use crate::call::RefusedBy;
+
+/// What a classifier is told of a call. Title, description and annotations are the words of the
+/// server about itself.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ClassifierInput {
+    /// The same for everything that one host does.
+    pub session_id: String,
+    /// The directory the host works in.
+    pub cwd: String,
+    /// The server's name, as configured.
+    pub server: String,
+    /// The tool's own name, as its server spells it.
+    pub tool: String,
+    /// The tool, by the name models see.
+    pub tool_name: String,
+    /// The arguments as they would be sent.
+    pub tool_input: Map<String, Value>,
+    /// The tool's title, cleaned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its description, cleaned and cut.
+    pub description: String,
+    /// What its server claims about it: `readOnlyHint` and the like, where it says.
+    pub annotations: Map<String, Value>,
+    /// The rules that name the tool. None of them decides this call.
+    pub rules: Vec<ClassifierRule>,
+    /// Whether a repository brought the server.
+    pub brought: bool,
+}
+
+/// A rule, as a classifier is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClassifierRule {
+    /// `deny`, `ask` or `allow`.
+    pub list: &'static str,
+    /// The rule as written.
+    pub rule: String,
+    /// Where it stands.
+    pub origin: String,
+}
+
+/// What a classifier says of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Classification {
+    /// Whether it may run, or a person is to be asked.
+    pub decision: HookDecision,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// A classifier that is a function of the embedding program.
+pub type ClassifierFunction = Arc<
+    dyn Fn(ClassifierInput) -> BoxFuture<'static, Result<Classification, String>> + Send + Sync,
+>;
+
+/// The classifier of the embedding program.
+#[derive(Clone)]
+pub struct LibraryClassifier {
+    name: String,
+    timeout: Duration,
+    function: ClassifierFunction,
+}
+
+impl LibraryClassifier {
+    /// One by this name.
+    ///
+    /// ```
+    /// use toolway::{Classification, HookDecision, LibraryClassifier};
+    ///
+    /// let reading = LibraryClassifier::new("reading", |input| async move {
+    ///     let reads = input.annotations.get("readOnlyHint") == Some(&true.into());
+    ///     Ok(Classification {
+    ///         decision: if reads { HookDecision::Allow } else { HookDecision::Ask },
+    ///         reason: None,
+    ///     })
+    /// });
+    /// # let _ = reading;
+    /// ```
+    pub fn new<F, R>(name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(ClassifierInput) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Classification, String>> + Send + 'static,
+    {
+        Self {
+            name: name.into(),
+            timeout: DEFAULT_HOOK_TIMEOUT,
+            function: Arc::new(move |input| Box::pin(function(input))),
+        }
+    }
+
+    /// The longest it may take; ten seconds where nothing is said.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    async fn run(&self, input: ClassifierInput) -> Result<Classification, String> {
+        // Called inside, so that its own panic is caught too.
+        let work = AssertUnwindSafe(async move { (self.function)(input).await }).catch_unwind();
+        match timeout(self.timeout, work).await {
+            Ok(Ok(said)) => said,
+            Ok(Err(_)) => Err("it panicked".to_owned()),
+            Err(_) => Err(late(self.timeout)),
+        }
+    }
+}
+
+impl fmt::Debug for LibraryClassifier {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LibraryClassifier")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who is asked.
+enum Chosen<'a> {
+    Configured(&'a Classifier),
+    Library(&'a LibraryClassifier),
+}
+
+/// What a classifier said of one call, or how it failed.
+pub(super) struct Opinion {
+    title: String,
+    origin: Origin,
+    said: Result<Classification, String>,
+}
+
+/// What is made of it.
+pub(super) enum Verdict {
+    Allow,
+    Deny,
+    /// Its word, or that it failed.
+    Ask,
+}
+
+impl Opinion {
+    pub(super) fn verdict(&self) -> Verdict {
+        match self.said.as_ref().map(|said| said.decision) {
+            Ok(HookDecision::Allow) => Verdict::Allow,
+            Ok(HookDecision::Deny) => Verdict::Deny,
+            Ok(HookDecision::Ask) | Err(_) => Verdict::Ask,
+        }
+    }
+
+    /// What went wrong, as a warning.
+    pub(super) fn failure(&self) -> Option<String> {
+        let why = self.said.as_ref().err()?;
+        Some(format!("{} failed: {why}", self.name()))
+    }
+
+    fn name(&self) -> String {
+        format!("the classifier `{}` in {}", self.title, self.origin)
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match &self.said {
+            Ok(said) => said.reason.as_deref(),
+            Err(why) => Some(why),
+        }
+    }
+
+    /// For the person who is asked.
+    pub(super) fn shown(&self) -> String {
+        match (&self.said, self.reason()) {
+            (Err(why), _) => format!("{} failed: {why}", self.name()),
+            (Ok(_), Some(reason)) => format!("{} asks: {reason}", self.name()),
+            (Ok(_), None) => format!("{} asks", self.name()),
+        }
+    }
+
+    pub(super) fn granting(&self) -> (String, Origin) {
+        (self.title.clone(), self.origin.clone())
+    }
+
+    pub(super) fn refusal(&self) -> RefusedBy {
+        RefusedBy::Classifier {
+            title: self.title.as_str().into(),
+            origin: self.origin.clone(),
+            reason: self.reason().map(Into::into),
+        }
+    }
+
+    /// As a refusal, where a person is to be asked and there is none.
+    pub(super) fn refusal_without_person(&self) -> RefusedBy {
+        RefusedBy::NobodyForClassifier {
+            title: self.title.as_str().into(),
+            origin: self.origin.clone(),
+            failed: self.said.is_err(),
+            reason: self.reason().map(Into::into),
+        }
+    }
+
+    /// For the audit.
+    pub(super) fn noted(&self) -> Classified {
+        let verdict = match self.said.as_ref().map(|said| said.decision) {
+            Ok(HookDecision::Allow) => "allow",
+            Ok(HookDecision::Ask) => "ask",
+            Ok(HookDecision::Deny) => "deny",
+            Err(_) => "failed",
+        };
+        Classified {
+            classifier: self.title.clone(),
+            origin: self.origin.to_string(),
+            verdict: verdict.to_owned(),
+            reason: self.reason().map(str::to_owned),
+        }
+    }
+}
+
+/// Asks whoever decides in mode `auto`; nothing where nobody is named.
+pub(super) async fn ask(
+    call: &HookedCall<'_>,
+    subject: Subject<'_>,
+    dispatch: &Dispatch<'_>,
+) -> Option<Opinion> {
+    let own = dispatch.runner.classifier();
+    let chosen = match (dispatch.permissions.classifier(), own) {
+        (Some(policy), _) if policy.is_policy() => Chosen::Configured(policy),
+        (_, Some(own)) => Chosen::Library(own),
+        (Some(configured), None) => Chosen::Configured(configured),
+        (None, None) => return None,
+    };
+    let input = input(call, &subject, dispatch);
+    let (name, origin, said) = match chosen {
+        Chosen::Configured(classifier) => (
+            classifier.action.title(),
+            classifier.origin.clone(),
+            configured(classifier, &input, dispatch).await,
+        ),
+        Chosen::Library(own) => (own.name.clone(), Origin::Program, own.run(input).await),
+    };
+    Some(Opinion {
+        title: title(&name),
+        origin,
+        said: match said {
+            Ok(said) => Ok(Classification {
+                reason: said.reason.map(|reason| one_line(&reason)),
+                ..said
+            }),
+            Err(why) => Err(one_line(&why)),
+        },
+    })
+}
+
+fn input(call: &HookedCall<'_>, subject: &Subject<'_>, dispatch: &Dispatch<'_>) -> ClassifierInput {
+    let tool = call.tool();
+    let hints = [
+        ("readOnlyHint", tool.hints.read_only),
+        ("destructiveHint", tool.hints.destructive),
+        ("idempotentHint", tool.hints.idempotent),
+        ("openWorldHint", tool.hints.open_world),
+    ];
+    let said = hints
+        .into_iter()
+        .filter_map(|(name, hint)| Some((name.to_owned(), Value::Bool(hint?))));
+    let rules = dispatch.permissions.concerning(subject);
+    ClassifierInput {
+        session_id: dispatch.runner.session().to_owned(),
+        cwd: dispatch.hooks.place().workspace.display().to_string(),
+        server: tool.key.server.as_str().to_owned(),
+        tool: tool.key.tool.clone(),
+        tool_name: tool.name.clone(),
+        tool_input: call.arguments().clone(),
+        title: tool.title.clone(),
+        description: tool.description.clone(),
+        annotations: said.collect(),
+        rules: rules
+            .into_iter()
+            .map(|(list, cited)| ClassifierRule {
+                list,
+                rule: cited.rule.clone(),
+                origin: cited.origin.to_string(),
+            })
+            .collect(),
+        brought: dispatch.permissions.brought(&tool.key.server).is_some(),
+    }
+}
+
+async fn configured(
+    classifier: &Classifier,
+    input: &ClassifierInput,
+    dispatch: &Dispatch<'_>,
+) -> Result<Classification, String> {
+    require_own_server(&classifier.action, dispatch.permissions)?;
+    let means = Means {
+        place: dispatch.hooks.place(),
+        calls: Some(dispatch),
+    };
+    let (action, limit) = (&classifier.action, classifier.timeout);
+    match dispatch.runner.printed(action, limit, input, means).await? {
+        Printed::Program(ended) if ended.status.success() => match str::from_utf8(&ended.stdout) {
+            Ok(text) => read(text),
+            Err(_) => Err("it printed something that is not text".to_owned()),
+        },
+        // No exit code says no, as that of a hook does: one that cannot start has a code too.
+        Printed::Program(ended) => {
+            let complaint = String::from_utf8_lossy(&ended.stderr);
+            let complaint = complaint.trim();
+            let colon = if complaint.is_empty() { "" } else { ": " };
+            Err(format!("it ended with {}{colon}{complaint}", ended.status))
+        }
+        Printed::Tool(text) => read(&text),
+    }
+}
+
+/// A server of the same name that a repository brought is not the one that was named: it must not
+/// decide what may run.
+fn require_own_server(action: &HookAction, permissions: &Permissions) -> Result<(), String> {
+    let HookAction::McpTool { server, .. } = action else {
+        return Ok(());
+    };
+    let name = ServerName::new(server).map_err(|error| error.to_string())?;
+    match permissions.brought(&name) {
+        None => Ok(()),
+        Some(brought) => Err(format!(
+            "`{server}` here comes from {}, and a repository's server decides nothing",
+            brought.origin
+        )),
+    }
+}
+
+/// Reads what a classifier printed. A word that is said twice is an error of the format.
+fn read(text: &str) -> Result<Classification, String> {
+    #[derive(Deserialize)]
+    struct Said {
+        decision: Word,
+        reason: Option<String>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Word {
+        Allow,
+        Ask,
+        Deny,
+    }
+    if text.trim().is_empty() {
+        return Err("it said nothing".to_owned());
+    }
+    let said: Said = serde_json::from_str(text).map_err(|error| {
+        format!("it did not say `{{\"decision\": \"allow\", \"ask\" or \"deny\"}}`: {error}")
+    })?;
+    Ok(Classification {
+        decision: match said.decision {
+            Word::Allow => HookDecision::Allow,
+            Word::Ask => HookDecision::Ask,
+            Word::Deny => HookDecision::Deny,
+        },
+        reason: said.reason,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_plain_answer_is_understood() {
+        for (text, expected) in [
+            (r#"{"decision": "allow"}"#, Some(HookDecision::Allow)),
+            (
+                r#"{"decision": "deny", "reason": "no", "score": 0.1}"#,
+                Some(HookDecision::Deny),
+            ),
+            (r#"{"decision": "ask"}"#, Some(HookDecision::Ask)),
+            ("", None),
+            ("allow", None),
+            (r#""allow""#, None),
+            (r#"{"decision": "Allow"}"#, None),
+            (r#"{"decision": "deny", "decision": "allow"}"#, None),
+            (r#"{"decision": "allow"} {"decision": "deny"}"#, None),
+            (r#"[{"decision": "allow"}]"#, None),
+            (r#"{"permissionDecision": "allow"}"#, None),
+        ] {
+            assert_eq!(
+                read(text).ok().map(|said| said.decision),
+                expected,
+                "{text}"
+            );
+        }
+    }
+}

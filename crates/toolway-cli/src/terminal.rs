@@ -1,7 +1,11 @@
 //! Lines from a terminal, without a thread that would take a line when nobody wants to know.
 //!
 //! Owns reading answers from stdin, that none was typed before its question, and hiding what is
-//! typed. Only terminals are read here; whose turn it is, is `desk.rs`.
+//! typed. Lines are read key by key (`terminal/keys.rs`), because a terminal that puts them
+//! together itself drops what is beyond 4095 bytes. Only terminals are read here; whose turn it is,
+//! is `desk.rs`.
+
+mod keys;
 
 use std::io::{self, Write as _};
 
@@ -12,11 +16,9 @@ use rustix::termios::{tcflush, tcgetattr, tcsetattr};
 use tokio::sync::oneshot;
 use toolway_types::text::clean;
 
+use self::keys::Keys;
 use crate::output::Output;
 use crate::screen::Screen;
-
-/// The longest line: a terminal itself gives no more at once.
-const MAX_LINE: usize = 64 * 1024;
 
 /// The two ends of the conversation.
 pub(crate) struct Terminal {
@@ -47,16 +49,19 @@ impl Terminal {
 
     /// Writes a prompt and waits for a line. May be dropped at any time.
     pub(crate) async fn line(&self, prompt: &str) -> Line {
+        let keys = Keys::start();
         // What was typed before the question stood there is no answer to it.
         if forget_typed().is_err() {
             return Line::End;
         }
         // A closed stderr is nobody's problem.
         let _ = io::stderr().write_all(clean(prompt).as_bytes());
-        match read_line().await {
-            Ok(Some(line)) => Line::Typed(line),
-            Ok(None) | Err(_) => Line::End,
-        }
+        keys.line().await
+    }
+
+    /// The next line, also one that was typed before. May be dropped at any time.
+    pub(crate) async fn next_line(&self) -> Line {
+        Keys::start().line().await
     }
 
     /// The same without showing what is typed.
@@ -72,27 +77,6 @@ impl Terminal {
 /// Drops what was typed and not read yet.
 pub(crate) fn forget_typed() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
-}
-
-async fn read_line() -> io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    let mut chunk = [0; 4096];
-    loop {
-        readable().await?;
-        // The terminal may be shared: what was there may have been read by another.
-        if !poll_stdin(Some(&Timespec::default()))? {
-            continue;
-        }
-        match rustix::io::read(io::stdin(), &mut chunk) {
-            Ok(0) => return Ok(None),
-            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-            Err(Errno::INTR | Errno::AGAIN) => continue,
-            Err(errno) => return Err(errno.into()),
-        }
-        if bytes.last() == Some(&b'\n') || bytes.len() > MAX_LINE {
-            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
-        }
-    }
 }
 
 /// Waits for something to read, on a thread that takes nothing: left alone it is harmless, and

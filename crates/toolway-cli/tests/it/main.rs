@@ -11,6 +11,8 @@ mod account;
 mod accounts;
 mod asking;
 mod audit;
+mod authenticating;
+mod authorities;
 mod bad_input;
 mod batch;
 mod broken_vault;

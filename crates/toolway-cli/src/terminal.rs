@@ -8,6 +8,7 @@
 mod keys;
 
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -19,6 +20,9 @@ use toolway_types::text::clean;
 use self::keys::Keys;
 use crate::output::Output;
 use crate::screen::Screen;
+
+/// The longest line.
+const MAX_LINE: usize = 64 * 1024;
 
 /// The two ends of the conversation.
 pub(crate) struct Terminal {
@@ -77,6 +81,34 @@ impl Terminal {
 /// Drops what was typed and not read yet.
 pub(crate) fn forget_typed() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
+}
+
+/// The next line, waited for on this thread. Nothing of what was typed behind it is kept for the
+/// next question.
+pub(crate) fn wait_for_line() -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    loop {
+        if let ControlFlow::Break(line) = read_more(&mut bytes)? {
+            return Ok(line);
+        }
+    }
+}
+
+/// Reads what is there, until it is a line or the end.
+fn read_more(bytes: &mut Vec<u8>) -> io::Result<ControlFlow<Option<String>>> {
+    let mut chunk = [0; 4096];
+    match rustix::io::read(io::stdin(), &mut chunk) {
+        Ok(0) => return Ok(ControlFlow::Break(None)),
+        Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+        Err(Errno::INTR | Errno::AGAIN) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let is_whole = bytes.last() == Some(&b'\n') || bytes.len() > MAX_LINE;
+    Ok(if is_whole {
+        ControlFlow::Break(Some(String::from_utf8_lossy(bytes).into_owned()))
+    } else {
+        ControlFlow::Continue(())
+    })
 }
 
 /// Waits for something to read, on a thread that takes nothing: left alone it is harmless, and

@@ -13,10 +13,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, SpecialCodes, Termios, tcgetattr, tcsetattr,
 };
 
-use super::{Line, poll_stdin, readable};
-
-/// The longest line.
-const MAX_LINE: usize = 64 * 1024;
+use super::{Line, MAX_LINE, poll_stdin, readable};
 
 /// The terminal gives keys until this is dropped.
 pub(super) struct Keys {

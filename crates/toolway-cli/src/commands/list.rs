@@ -172,12 +172,13 @@ fn say_hints(context: &Context, rows: &[Row]) {
         let is_listed = |hint: &&str| commands.iter().any(|it| hint.ends_with(&format!("`{it}`")));
         hints.retain(|hint| !is_listed(hint));
     }
+    let at_once = hints.len().max(HINTS_AT_ONCE);
     hints.extend(hints_of("failed"));
     hints.dedup();
-    for hint in hints.iter().take(HINTS_AT_ONCE) {
+    for hint in hints.iter().take(at_once) {
         context.output.say(&format!("hint: {hint}"));
     }
-    let more = hints.len().saturating_sub(HINTS_AT_ONCE);
+    let more = hints.len().saturating_sub(at_once);
     if more > 0 {
         context.output.say(&format!(
             "hint: see what to do about {more} more with `toolway tools <server>`"
@@ -333,9 +334,10 @@ fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Option<String>
             Some(format!("`{name}`: {}", failure_hint(name, failure)))
         }
         ConnectionState::NeedsAuth { .. } => context.advice(name).or_else(|| {
-            let what = match is_connector(row) {
-                true => "your account".to_owned(),
-                false => format!("`{name}`"),
+            let what = if is_connector(row) {
+                "your account".to_owned()
+            } else {
+                format!("`{name}`")
             };
             Some(format!("log in to {what} with `{}`", row.login.as_ref()?))
         }),

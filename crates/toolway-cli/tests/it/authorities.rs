@@ -101,16 +101,17 @@ fn a_login_that_fails_registers_no_further_client() {
         auth_methods: words("client_secret_basic"),
         ..Settings::default()
     });
-    for _ in 0..3 {
-        assert_snapshot!(scene.shown(&scene.log_in(&["login", "shop"])), @"
-        exit: 5
-        ----- stdout
-        ----- stderr
-        opening a login page of 127.0.0.1 in your browser
-        waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
-        error: cannot log in to `shop`: the authorization server refused: unauthorized_client (Missing client_id)
-        hint: it does not take this program as a client: ask whoever runs it, or name a client of your own with `toolway login shop --client-id <id>`
-        ");
+    assert_snapshot!(scene.shown(&scene.log_in(&["login", "shop"])), @"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    opening a login page of 127.0.0.1 in your browser
+    waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
+    error: cannot log in to `shop`: the authorization server refused: unauthorized_client (Missing client_id)
+    hint: it does not take this program as a client: ask whoever runs it, or name a client of your own with `toolway login shop --client-id <id>`
+    ");
+    for _ in 0..2 {
+        scene.log_in(&["login", "shop"]).expect_code(5);
     }
     assert_eq!(scene.registrations(), 1);
 }
@@ -257,7 +258,8 @@ fn an_authorization_server_that_does_not_announce_pkce_needs_a_persons_word() {
     scene.home.write_settings("{}");
     let project = scene.home.project().join(".mcp.json");
     scene.home.write(project, servers(&[("shop", entry)]));
-    let listed = scene.run(&["list", "--no-connect"]).to_string();
+    let words = ["list", "--no-connect", "--approve-project-servers"];
+    let listed = scene.run(&words).to_string();
     assert!(
         listed.contains("`oauth.allowUnannouncedPkce` may not be used here"),
         "{listed}"

@@ -144,8 +144,10 @@ impl Again<'_> {
                 "server_error"
                 | "temporarily_unavailable"
                 | "login_required"
-                | "interaction_required" => self.start(),
-                "invalid_client" | "unauthorized_client" => self.start(),
+                | "interaction_required"
+                // The next one registers anew.
+                | "invalid_client"
+                | "unauthorized_client" => self.start(),
                 _ => OPERATOR.to_owned(),
             },
             AuthorizeError::Declined { .. }

@@ -148,7 +148,7 @@ impl Respondent for Person {
             asked.over = true;
             if line == Line::End {
                 self.terminal.say("");
-                return std::future::pending().await;
+                std::future::pending::<()>().await;
             }
         })
     }

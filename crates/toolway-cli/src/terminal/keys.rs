@@ -44,9 +44,8 @@ impl Keys {
     pub(super) async fn line(&self) -> Line {
         let mut typing = Typing::default();
         loop {
-            let key = match self.key(&mut typing).await {
-                Ok(Some(key)) => key,
-                Ok(None) | Err(_) => return Line::End,
+            let Ok(Some(key)) = self.key(&mut typing).await else {
+                return Line::End;
             };
             let codes = self.before.as_ref().map(|before| &before.special_codes);
             let end = typing.take(key, codes);
@@ -115,21 +114,25 @@ impl Typing {
     /// Takes a byte; the line when it is complete.
     fn take(&mut self, byte: u8, codes: Option<&SpecialCodes>) -> Option<Line> {
         let is = |index, usual| byte == usual || codes.is_some_and(|codes| codes[index] == byte);
-        match (self.escape, byte) {
-            (Escape::Begun, b'[' | b'O') => self.escape = Escape::Sequence,
-            (Escape::Begun, _) => self.escape = Escape::None,
-            (Escape::Sequence, 0x40..=0x7e) => self.escape = Escape::None,
-            (Escape::Sequence, _) => {}
-            (Escape::None, b'\n' | b'\r') => {
+        let escape = std::mem::take(&mut self.escape);
+        // Enter and the like end what was begun, and are what they are.
+        if escape != Escape::None && byte >= 0x20 {
+            self.escape = match (escape, byte) {
+                (Escape::Begun, b'[' | b'O') | (Escape::Sequence, ..0x40) => Escape::Sequence,
+                _ => Escape::None,
+            };
+            return None;
+        }
+        match byte {
+            b'\n' | b'\r' => {
                 self.shown.push(b'\n');
                 return Some(self.line());
             }
-            (Escape::None, 0x1b) => self.escape = Escape::Begun,
-            (Escape::None, 0) => {}
+            0x1b => self.escape = Escape::Begun,
+            // The code of a key that a terminal does not have.
+            0 => {}
             _ if is(SpecialCodeIndex::VEOF, 0x04) => {
-                if self.bytes.is_empty() {
-                    return Some(Line::End);
-                }
+                return self.bytes.is_empty().then_some(Line::End);
             }
             _ if is(SpecialCodeIndex::VERASE, 0x7f) || byte == 0x08 => self.erase(),
             _ if is(SpecialCodeIndex::VKILL, 0x15) => {
@@ -149,7 +152,7 @@ impl Typing {
                     self.erase();
                 }
             }
-            (_, b'\t' | 0x20..) => {
+            b'\t' | 0x20.. => {
                 self.bytes.push(byte);
                 self.shown.push(byte);
             }
@@ -197,6 +200,7 @@ mod tests {
             ("one\u{15}two\n", "two"),
             ("a\u{1b}[Ab\u{1b}[1;5Dc\u{1b}OPd\u{1}\n", "abcd"),
             ("a\u{4}b\n", "ab"),
+            ("a\u{1b}\n", "a"),
             ("\n", ""),
         ] {
             assert_eq!(

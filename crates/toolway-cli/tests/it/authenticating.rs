@@ -26,18 +26,19 @@ impl Waiting {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        loop {
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut waiting = Self {
+            child,
+            stdout,
+            page: String::new(),
+        };
+        while waiting.page.is_empty() {
             let mut line = String::new();
-            assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "no page was shown");
-            if let Some(page) = of(&line) {
-                return Self {
-                    child,
-                    stdout,
-                    page,
-                };
-            }
+            let read = waiting.stdout.read_line(&mut line).unwrap();
+            assert_ne!(read, 0, "no page was shown");
+            waiting.page = of(&line).unwrap_or_default();
         }
+        waiting
     }
 
     fn end(mut self) -> (Option<i32>, String) {

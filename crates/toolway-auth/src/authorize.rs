@@ -25,7 +25,7 @@ use crate::random::{self, NoRandom};
 pub use answer::{Answer, PasteError, pasted};
 
 /// The only method of PKCE that is used.
-const S256: &str = "S256";
+pub(crate) const S256: &str = "S256";
 
 /// What an attempt is made of.
 #[derive(Debug, Clone)]
@@ -60,6 +60,8 @@ pub enum AttemptError {
     NoPkce {
         /// Whose.
         issuer: String,
+        /// Whether it says which methods it offers.
+        is_announced: bool,
     },
     /// No randomness.
     #[error(transparent)]
@@ -162,6 +164,7 @@ impl Attempt {
         if !options.challenge_methods.is_some_and(offers) {
             return Err(AttemptError::NoPkce {
                 issuer: options.issuer.to_owned(),
+                is_announced: options.challenge_methods.is_some(),
             });
         }
         let state = Secret::new(random::word(32)?);

@@ -174,7 +174,7 @@ async fn try_enter(
         now: unix_now(),
         ..Wanted::default()
     };
-    let client =
+    let mut client =
         at_hand(server, &wanted).ok_or_else(|| BadgeFault::NoClient { issuer: issuer() })?;
     belongs(clients, request, &client, &server.issuer).await?;
     let mut requested = match request.scopes {
@@ -200,16 +200,18 @@ async fn try_enter(
         .then(DpopKey::generate)
         .transpose()
         .map_err(TokenError::from)?;
+    let asks = client.client(request.client_key);
     let target = Target {
         server,
         resource: &found.resource,
-        client: &client.client(request.client_key),
+        client: &asks,
         scopes: &requested,
         dpop: dpop.as_ref(),
     };
     let Some(tokens) = badge.tokens(&found.web, &target).await? else {
         return Ok(None);
     };
+    client.learn(&asks);
     Ok(Some(Entered {
         server: request.server.to_owned(),
         issuer: found.server.issuer,

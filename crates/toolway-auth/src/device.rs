@@ -17,7 +17,7 @@ use url::Url;
 
 use crate::token::request::members;
 use crate::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::{Web, WebError};
+use crate::web::{Reply, Web, WebError};
 
 /// The pace when the server does not say (RFC 8628 section 3.2).
 const DEFAULT_PACE: Duration = Duration::from_secs(5);
@@ -78,16 +78,25 @@ impl DeviceLogin {
         endpoint: &Url,
         request: &TokenRequest<'_>,
     ) -> Result<Self, DeviceError> {
-        let said = request
-            .client
-            .introduce(request.issuer, unix_now())
-            .map_err(TokenError::from)?;
+        let mut answered = Self::ask(web, endpoint, request).await?;
+        if request.client.turns(&answered.0) {
+            let second = Self::ask(web, endpoint, request).await?;
+            answered = request.client.better(answered, second);
+        }
+        let (reply, secrets) = answered;
+        Self::read(&members(&reply, &secrets)?)
+    }
+
+    async fn ask(
+        web: &Web,
+        endpoint: &Url,
+        request: &TokenRequest<'_>,
+    ) -> Result<(Reply, Vec<Secret>), TokenError> {
+        let said = request.client.introduce(request.issuer, unix_now())?;
         let scope = request.scopes.join(" ");
-        let mut form: Vec<(&str, &str)> = said
-            .form
-            .iter()
-            .map(|(name, value)| (*name, value.expose()))
-            .collect();
+        let who = said.form.iter();
+        let mut form: Vec<(&str, &str)> =
+            who.map(|(name, value)| (*name, value.expose())).collect();
         // The endpoint has no other way to learn who asks.
         if !form.iter().any(|(name, _)| *name == "client_id") {
             form.push(("client_id", &request.client.id));
@@ -98,11 +107,8 @@ impl DeviceLogin {
         if let Some(resource) = request.resource {
             form.push(("resource", resource));
         }
-        let reply = web
-            .post_form(endpoint, &form, said.headers)
-            .await
-            .map_err(TokenError::Web)?;
-        Self::read(&members(&reply, &said.secrets)?)
+        let reply = web.post_form(endpoint, &form, said.headers).await;
+        Ok((reply.map_err(TokenError::Web)?, said.secrets))
     }
 
     fn read(answer: &Map<String, Value>) -> Result<Self, DeviceError> {

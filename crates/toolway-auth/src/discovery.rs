@@ -4,7 +4,7 @@
 //! discovery, then what 2025-03-26 did without documents), and the two checks that make them
 //! worth anything: `resource` must be this server, and `issuer` must be, byte for byte, the
 //! string that the document was looked up with (SEC-18), but for the one slash that URL types add
-//! to a listing.
+//! to an origin.
 //! Does not own: fetching (`web.rs`), reading documents (`metadata.rs`), or who we are there
 //! (`registration.rs`).
 

@@ -12,6 +12,7 @@ mod clients;
 mod code;
 mod fault;
 mod person;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,22 +21,20 @@ use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::callback::CallbackError;
 use crate::challenge::BearerChallenge;
-use crate::device::{DeviceError, DeviceLogin};
+use crate::device::DeviceLogin;
 use crate::discovery::{Discovered, DiscoveryOptions, discover};
-use crate::metadata::{ServerMetadata, shown};
-use crate::registration::{
-    AuthMethod, ClientDocument, ClientSource, Registered, Wanted, at_hand, register,
-};
+use crate::metadata::shown;
+use crate::registration::{ClientDocument, ClientSource, Registered, Wanted, at_hand, register};
 use crate::scopes::{self, Attempts, OFFLINE_ACCESS, Sources};
-use crate::token::{Client, DpopKey, Grant, Proof, TokenError, TokenRequest, Tokens, unix_now};
+use crate::token::{Client, DpopKey, Grant, TokenError, TokenRequest, Tokens, unix_now};
 use crate::web::Web;
 
 pub(crate) use clients::bound_as;
 pub use clients::{Clients, KeepError, Keeping, Memory};
 pub use fault::{LoginError, LoginFault};
 pub use person::{Device, Page, Person, Progress};
+use standing::{Chosen, Origin};
 
 /// The most requests of one grant to a server that is busy, and the longest wait between them.
 const MAX_TRIES: u32 = 3;
@@ -56,6 +55,16 @@ pub enum Way {
     ClientCredentials,
 }
 
+/// As whom a person logs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Whom {
+    /// Whoever the browser's session says.
+    #[default]
+    Anybody,
+    /// The account has a name: the person is asked who they are, whoever logged in last.
+    Chosen,
+}
+
 /// What to log in to, and as whom.
 #[derive(Debug, Clone)]
 pub struct LoginRequest<'a> {
@@ -71,6 +80,8 @@ pub struct LoginRequest<'a> {
     pub scopes: Option<&'a [String]>,
     /// How.
     pub way: Way,
+    /// As whom.
+    pub whom: Whom,
     /// The secret of the configured client.
     pub client_secret: Option<&'a Secret>,
     /// The key of the configured client.
@@ -121,28 +132,12 @@ pub struct Obtained {
     pub is_trusted: bool,
 }
 
-impl Registered {
-    /// The client as token requests want it.
-    pub fn client(&self, key: Option<&Arc<ClientKey>>) -> Client {
-        let secret = || self.client_secret.clone().unwrap_or_default();
-        let proof = match (self.auth_method, key) {
-            (AuthMethod::PrivateKeyJwt, Some(key)) => Proof::Key(Arc::clone(key)),
-            (AuthMethod::None | AuthMethod::PrivateKeyJwt, _) => Proof::Nothing,
-            (AuthMethod::ClientSecretBasic, _) => Proof::Basic(secret()),
-            (AuthMethod::ClientSecretPost, _) => Proof::Post(secret()),
-        };
-        Client {
-            id: self.client_id.clone(),
-            proof,
-        }
-    }
-}
-
 /// Logs in.
 pub async fn obtain(desk: Desk<'_>, request: &LoginRequest<'_>) -> Result<Obtained, LoginError> {
     let named = |fault| LoginError {
         server: request.server.to_owned(),
         fault,
+        is_configured: request.spec.client_id.is_some(),
     };
     let _window = desk
         .attempts
@@ -245,7 +240,7 @@ impl Login<'_> {
         &self,
         prepared: &Prepared,
         redirect_uri: Option<&str>,
-    ) -> Result<Registered, LoginFault> {
+    ) -> Result<Chosen, LoginFault> {
         let server = &prepared.found.server;
         let kept = self.desk.clients.find(&server.issuer).await?;
         let mut grants = Vec::new();
@@ -267,12 +262,18 @@ impl Login<'_> {
         };
         if let Some(client) = at_hand(server, &wanted) {
             self.belongs(&client, &server.issuer).await?;
-            return Ok(client);
+            return Ok(Chosen::of(client, Origin::AtHand));
         }
-        self.desk.person.say(Progress::Registering);
+        self.desk.person.say(
+            if (kept.as_ref()).is_some_and(|kept| kept.standing.is_unanswered) {
+                Progress::RegisteringAnew
+            } else {
+                Progress::Registering
+            },
+        );
         let client = register(&prepared.found.web, server, &wanted).await?;
         self.desk.clients.keep(&server.issuer, &client).await?;
-        Ok(client)
+        Ok(Chosen::of(client, Origin::Registered))
     }
 
     fn wanted(&self) -> Wanted<'_> {
@@ -314,49 +315,34 @@ impl Login<'_> {
             issuer: shown(&server.issuer),
             field: "device_authorization_endpoint",
         })?;
-        let registered = self.client(prepared, None).await?;
-        let client = registered.client(self.request.client_key);
+        let chosen = self.client(prepared, None).await?;
+        let client = chosen.registered.client(self.request.client_key);
         let request = prepared.request(&client);
-        let begun = DeviceLogin::begin(&prepared.found.web, endpoint, &request).await;
-        let device = self.judged(begun, &registered, server).await?;
-        self.desk.person.device(Device {
-            server: self.request.server,
-            login: &device,
-        });
-        let waited = device.wait(&prepared.found.web, &request).await;
-        let tokens = self.judged(waited, &registered, server).await?;
-        Ok((registered, tokens))
+        let typed = async {
+            let web = &prepared.found.web;
+            let device = DeviceLogin::begin(web, endpoint, &request).await?;
+            self.desk.person.device(Device {
+                server: self.request.server,
+                login: &device,
+            });
+            device.wait(web, &request).await
+        };
+        let typed = typed.await.map_err(LoginFault::from);
+        self.concluded(chosen, &client, typed, &server.issuer).await
     }
 
     /// Nobody but the client.
     async fn by_itself(&self, prepared: &Prepared) -> Result<(Registered, Tokens), LoginFault> {
         let server = &prepared.found.server;
-        let registered = at_hand(server, &self.wanted())
+        let mut registered = at_hand(server, &self.wanted())
             .filter(|client| client.source == ClientSource::Configured)
             .filter(|client| client.client_secret.is_some() || self.request.client_key.is_some())
             .ok_or(LoginFault::NoCredentials)?;
         self.belongs(&registered, &server.issuer).await?;
         let client = registered.client(self.request.client_key);
         let tokens = prepared.ask(&client, Grant::ClientCredentials).await?;
+        registered.learn(&client);
         Ok((registered, tokens))
-    }
-
-    /// Forgets a registration that the server does not know any more, so that the next login makes
-    /// a new one.
-    async fn judged<T, E: Into<LoginFault>>(
-        &self,
-        result: Result<T, E>,
-        client: &Registered,
-        server: &ServerMetadata,
-    ) -> Result<T, LoginFault> {
-        let fault = match result {
-            Ok(done) => return Ok(done),
-            Err(error) => error.into(),
-        };
-        if client.source == ClientSource::Dynamic && fault.is_about_client() {
-            self.desk.clients.forget(&server.issuer).await?;
-        }
-        Err(fault)
     }
 }
 
@@ -390,23 +376,6 @@ impl Prepared {
             }
             tokio::time::sleep(wait).await;
             tries += 1;
-        }
-    }
-}
-
-impl LoginFault {
-    /// Whether the server said that it does not know the client.
-    fn is_about_client(&self) -> bool {
-        let forgotten = |error: &TokenError| {
-            error.is_refusal("invalid_client") || error.is_refusal("unauthorized_client")
-        };
-        match self {
-            LoginFault::Token(error) | LoginFault::Device(DeviceError::Token(error)) => {
-                forgotten(error)
-            }
-            // A server that does not know the client shows the person a page and never comes back.
-            LoginFault::Callback(CallbackError::TimedOut) => true,
-            _ => false,
         }
     }
 }

@@ -114,6 +114,8 @@ pub struct ServerMetadata {
     pub grant_profiles: Vec<String>,
     /// `id_token_signing_alg_values_supported`
     pub id_token_algorithms: Vec<String>,
+    /// `prompt_values_supported`
+    pub prompts: Vec<String>,
     /// No document was found and the endpoints are where 2025-03-26 puts them.
     pub is_assumed: bool,
 }
@@ -160,8 +162,20 @@ impl ServerMetadata {
                 .unwrap_or_default(),
             id_token_algorithms: words(document, "id_token_signing_alg_values_supported")
                 .unwrap_or_default(),
+            prompts: words(document, "prompt_values_supported").unwrap_or_default(),
             is_assumed: false,
         })
+    }
+
+    /// What makes a browser ask who logs in, whoever did last: a choice where it is offered, else
+    /// the login page, which every OIDC provider knows.
+    pub fn choosing_prompt(&self) -> &'static str {
+        const CHOICE: &str = "select_account";
+        if self.prompts.iter().any(|prompt| prompt == CHOICE) {
+            CHOICE
+        } else {
+            "login"
+        }
     }
 
     /// Whether a grant type is offered; one that does not say is asked.

@@ -26,8 +26,8 @@ use self::intent::Intent;
 pub(crate) use self::{hold_off::HoldOffs, shared::UnderWay};
 use crate::assertion::ClientKey;
 use crate::logins::{How, Login, Logins, LoginsError};
-use crate::registration::{AuthMethod, ClientSource};
-use crate::token::{Client, Grant, Proof, TokenError, TokenRequest, Tokens, unix_now};
+use crate::registration::ClientSource;
+use crate::token::{Client, Grant, TokenError, TokenRequest, Tokens, unix_now};
 use crate::vault::{Key, VaultError};
 use crate::web::{Web, WebError};
 
@@ -163,28 +163,29 @@ impl Logins {
     /// Renews. The key is locked.
     async fn renew(
         &self,
-        login: Login,
+        mut login: Login,
         refused: Option<&Secret>,
         means: &Means,
     ) -> Result<Login, RefreshError> {
         // It may be good for some more seconds, whatever comes of this.
         let still_good = still_good(&login, refused);
-        let end = |why| needs_login(&login.server, why);
         let intent = Intent::of(self, &login);
+        let client = client(&login, means);
         let sent = match (&login.tokens.refresh, login.how, &means.again) {
-            (Some(token), _, _) => self.refresh(&login, token, &intent, means).await,
+            (Some(token), _, _) => self.refresh(&login, token, &intent, &client, means).await,
             (None, How::ClientCredentials, _) => {
-                let client = client(&login, means);
                 let request = request(&login, &client, &login.requested);
                 request.send(&means.web, Grant::ClientCredentials).await
             }
             (None, _, Some(again)) => again.again(&login).await,
             (None, _, None) if still_good => return Ok(login),
             (None, _, None) if refused == Some(&login.tokens.access) => {
-                return Err(end(Ended::Refused));
+                return Err(needs_login(&login.server, Ended::Refused));
             }
-            (None, _, None) => return Err(end(Ended::Expired)),
+            (None, _, None) => return Err(needs_login(&login.server, Ended::Expired)),
         };
+        login.client.learn(&client);
+        let end = |why| needs_login(&login.server, why);
         let error = match sent {
             Ok(tokens) => return Ok(self.keep(login, tokens, &intent).await),
             Err(error) => Arc::new(error),
@@ -240,13 +241,13 @@ impl Logins {
         login: &Login,
         token: &Secret,
         intent: &Intent,
+        client: &Client,
         means: &Means,
     ) -> Result<Tokens, TokenError> {
         // When a process died over this very token, this is the second time already.
         let mut may_repeat = !intent.is_noted();
         intent.note();
-        let client = client(login, means);
-        let request = request(login, &client, &login.tokens.scopes);
+        let request = request(login, client, &login.tokens.scopes);
         loop {
             let sent = request.send(&means.web, Grant::Refresh(token)).await;
             match sent {
@@ -313,18 +314,8 @@ fn is_about_client(code: &str) -> bool {
 }
 
 fn client(login: &Login, means: &Means) -> Client {
-    let secret = login.client.client_secret.clone();
     let key = means.client_key.clone().or_else(|| login.signing_key());
-    let proof = match (login.client.auth_method, secret, key) {
-        (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(key),
-        (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret),
-        (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret),
-        _ => Proof::Nothing,
-    };
-    Client {
-        id: login.client.client_id.clone(),
-        proof,
-    }
+    login.client.client(key.as_ref())
 }
 
 fn request<'a>(login: &'a Login, client: &'a Client, scopes: &'a [String]) -> TokenRequest<'a> {

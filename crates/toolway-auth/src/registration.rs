@@ -6,12 +6,16 @@
 //! Does not own: keeping it (the vault, under the issuer it belongs to: SEC-19) or authenticating
 //! (`token.rs`).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolway_types::{Secret, Untrusted};
 use url::Url;
 
+use crate::assertion::ClientKey;
 use crate::metadata::{ServerMetadata, shown};
+use crate::token::{Client, Proof};
 use crate::web::{Web, WebError};
 
 /// The longest id that a server may give us.
@@ -58,9 +62,10 @@ impl AuthMethod {
         .find(|method| method.as_str() == word)
     }
 
-    /// How a client with this secret or key authenticates. A server that does not say takes
-    /// `client_secret_basic` (RFC 8414); one that takes only what we have no part of is asked in
-    /// that way too, and says so itself.
+    /// How a client with this secret or key authenticates. Of both ways to send a secret it is the
+    /// form: servers that offer both exist which look for the client in the form alone, and none
+    /// the other way round. A server that does not say takes `client_secret_basic` (RFC 8414); one
+    /// that takes only what we have no part of is asked in that way too, and says so itself.
     pub fn of(offered: Option<&[String]>, has_secret: bool, has_key: bool) -> Self {
         let offers = |method: AuthMethod| {
             offered.is_some_and(|offered| offered.iter().any(|word| word == method.as_str()))
@@ -71,11 +76,23 @@ impl AuthMethod {
         if !has_secret {
             return AuthMethod::None;
         }
-        if offers(AuthMethod::ClientSecretPost) && !offers(AuthMethod::ClientSecretBasic) {
+        if offers(AuthMethod::ClientSecretPost) {
             AuthMethod::ClientSecretPost
         } else {
             AuthMethod::ClientSecretBasic
         }
+    }
+
+    /// The other way to send a secret, unless the server says that it does not take it.
+    fn other(self, offered: Option<&[String]>) -> Option<Self> {
+        let other = match self {
+            AuthMethod::ClientSecretBasic => AuthMethod::ClientSecretPost,
+            AuthMethod::ClientSecretPost => AuthMethod::ClientSecretBasic,
+            AuthMethod::None | AuthMethod::PrivateKeyJwt => return None,
+        };
+        offered
+            .is_none_or(|offered| offered.iter().any(|word| word == other.as_str()))
+            .then_some(other)
     }
 
     /// What to ask for in a registration: we are a program on a person's machine, so nothing
@@ -83,8 +100,8 @@ impl AuthMethod {
     fn wanted(offered: Option<&[String]>) -> Self {
         let order = [
             AuthMethod::None,
-            AuthMethod::ClientSecretBasic,
             AuthMethod::ClientSecretPost,
+            AuthMethod::ClientSecretBasic,
         ];
         let offers = |method: &AuthMethod| {
             offered.is_none_or(|offered| offered.iter().any(|word| word == method.as_str()))
@@ -115,6 +132,9 @@ pub struct Registered {
     pub client_secret: Option<Secret>,
     /// How it authenticates.
     pub auth_method: AuthMethod,
+    /// How it may authenticate as well, where the server does not recognise it by the first.
+    #[serde(default)]
+    pub other_method: Option<AuthMethod>,
     /// Where it is from.
     pub source: ClientSource,
     /// Until when the secret is good, in seconds since 1970; `None` when it does not expire.
@@ -126,13 +146,73 @@ pub struct Registered {
     /// The scopes that it was registered for.
     #[serde(default)]
     pub scopes: Vec<String>,
+    /// What its logins came to.
+    #[serde(default)]
+    pub standing: Standing,
+}
+
+/// What is known of a registration from the logins that were made with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Standing {
+    /// It never got a token; a new one would get none either.
+    pub is_untried: bool,
+    /// A login was begun with it, and nothing came back: a server that does not know a client any
+    /// more shows the person a page, and us nothing.
+    pub is_unanswered: bool,
 }
 
 impl Registered {
+    /// A client that somebody registered by hand, at a server that offers these ways.
+    pub(crate) fn configured(
+        id: &str,
+        secret: Option<Secret>,
+        has_key: bool,
+        offered: Option<&[String]>,
+    ) -> Self {
+        let auth_method = AuthMethod::of(offered, secret.is_some(), has_key);
+        Self {
+            client_id: id.to_owned(),
+            client_secret: secret,
+            auth_method,
+            other_method: auth_method.other(offered),
+            source: ClientSource::Configured,
+            secret_expires_at: None,
+            redirect_uri: None,
+            scopes: Vec::new(),
+            standing: Standing::default(),
+        }
+    }
+
     /// Whether it can be used for another login.
     pub fn is_good(&self, now: u64) -> bool {
-        self.secret_expires_at
-            .is_none_or(|end| now.saturating_add(MARGIN) < end)
+        let has_time = self
+            .secret_expires_at
+            .is_none_or(|end| now.saturating_add(MARGIN) < end);
+        has_time && !self.standing.is_unanswered
+    }
+
+    /// The client as requests want it.
+    pub fn client(&self, key: Option<&Arc<ClientKey>>) -> Client {
+        let proof = |method| match (method, &self.client_secret, key) {
+            (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(Arc::clone(key)),
+            (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret.clone()),
+            (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret.clone()),
+            _ => Proof::Nothing,
+        };
+        let other = self.other_method.filter(|_| self.client_secret.is_some());
+        let client = Client::new(self.client_id.as_str(), proof(self.auth_method));
+        client.or_by(other.map(proof))
+    }
+
+    /// Remembers by which way the server recognised it.
+    pub fn learn(&mut self, client: &Client) {
+        if client.has_turned()
+            && let Some(other) = self.other_method
+        {
+            self.other_method = Some(self.auth_method);
+            self.auth_method = other;
+        }
     }
 }
 
@@ -215,14 +295,11 @@ pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registere
     let redirect_uri = wanted.redirect_uri.map(str::to_owned);
     if let Some(id) = wanted.client_id {
         let offered = server.token_auth_methods.as_deref();
+        let secret = wanted.client_secret.cloned();
+        let configured = Registered::configured(id, secret, wanted.has_key, offered);
         return Some(Registered {
-            client_id: id.to_owned(),
-            client_secret: wanted.client_secret.cloned(),
-            auth_method: AuthMethod::of(offered, wanted.client_secret.is_some(), wanted.has_key),
-            source: ClientSource::Configured,
-            secret_expires_at: None,
             redirect_uri,
-            scopes: Vec::new(),
+            ..configured
         });
     }
     if let Some(document) = wanted.document.filter(|_| server.takes_documents) {
@@ -230,10 +307,12 @@ pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registere
             client_id: document.url.to_string(),
             client_secret: None,
             auth_method: AuthMethod::None,
+            other_method: None,
             source: ClientSource::Document,
             secret_expires_at: None,
             redirect_uri,
             scopes: Vec::new(),
+            standing: Standing::default(),
         });
     }
     wanted
@@ -263,7 +342,8 @@ pub async fn register(
         .registration_endpoint
         .as_ref()
         .ok_or_else(|| RegistrationError::Unsupported { issuer: issuer() })?;
-    let asked = AuthMethod::wanted(server.token_auth_methods.as_deref());
+    let offered = server.token_auth_methods.as_deref();
+    let asked = AuthMethod::wanted(offered);
     let reply = web
         .post_json(endpoint, &request(wanted, asked), http::HeaderMap::new())
         .await?;
@@ -283,7 +363,7 @@ pub async fn register(
         });
     }
     let answer = reply.object()?;
-    read(&answer, wanted, asked).map_err(|field| RegistrationError::Malformed {
+    read(&answer, wanted, asked, offered).map_err(|field| RegistrationError::Malformed {
         issuer: issuer(),
         field,
     })
@@ -316,6 +396,7 @@ fn read(
     answer: &Map<String, Value>,
     wanted: &Wanted<'_>,
     asked: AuthMethod,
+    offered: Option<&[String]>,
 ) -> Result<Registered, &'static str> {
     let text = |name: &str| answer.get(name).and_then(Value::as_str);
     let client_id = text("client_id")
@@ -326,9 +407,9 @@ fn read(
         // It tells us to authenticate in a way that was not offered to it.
         Some(None | Some(AuthMethod::PrivateKeyJwt)) => return Err("token_endpoint_auth_method"),
         Some(Some(told)) => told,
-        // It gave a secret unasked, or did not say: RFC 7591 has this for its default.
+        // It gave a secret unasked, and did not say what for.
         None if client_secret.is_some() && asked == AuthMethod::None => {
-            AuthMethod::ClientSecretBasic
+            AuthMethod::of(offered, true, false)
         }
         None => asked,
     };
@@ -343,9 +424,14 @@ fn read(
         client_id: client_id.to_owned(),
         client_secret: client_secret.map(Secret::new),
         auth_method,
+        other_method: auth_method.other(offered),
         source: ClientSource::Dynamic,
         secret_expires_at,
         redirect_uri: wanted.redirect_uri.map(str::to_owned),
         scopes: wanted.scopes.to_vec(),
+        standing: Standing {
+            is_untried: true,
+            is_unanswered: false,
+        },
     })
 }

@@ -9,7 +9,7 @@ use url::Url;
 use crate::assertion::AssertionError;
 use crate::metadata::shown;
 use crate::token::{Client, Tokens, unix_now};
-use crate::web::{Web, WebError};
+use crate::web::{Reply, Web, WebError};
 
 /// Where and as whom tokens are given back.
 #[derive(Debug, Clone, Copy)]
@@ -64,15 +64,22 @@ impl Revocation<'_> {
         self.one(web, token, "refresh_token").await
     }
 
-    async fn one(&self, web: &Web, token: &Secret, kind: &str) -> Result<(), RevokeError> {
+    async fn ask(&self, web: &Web, token: &Secret, kind: &str) -> Result<(Reply, ()), RevokeError> {
         let said = self.client.introduce(self.issuer, unix_now())?;
         let mut form = vec![("token", token.expose()), ("token_type_hint", kind)];
-        form.extend(
-            said.form
-                .iter()
-                .map(|(name, value)| (*name, value.expose())),
-        );
+        let who = said.form.iter();
+        form.extend(who.map(|(name, value)| (*name, value.expose())));
         let reply = web.post_form(self.endpoint, &form, said.headers).await?;
+        Ok((reply, ()))
+    }
+
+    async fn one(&self, web: &Web, token: &Secret, kind: &str) -> Result<(), RevokeError> {
+        let mut answered = self.ask(web, token, kind).await?;
+        if self.client.turns(&answered.0) {
+            let second = self.ask(web, token, kind).await?;
+            answered = self.client.better(answered, second);
+        }
+        let (reply, ()) = answered;
         if reply.is_success() {
             return Ok(());
         }

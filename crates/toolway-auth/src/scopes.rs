@@ -57,7 +57,13 @@ pub fn initial(sources: &Sources<'_>) -> Vec<String> {
         listed && server.offers("refresh_token")
     });
     let offline = offline.map(|_| OFFLINE_ACCESS.to_owned());
-    union(&[], chosen.iter().chain(&offline))
+    let scopes = union(&[], chosen.iter().chain(&offline));
+    // Alone it would take the place of the scopes that the server gives to those who name none.
+    let is_asked_for = sources.configured.is_some() || !sources.challenged.is_empty();
+    if scopes == [OFFLINE_ACCESS] && (!is_asked_for || chosen.is_empty()) {
+        return Vec::new();
+    }
+    scopes
 }
 
 /// Both, each scope once and in order. What no scope can be is left out, and what is too much.
@@ -89,6 +95,9 @@ pub enum Spent {
     /// What is wanted was asked for already, and did not help.
     #[error("the server wants scopes that were asked for already: a further login would not help")]
     NothingNew,
+    /// More is wanted, and nobody says what.
+    #[error("the server wants a login that reaches further, and did not say which scopes")]
+    Unnamed,
     /// Several attempts did not help.
     #[error("the server wants more scopes after every login: it is not asked again for now")]
     TooOften,

@@ -10,7 +10,8 @@ mod form;
 mod page;
 mod secret;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -37,6 +38,8 @@ pub(crate) struct Person {
     desk: Arc<Desk>,
     terminal: Terminal,
     pages: Pages,
+    /// The servers whose pages the person agreed to visit, and is not known to be done with.
+    visiting: Mutex<HashSet<ServerName>>,
 }
 
 /// Who answers servers in this run: nobody where there is no terminal to ask on.
@@ -46,6 +49,7 @@ pub(crate) fn person(context: &Context) -> Option<Arc<dyn Respondent>> {
             desk: Arc::clone(&context.desk),
             terminal: Terminal::new(context.output),
             pages: Pages::new(&context.environment),
+            visiting: Mutex::default(),
         }) as Arc<dyn Respondent>
     })
 }
@@ -60,6 +64,12 @@ pub(crate) async fn hidden_line(context: &Context, prompt: &str) -> Option<Strin
     match Terminal::new(context.output).hidden_line(prompt).await {
         Line::Typed(text) if !text.trim().is_empty() => Some(text),
         Line::Typed(_) | Line::End => None,
+    }
+}
+
+impl Person {
+    fn visiting(&self) -> MutexGuard<'_, HashSet<ServerName>> {
+        self.visiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,6 +113,11 @@ impl Respondent for Person {
             };
             let answer = answer.unwrap_or_else(End::answer);
             asked.over = true;
+            if let (Elicitation::Url { rights: None, .. }, ElicitationAnswer::Accept(_)) =
+                (&request, &answer)
+            {
+                self.visiting().insert(server.clone());
+            }
             talk.say(match &answer {
                 ElicitationAnswer::Accept(_) => "answered",
                 ElicitationAnswer::Decline => "declined",
@@ -110,6 +125,31 @@ impl Respondent for Person {
             });
             drop(open);
             answer
+        })
+    }
+
+    fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            // A hook may have agreed in the person's place.
+            if !self.visiting().remove(server) {
+                return std::future::pending().await;
+            }
+            let _open = self.desk.open(Asker::Program).await;
+            let mut asked = Visited {
+                terminal: &self.terminal,
+                over: false,
+            };
+            let prompt = format!(
+                "waiting for a minute until server `{}` goes on; press Enter when you are done \
+                 there ",
+                name(server.as_str())
+            );
+            let line = self.terminal.line(&prompt).await;
+            asked.over = true;
+            if line == Line::End {
+                self.terminal.say("");
+                std::future::pending::<()>().await;
+            }
         })
     }
 
@@ -135,6 +175,21 @@ impl Drop for Asked<'_> {
         if !self.over {
             self.terminal
                 .say("\nthe question is gone: the server took it back, or the call is over");
+        }
+    }
+}
+
+/// A person is asked whether they are done with a page.
+struct Visited<'a> {
+    terminal: &'a Terminal,
+    over: bool,
+}
+
+impl Drop for Visited<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            // The server said it, or the minute is over: the next line is not the prompt's.
+            self.terminal.say("");
         }
     }
 }

@@ -4,6 +4,7 @@
 //! [`Report`]; nothing else prints an error.
 
 mod hint;
+mod login;
 mod reach;
 mod refused;
 
@@ -17,7 +18,7 @@ use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::vault::VaultError;
 use toolway_config::edit::EditError;
-use toolway_types::name::{as_word, shell_word};
+use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
 use toolway_wire::era::method;
 
@@ -225,26 +226,6 @@ impl Report {
     }
 }
 
-impl Report {
-    /// A server that wants a login, or one that reaches further.
-    pub(crate) fn needs_login(server: &str, scopes: &[String]) -> Self {
-        let word = as_word(server);
-        if scopes.is_empty() {
-            let message = format!("server `{server}` wants a login first");
-            let mut report = Report::new(Exit::NeedsLogin, message)
-                .hint(format!("log in with `toolway login {word}`"));
-            report.login_to = Some(server.to_owned());
-            return report;
-        }
-        let scopes = scopes.join(" ");
-        let message = format!("server `{server}` wants a login that reaches `{scopes}` first");
-        Report::new(Exit::NeedsLogin, message).hint(format!(
-            "log in with `toolway login {word} --scopes {}`",
-            shell_word(&scopes)
-        ))
-    }
-}
-
 /// What was probably meant, as a question.
 pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -347,6 +328,11 @@ impl From<CallError> for Report {
                  somebody else with `toolway login {}`",
                 as_word(server.as_str())
             )),
+            CallError::NeedsAuth {
+                server,
+                not_widened: Some(NotWidened::Unnamed),
+                ..
+            } => Report::unnamed_scopes(server.as_str()),
             CallError::NeedsAuth {
                 server,
                 scopes,

@@ -1,7 +1,11 @@
 //! Lines from a terminal, without a thread that would take a line when nobody wants to know.
 //!
 //! Owns reading answers from stdin, that none was typed before its question, and hiding what is
-//! typed. Only terminals are read here; whose turn it is, is `desk.rs`.
+//! typed. Lines are read key by key (`terminal/keys.rs`), because a terminal that puts them
+//! together itself drops what is beyond 4095 bytes. Only terminals are read here; whose turn it is,
+//! is `desk.rs`.
+
+mod keys;
 
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
@@ -13,10 +17,11 @@ use rustix::termios::{tcflush, tcgetattr, tcsetattr};
 use tokio::sync::oneshot;
 use toolway_types::text::clean;
 
+use self::keys::Keys;
 use crate::output::Output;
 use crate::screen::Screen;
 
-/// The longest line: a terminal itself gives no more at once.
+/// The longest line.
 const MAX_LINE: usize = 64 * 1024;
 
 /// The two ends of the conversation.
@@ -48,16 +53,19 @@ impl Terminal {
 
     /// Writes a prompt and waits for a line. May be dropped at any time.
     pub(crate) async fn line(&self, prompt: &str) -> Line {
+        let keys = Keys::start();
         // What was typed before the question stood there is no answer to it.
         if forget_typed().is_err() {
             return Line::End;
         }
         // A closed stderr is nobody's problem.
         let _ = io::stderr().write_all(clean(prompt).as_bytes());
-        match read_line().await {
-            Ok(Some(line)) => Line::Typed(line),
-            Ok(None) | Err(_) => Line::End,
-        }
+        keys.line().await
+    }
+
+    /// The next line, also one that was typed before. May be dropped at any time.
+    pub(crate) async fn next_line(&self) -> Line {
+        Keys::start().line().await
     }
 
     /// The same without showing what is typed.
@@ -80,20 +88,6 @@ pub(crate) fn forget_typed() -> io::Result<()> {
 pub(crate) fn wait_for_line() -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     loop {
-        if let ControlFlow::Break(line) = read_more(&mut bytes)? {
-            return Ok(line);
-        }
-    }
-}
-
-async fn read_line() -> io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    loop {
-        readable().await?;
-        // The terminal may be shared: what was there may have been read by another.
-        if !poll_stdin(Some(&Timespec::default()))? {
-            continue;
-        }
         if let ControlFlow::Break(line) = read_more(&mut bytes)? {
             return Ok(line);
         }

@@ -288,6 +288,9 @@ fn about(key: &str) -> &'static str {
         "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
         "scopes" => "The scopes to ask for.",
         "account" => "Which of your logins it uses, by your word for the account.",
+        "allowUnannouncedPkce" => {
+            "`true` logs in where the authorization server does not say that it knows PKCE. User, local and managed settings and flags only."
+        }
         "xaa" => "Log in by cross-app access; counts where `TOOLWAY_ENABLE_XAA=1` is set.",
         _ => "",
     }

@@ -289,6 +289,12 @@ impl Authority {
         memory.refresh.clear();
     }
 
+    /// Every client that registered is unknown from now on, as after a restart of a server that
+    /// keeps nothing.
+    pub fn forget_clients(&self) {
+        self.state.memory().clients.clear();
+    }
+
     /// Tokens for this client without a login.
     pub fn issue(&self, client: &str, scope: &str) -> Tokens {
         let state = &self.state;

@@ -7,7 +7,7 @@ mod login;
 
 use std::path::{Path, PathBuf};
 
-pub use self::login::{OidcProvider, Protected, ProtectedPeer};
+pub use self::login::{OidcProvider, Protected, ProtectedPeer, PythonSdk, SdkAuthority};
 
 /// `<workspace>/target/peers`. Panics with the command to run when nothing is installed.
 pub fn dir() -> PathBuf {
@@ -22,6 +22,11 @@ pub fn node_program(name: &str) -> PathBuf {
 /// A program in the Python environment, e.g. `python` or `mcp-server-time`.
 pub fn python_program(name: &str) -> PathBuf {
     existing(dir().join("venv/bin").join(name))
+}
+
+/// A program in the environment of the Python SDK's version 1, e.g. `python`.
+pub fn sdk1_program(name: &str) -> PathBuf {
+    existing(dir().join("venv-sdk1/bin").join(name))
 }
 
 /// The root of the workspace.

@@ -51,6 +51,15 @@ impl Author {
         matches!(self, Author::Person | Author::Organisation)
     }
 
+    /// Whether an entry of this author may have a login made that is less safe than others. What
+    /// came with something else can only make the person's logins stricter.
+    pub fn may_weaken_logins(self) -> bool {
+        matches!(
+            self,
+            Author::Person | Author::Organisation | Author::Invocation
+        )
+    }
+
     /// Whether an entry of this author reads every variable of the environment, or only those
     /// that a person allowed.
     pub fn reads_any_variable(self) -> bool {

@@ -32,7 +32,7 @@ pub use scope::Scope;
 pub use secret::Secret;
 pub use server::{
     CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind,
-    TransportSpec, WorkingDirectory, WorkloadSource, WorkloadSpec,
+    TransportSpec, UnannouncedPkce, WorkingDirectory, WorkloadSource, WorkloadSpec,
 };
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};

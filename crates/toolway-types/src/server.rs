@@ -190,8 +190,21 @@ pub struct OauthSpec {
     pub account: Option<String>,
     /// The platform's token that is the login.
     pub workload: Option<WorkloadSpec>,
+    /// What is done where an authorization server does not say that it knows PKCE.
+    pub unannounced_pkce: UnannouncedPkce,
     /// The secrets that are looked up when a login is made or renewed.
     pub references: Vec<SecretReference>,
+}
+
+/// What is done where an authorization server does not say that it knows PKCE (RFC 7636): it may
+/// check the proof all the same, or hand tokens to whoever stole a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnannouncedPkce {
+    /// There is no login.
+    #[default]
+    Refused,
+    /// The login is made as if it were announced, and says that it is not.
+    Allowed,
 }
 
 /// The `workload` object of `oauth`: this machine has an identity of its own.

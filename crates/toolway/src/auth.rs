@@ -52,6 +52,7 @@ pub use self::step_up::NotWidened;
 use self::step_up::{Reached, StepUp};
 use self::store::{Asked, Store};
 use self::vouched::Trouble;
+pub(crate) use self::vouched::is_short;
 pub use self::vouched::{NotVouched, VouchFault};
 use crate::connection::{Source, definition};
 use crate::journal::JournalWriter;

@@ -39,6 +39,14 @@ pub trait Respondent: Send + Sync + 'static {
         request: Elicitation,
     ) -> BoxFuture<'a, ElicitationAnswer>;
 
+    /// Resolves when the person says that they are done with the page that they agreed to visit
+    /// for this server last. A server need not say so, and is otherwise waited for. Dropped when it
+    /// does. Nobody says anything unless the embedding program has a way for it.
+    fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
+        let _ = server;
+        Box::pin(std::future::pending())
+    }
+
     /// Has a model write something for a server: the parameters of `sampling/createMessage` in,
     /// its result out, both as raw JSON.
     fn sample<'a>(

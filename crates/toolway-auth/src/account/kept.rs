@@ -16,7 +16,7 @@ use url::Url;
 
 use super::{AccountError, AccountTokens};
 use crate::discovery::of_issuer;
-use crate::login::{Desk, LoginError, LoginRequest, Person, Way, obtain};
+use crate::login::{Desk, LoginError, LoginRequest, Person, Way, Whom, obtain};
 use crate::logins::{ACCOUNT_SERVER, How, Login, Logins, LoginsError};
 use crate::refresh::{Ended, Means, RefreshError};
 use crate::revoke::{Revocation, RevokeError};
@@ -158,6 +158,7 @@ impl KeptAccount {
             spec: &spec,
             scopes: None,
             way,
+            whom: Whom::default(),
             client_secret: None,
             client_key: None,
             document: None,

@@ -45,14 +45,17 @@ pub(crate) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static
     Ok(places)
 }
 
-/// Whether a resource's listing names this issuer: byte for byte, or with the one slash that URL
-/// types put after an origin without a path. Nothing else is forgiven, nor this anywhere else.
+/// Whether a resource's listing names this issuer: byte for byte, or but for the one slash that
+/// URL types put after an origin without a path, on either side. Nothing else is forgiven, nor
+/// this anywhere else.
 pub(super) fn lists(listed: &str, issuer: &str) -> bool {
-    let is_origin = || {
-        let rest = issuer.split_once("://").map(|(_, rest)| rest);
+    let is_origin = |text: &str| {
+        let rest = text.split_once("://").map(|(_, rest)| rest);
         rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['/', '?', '#']))
     };
-    listed == issuer || (listed.strip_suffix('/') == Some(issuer) && is_origin())
+    let adds_slash =
+        |long: &str, short: &str| long.strip_suffix('/') == Some(short) && is_origin(short);
+    listed == issuer || adds_slash(listed, issuer) || adds_slash(issuer, listed)
 }
 
 /// A path at an origin, without anything else.

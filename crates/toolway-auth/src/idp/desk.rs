@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{IdentityProvider, IdpError};
 use crate::metadata::{ServerMetadata, shown};
-use crate::registration::{AuthMethod, ClientSource, Registered};
+use crate::registration::Registered;
 use crate::token::{Client, TokenRequest};
 
 /// Where tokens are asked for, and as whom.
@@ -48,19 +48,12 @@ impl IdentityProvider {
     /// Who we are to an endpoint that takes these ways to say so.
     pub(super) fn client(&self, offered: Option<&[String]>) -> Client {
         let settings = &self.settings;
-        let registered = Registered {
-            client_id: settings.client_id.clone(),
-            client_secret: settings.client_secret.clone(),
-            auth_method: AuthMethod::of(
-                offered,
-                settings.client_secret.is_some(),
-                settings.client_key.is_some(),
-            ),
-            source: ClientSource::Configured,
-            secret_expires_at: None,
-            redirect_uri: None,
-            scopes: Vec::new(),
-        };
+        let registered = Registered::configured(
+            &settings.client_id,
+            settings.client_secret.clone(),
+            settings.client_key.is_some(),
+            offered,
+        );
         registered.client(settings.client_key.as_ref())
     }
 

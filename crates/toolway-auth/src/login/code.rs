@@ -4,14 +4,16 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::authorize::{Attempt, AttemptError, AttemptOptions, AuthorizeError, Code, pasted};
+use toolway_types::UnannouncedPkce;
+
+use crate::authorize::{Attempt, AttemptError, AttemptOptions, AuthorizeError, Code, S256, pasted};
 use crate::callback::{Callback, Place};
 use crate::metadata::shown;
 use crate::registration::{ClientSource, Registered};
 use crate::scopes::OFFLINE_ACCESS;
-use crate::token::{DpopKey, Grant, Tokens};
+use crate::token::{Client, DpopKey, Grant, Tokens};
 
-use super::{Login, LoginFault, Page, Prepared, Progress, Way};
+use super::{Login, LoginFault, Page, Prepared, Progress, Way, Whom};
 
 /// Where a configured client comes back to, on any port, when nobody wrote one down.
 const CONFIGURED: &str = "http://localhost/callback";
@@ -28,21 +30,36 @@ impl Login<'_> {
             field: "authorization_endpoint",
         })?;
         // Looked at before anything is registered or opened.
-        let methods = server.challenge_methods.as_deref();
-        if !methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {
-            let issuer = shown(&server.issuer);
-            return Err(AttemptError::NoPkce { issuer }.into());
+        let assumed = [S256.to_owned()];
+        let methods = match (
+            &server.challenge_methods,
+            self.request.spec.unannounced_pkce,
+        ) {
+            (None, UnannouncedPkce::Allowed) => {
+                let issuer = shown(&server.issuer);
+                self.desk.person.say(Progress::UnannouncedPkce(issuer));
+                Some(&assumed[..])
+            }
+            (announced, _) => announced.as_deref(),
+        };
+        if !methods.is_some_and(|methods| methods.iter().any(|method| method == S256)) {
+            return Err(AttemptError::NoPkce {
+                issuer: shown(&server.issuer),
+                is_announced: methods.is_some(),
+            }
+            .into());
         }
         let callback = self.listen(prepared).await?;
-        let registered = self.client(prepared, Some(callback.redirect_uri())).await?;
+        let chosen = self.client(prepared, Some(callback.redirect_uri())).await?;
+        let registered = &chosen.registered;
         let thumbprint = prepared.dpop.as_ref().map(DpopKey::thumbprint);
         let mut extra = Vec::new();
         if let Some(thumbprint) = &thumbprint {
             extra.push(("dpop_jkt", thumbprint.as_str()));
         }
-        // OIDC gives what lasts only to those who ask the person for it.
-        if prepared.scopes.iter().any(|scope| scope == OFFLINE_ACCESS) {
-            extra.push(("prompt", "consent"));
+        let prompt = self.prompt(prepared);
+        if !prompt.is_empty() {
+            extra.push(("prompt", &prompt));
         }
         let attempt = Attempt::new(&AttemptOptions {
             issuer: &server.issuer,
@@ -55,10 +72,25 @@ impl Login<'_> {
             scopes: &prepared.scopes,
             extra: &extra,
         })?;
+        self.set_out(&chosen, &server.issuer).await?;
         self.send_off(&attempt).await;
-        let result = self.finish(prepared, &registered, callback, &attempt).await;
-        let tokens = self.judged(result, &registered, server).await?;
-        Ok((registered, tokens))
+        let client = registered.client(self.request.client_key);
+        let result = self.finish(prepared, &client, callback, &attempt).await;
+        self.concluded(chosen, &client, result, &server.issuer)
+            .await
+    }
+
+    /// What the server is to ask the person for.
+    fn prompt(&self, prepared: &Prepared) -> String {
+        let mut words = Vec::new();
+        if self.request.whom == Whom::Chosen {
+            words.push(prepared.found.server.choosing_prompt());
+        }
+        // OIDC gives what lasts only to those who ask the person for it.
+        if prepared.scopes.iter().any(|scope| scope == OFFLINE_ACCESS) {
+            words.push("consent");
+        }
+        words.join(" ")
     }
 
     /// Listens where this client's logins come back to.
@@ -106,14 +138,13 @@ impl Login<'_> {
     async fn finish(
         &self,
         prepared: &Prepared,
-        registered: &Registered,
+        client: &Client,
         callback: Callback,
         attempt: &Attempt,
     ) -> Result<Tokens, LoginFault> {
-        let client = registered.client(self.request.client_key);
         let spend = async |code: Code| -> Result<Tokens, LoginFault> {
             self.desk.person.say(Progress::Finishing);
-            Ok(prepared.ask(&client, Grant::Code(&code)).await?)
+            Ok(prepared.ask(client, Grant::Code(&code)).await?)
         };
         let is_spent = AtomicBool::new(false);
         let returning = callback.finish(attempt, async |code| {

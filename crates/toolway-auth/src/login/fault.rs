@@ -20,6 +20,8 @@ pub struct LoginError {
     /// Why.
     #[source]
     pub fault: LoginFault,
+    /// Whether the client was one that somebody registered by hand.
+    pub is_configured: bool,
 }
 
 /// Why a login failed.

@@ -45,6 +45,10 @@ pub enum Progress {
     Discovering,
     /// Registering this program there.
     Registering,
+    /// The same because the last login with the former registration had no answer.
+    RegisteringAnew,
+    /// This authorization server does not say that it knows PKCE, and the entry allows that.
+    UnannouncedPkce(String),
     /// The browser was opened; the person has to act there.
     Waiting,
     /// No browser could be opened.

@@ -9,7 +9,7 @@ use toolway_types::Secret;
 use url::Url;
 
 use super::{DEFAULT_ACCOUNT, How, Login, Logins, LoginsError};
-use crate::registration::{AuthMethod, ClientSource, Registered};
+use crate::registration::{AuthMethod, ClientSource, Registered, Standing};
 use crate::token::{DpopKey, TokenKind, Tokens, unix_now};
 use crate::vault::{Storage, Vault, VaultOptions};
 
@@ -49,6 +49,8 @@ pub(crate) fn due(authority: &Authority, server: &str) -> Login {
             secret_expires_at: None,
             redirect_uri: None,
             scopes: Vec::new(),
+            other_method: None,
+            standing: Standing::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -137,6 +139,8 @@ async fn a_client_is_kept_for_its_issuer_and_no_other() {
         secret_expires_at: None,
         redirect_uri: None,
         scopes: Vec::new(),
+        other_method: None,
+        standing: Standing::default(),
     };
     logins
         .save_client("https://a.example", &client)

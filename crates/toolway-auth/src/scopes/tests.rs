@@ -81,6 +81,35 @@ fn offline_access_is_asked_for_where_it_is_offered() {
     );
 }
 
+/// Servers give scopes of their own choice to those who ask for none.
+#[test]
+fn offline_access_is_not_asked_for_alone_unless_somebody_wants_just_that() {
+    let server = server("offline_access", Some("refresh_token"));
+    let (offline, none) = (words("offline_access"), Vec::new());
+    let from = Sources {
+        server: Some(&server),
+        ..Sources::default()
+    };
+    assert_eq!(initial(&from), [""; 0]);
+    let empty = Sources {
+        configured: Some(&none),
+        ..from
+    };
+    assert_eq!(initial(&empty), [""; 0]);
+    for wanted in [
+        Sources {
+            configured: Some(&offline),
+            ..from
+        },
+        Sources {
+            challenged: &offline,
+            ..from
+        },
+    ] {
+        assert_eq!(initial(&wanted), ["offline_access"]);
+    }
+}
+
 #[test]
 fn endless_scopes_are_cut_short() {
     let many: Vec<String> = (0..10_000)

@@ -1,10 +1,11 @@
 //! How a client says who it is to a token endpoint (RFC 6749 section 2.3, RFC 7523).
 //!
-//! Owns the four ways. They serve every endpoint that wants to know the client: token, device,
-//! revocation.
+//! Owns the four ways, and asking once more in another one where the first is not recognised. They
+//! serve every endpoint that wants to know the client: token, device, revocation.
 //! Does not own: which of them a client uses (`registration.rs`).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +14,9 @@ use http::{HeaderMap, HeaderValue};
 use toolway_types::Secret;
 use url::form_urlencoded;
 
+use super::request::refusal;
 use crate::assertion::{AssertionError, ClientKey, JWT_BEARER};
+use crate::web::Reply;
 
 /// Who we are to an authorization server.
 #[derive(Debug, Clone)]
@@ -22,6 +25,10 @@ pub struct Client {
     pub id: String,
     /// How that is proven.
     pub proof: Proof,
+    /// What is tried where the server does not recognise the client by the first.
+    other: Option<Proof>,
+    /// Whether the other one is the one that is recognised. Copies learn it together.
+    is_turned: Arc<AtomicBool>,
 }
 
 /// How a client proves who it is.
@@ -59,34 +66,81 @@ pub(crate) struct Introduction {
 }
 
 impl Client {
-    /// A client that has nothing to prove.
-    pub fn public(id: impl Into<String>) -> Self {
+    /// A client that proves who it is in one way.
+    pub fn new(id: impl Into<String>, proof: Proof) -> Self {
         Self {
             id: id.into(),
-            proof: Proof::Nothing,
+            proof,
+            other: None,
+            is_turned: Arc::default(),
         }
+    }
+
+    /// A client that has nothing to prove.
+    pub fn public(id: impl Into<String>) -> Self {
+        Self::new(id, Proof::Nothing)
+    }
+
+    /// The same with a second way, for a server that does not recognise it by the first.
+    #[must_use]
+    pub fn or_by(self, other: Option<Proof>) -> Self {
+        Self { other, ..self }
+    }
+
+    /// Whether it was the second way by which the server recognised it.
+    pub fn has_turned(&self) -> bool {
+        self.is_turned.load(Ordering::Relaxed)
+    }
+
+    fn turn(&self) {
+        self.is_turned.fetch_xor(true, Ordering::Relaxed);
+    }
+
+    /// Whether to ask once more because the server does not recognise the client: from then on it
+    /// introduces itself in the other way.
+    pub(crate) fn turns(&self, reply: &Reply) -> bool {
+        let turns = self.other.is_some() && !is_recognised(reply);
+        if turns {
+            self.turn();
+        }
+        turns
+    }
+
+    /// The answer that counts of two. What the server said to the first way does where it
+    /// recognises neither: that is the one that it was told to expect.
+    pub(crate) fn better<T>(&self, first: (Reply, T), second: (Reply, T)) -> (Reply, T) {
+        if is_recognised(&second.0) {
+            return second;
+        }
+        self.turn();
+        first
     }
 
     pub(crate) fn introduce(&self, issuer: &str, now: u64) -> Result<Introduction, AssertionError> {
         let mut said = Introduction::default();
         let id = || ("client_id", Secret::new(self.id.as_str()));
-        match &self.proof {
+        // A server may repeat what it was shown a moment ago.
+        for proof in [Some(&self.proof), self.other.as_ref()] {
+            if let Some(Proof::Basic(secret) | Proof::Post(secret)) = proof {
+                let pair = Secret::new(self.pair(secret));
+                said.secrets.extend([secret.clone(), pair]);
+            }
+        }
+        let proof = match &self.other {
+            Some(other) if self.has_turned() => other,
+            _ => &self.proof,
+        };
+        match proof {
             Proof::Nothing => said.form.push(id()),
             Proof::Basic(secret) => {
-                let encoded = |text: &str| -> String {
-                    form_urlencoded::byte_serialize(text.as_bytes()).collect()
-                };
-                let pair = format!("{}:{}", encoded(&self.id), encoded(secret.expose()));
-                let pair = STANDARD.encode(pair);
-                if let Ok(mut value) = HeaderValue::try_from(format!("Basic {pair}")) {
+                let pair = format!("Basic {}", self.pair(secret));
+                if let Ok(mut value) = HeaderValue::try_from(pair) {
                     value.set_sensitive(true);
                     said.headers.insert(AUTHORIZATION, value);
                 }
-                said.secrets.extend([secret.clone(), Secret::new(pair)]);
             }
             Proof::Post(secret) => {
                 said.form.extend([id(), ("client_secret", secret.clone())]);
-                said.secrets.push(secret.clone());
             }
             Proof::Key(key) => {
                 let assertion = key.assertion(&self.id, issuer, now)?;
@@ -99,5 +153,30 @@ impl Client {
             }
         }
         Ok(said)
+    }
+
+    /// The id and a secret, as a header holds them.
+    fn pair(&self, secret: &Secret) -> String {
+        let encoded =
+            |text: &str| -> String { form_urlencoded::byte_serialize(text.as_bytes()).collect() };
+        let pair = format!("{}:{}", encoded(&self.id), encoded(secret.expose()));
+        STANDARD.encode(pair)
+    }
+}
+
+/// Whether an answer does not say that the server looked for the client elsewhere than it was
+/// told. Some look for the id in the form alone, and call that by other names than the RFC.
+fn is_recognised(reply: &Reply) -> bool {
+    let Some(refusal) = refusal(reply) else {
+        return reply.status != 401;
+    };
+    let misses = |name: &str| {
+        let description = refusal.description.as_ref();
+        description.is_some_and(|text| text.as_received().contains(name))
+    };
+    match refusal.code.as_str() {
+        "invalid_client" | "unauthorized_client" => false,
+        "invalid_request" => !misses("client_id") && !misses("client_secret"),
+        _ => true,
     }
 }

@@ -171,13 +171,19 @@ pub struct TokenRequest<'a> {
 }
 
 impl TokenRequest<'_> {
-    /// Asks once; a second time only when the server demands its nonce in the proof of possession.
+    /// Asks once; a second time only when the server demands its nonce in the proof of possession,
+    /// or does not recognise the client.
     pub async fn send(&self, web: &Web, grant: Grant<'_>) -> Result<Tokens, TokenError> {
         let issued = match &grant {
             Grant::Exchange(exchange) => Some(exchange.requested_type),
             _ => None,
         };
-        let (reply, said) = self.exchange(web, &grant).await?;
+        let mut answered = self.exchange(web, &grant).await?;
+        if self.client.turns(&answered.0) {
+            let second = self.exchange(web, &grant).await?;
+            answered = self.client.better(answered, second);
+        }
+        let (reply, said) = answered;
         let mut secrets = said.secrets;
         secrets.extend(grant.secret().cloned());
         if let Grant::Code(code) = &grant {
@@ -206,11 +212,7 @@ impl TokenRequest<'_> {
         };
         let fresh = key.learn(self.endpoint, &reply.headers);
         let wants_nonce = matches!(reply.status, 400 | 401)
-            && reply
-                .object()
-                .ok()
-                .and_then(|object| answer::refusal(&object))
-                .is_some_and(|refusal| refusal.code == USE_NONCE);
+            && refusal(&reply).is_some_and(|refusal| refusal.code == USE_NONCE);
         if !(fresh && wants_nonce) {
             return Ok((reply, said));
         }
@@ -307,6 +309,13 @@ pub(crate) fn members(
             description: Untrusted::default(),
         }),
     }
+}
+
+/// The refusal in an answer, if it is one.
+pub(super) fn refusal(reply: &Reply) -> Option<Refusal> {
+    object(reply)
+        .ok()
+        .and_then(|object| answer::refusal(&object))
 }
 
 fn object(reply: &Reply) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {

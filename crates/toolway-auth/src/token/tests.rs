@@ -273,10 +273,7 @@ async fn a_client_proves_itself_in_the_way_it_has() {
         Proof::Post(secret.clone()),
         Proof::Key(key),
     ] {
-        let client = Client {
-            id: "me & co".to_owned(),
-            proof,
-        };
+        let client = Client::new("me & co", proof);
         let sent = Asking::by(client)
             .send(&endpoint, Grant::ClientCredentials)
             .await;
@@ -477,10 +474,7 @@ async fn sec_47_what_was_sent_does_not_come_back_in_an_error() {
     let token = Secret::new(marked!("refresh-"));
     let mut shown = String::new();
     for proof in [Proof::Basic(secret.clone()), Proof::Post(secret)] {
-        let asking = Asking::by(Client {
-            id: "me".to_owned(),
-            proof,
-        });
+        let asking = Asking::by(Client::new("me", proof));
         for grant in [Grant::Refresh(&token), Grant::Code(&code)] {
             let error = asking.send(&endpoint, grant).await.expect_err("refused");
             shown = format!("{shown}{:?} {grant:?}\n", asking.client);

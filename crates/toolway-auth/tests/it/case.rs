@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolway_auth::challenge::{Need, need};
-use toolway_auth::login::{Desk, LoginError, LoginRequest, Memory, Obtained, Way, obtain};
+use toolway_auth::login::{Desk, LoginError, LoginRequest, Memory, Obtained, Way, Whom, obtain};
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::Attempts;
 use toolway_auth::web::{Reach, Web};
@@ -89,6 +89,7 @@ impl Case {
             spec: &self.spec,
             scopes,
             way: self.way,
+            whom: Whom::default(),
             client_secret: self.secret.as_ref(),
             client_key: None,
             document: self.document.as_ref(),

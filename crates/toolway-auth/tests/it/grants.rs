@@ -333,18 +333,13 @@ async fn client_credentials_in_every_way() {
         ("post", Proof::Post(secret.clone())),
         ("key", Proof::Key(key)),
     ] {
-        login.client = Client {
-            id: id.to_owned(),
-            proof,
-        };
+        login.client = Client::new(id, proof);
         let tokens = login.send(Grant::ClientCredentials).await;
         let tokens = tokens.unwrap_or_else(|error| panic!("{id}: {error}"));
         assert!(login.authority.is_valid(tokens.access.expose()), "{id}");
     }
-    login.client = Client {
-        id: "basic".to_owned(),
-        proof: Proof::Basic(Secret::new(format!("{CANARY}-wrong"))),
-    };
+    let wrong = Secret::new(format!("{CANARY}-wrong"));
+    login.client = Client::new("basic", Proof::Basic(wrong));
     let error = login
         .send(Grant::ClientCredentials)
         .await

@@ -53,7 +53,6 @@ fn expected(switch: Switch) -> (About, Expected) {
     let bad_token_endpoint = Unopened("its `token_endpoint` is no usable address");
     match switch {
         S::IssuerOther
-        | S::IssuerTrailingSlash
         | S::IssuerCase
         | S::IssuerPort
         | S::IssuerPercent
@@ -100,7 +99,8 @@ fn expected(switch: Switch) -> (About, Expected) {
             About::Answer,
             Unspent("does not say which authorization server"),
         ),
-        S::IssWrong | S::ErrorIssWrong | S::MixUp => (
+        // The slash of an origin is forgiven in the metadata, and nowhere else.
+        S::IssWrong | S::ErrorIssWrong | S::MixUp | S::IssuerTrailingSlash => (
             About::Answer,
             Unspent("comes from another authorization server"),
         ),

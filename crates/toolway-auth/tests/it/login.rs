@@ -323,3 +323,71 @@ async fn a_registration_that_the_server_forgot_is_made_anew() {
     case.log_in().await.unwrap();
     assert_eq!(case.authority.report().registrations, 2);
 }
+
+#[tokio::test]
+async fn a_client_that_is_not_recognised_in_one_way_is_in_the_other() {
+    for method in ["client_secret_basic", "client_secret_post"] {
+        let settings = Settings {
+            clients: vec![KnownClient {
+                method: Some(method.to_owned()),
+                ..known("mine")
+            }],
+            ..Settings::default()
+        };
+        let mut case = Case::new(settings);
+        case.spec.client_id = Some("mine".to_owned());
+        case.secret = Some(Secret::new(format!("{CANARY}-secret")));
+        let got = case.log_in().await.unwrap();
+        assert_eq!(got.client.auth_method.as_str(), method);
+        // A wrong secret is tried in both ways, and what is said to the first counts.
+        let before = case.authority.seen_at(Party::Issuer, "/token").len();
+        case.secret = Some(Secret::new(format!("{CANARY}-wrong")));
+        case.way = Way::ClientCredentials;
+        let refused = case.log_in().await.unwrap_err();
+        assert!(refused.is_configured);
+        assert!(!holds_secret(&format!("{refused} {refused:?}")));
+        let after = case.authority.seen_at(Party::Issuer, "/token").len();
+        assert_eq!(after - before, 2);
+    }
+}
+
+#[tokio::test]
+async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
+    let case = Case::new(Settings::default());
+    let first = case.log_in().await.unwrap();
+    let suspect = async || {
+        let kept = case.clients.find(&first.issuer).await.unwrap();
+        kept.unwrap().standing.is_unanswered
+    };
+    assert!(!suspect().await);
+    case.authority.turn_on(Switch::AuthorizationDenied);
+    case.log_in().await.unwrap_err();
+    assert!(!suspect().await, "a no is an answer");
+    case.authority.set(&[]);
+    let asleep = Case {
+        person: Tester::new(Habit::Sleeps),
+        ..case
+    };
+    {
+        let login = std::pin::pin!(asleep.log_in());
+        let sent = async {
+            while asleep.person.opened.lock().unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            _ = login => panic!("nobody came back"),
+            () = sent => {}
+        }
+    }
+    let kept = asleep.clients.find(&first.issuer).await.unwrap().unwrap();
+    assert!(kept.standing.is_unanswered);
+    let awake = Case {
+        person: Tester::new(Habit::Browses),
+        ..asleep
+    };
+    let got = awake.log_in().await.unwrap();
+    assert_ne!(got.client.client_id, first.client.client_id);
+    let said = awake.person.said.lock().unwrap().clone();
+    assert!(said.contains(&Progress::RegisteringAnew), "{said:?}");
+}

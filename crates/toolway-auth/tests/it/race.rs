@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use toolway_auth::logins::{How, Login, Logins};
 use toolway_auth::refresh::{Means, RefreshError};
-use toolway_auth::registration::{AuthMethod, ClientSource, Registered};
+use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
@@ -256,6 +256,8 @@ fn login(authority: &Authority, server: usize) -> Login {
             secret_expires_at: None,
             redirect_uri: None,
             scopes: Vec::new(),
+            other_method: None,
+            standing: Standing::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),

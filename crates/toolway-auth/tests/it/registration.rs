@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use toolway_auth::metadata::ServerMetadata;
 use toolway_auth::registration::{
-    AuthMethod, ClientDocument, ClientSource, Registered, RegistrationError, Wanted, register,
+    AuthMethod, ClientDocument, ClientSource, Registered, RegistrationError, Standing, Wanted,
+    register,
 };
 use toolway_auth::web::{Reach, Web};
 use toolway_testkit::marked;
@@ -67,6 +68,11 @@ async fn a_registration_says_what_we_are() {
             secret_expires_at: None,
             redirect_uri: Some(REDIRECT.to_owned()),
             scopes: words("a b"),
+            other_method: None,
+            standing: Standing {
+                is_untried: true,
+                ..Standing::default()
+            },
         }
     );
     let asked = site.asked().pop().unwrap();
@@ -112,7 +118,7 @@ async fn the_way_to_authenticate_is_one_that_the_server_offers() {
     for (offered, asked) in [
         (
             "client_secret_basic client_secret_post",
-            "client_secret_basic",
+            "client_secret_post",
         ),
         ("client_secret_post", "client_secret_post"),
         ("client_secret_basic none", "none"),
@@ -135,6 +141,11 @@ async fn the_way_to_authenticate_is_one_that_the_server_offers() {
             _ => AuthMethod::ClientSecretBasic,
         };
         assert_eq!(client.auth_method, expected, "{offered}");
+        let other = match offered {
+            "client_secret_basic client_secret_post" => Some(AuthMethod::ClientSecretBasic),
+            _ => None,
+        };
+        assert_eq!(client.other_method, other, "{offered}");
     }
 }
 
@@ -332,11 +343,22 @@ async fn a_registration_is_kept_and_repeated_only_when_it_must_be() {
         scopes: &wider,
         ..again.clone()
     };
-    for wanted in [expired, elsewhere, withdrawn, wider] {
+    let suspect = Registered {
+        standing: Standing {
+            is_unanswered: true,
+            ..Standing::default()
+        },
+        ..kept.clone()
+    };
+    let unanswered = Wanted {
+        kept: Some(&suspect),
+        ..again.clone()
+    };
+    for wanted in [expired, elsewhere, withdrawn, wider, unanswered] {
         let client = register(&web(), &server(&site), &wanted).await.unwrap();
         assert_eq!(client.client_id, "new");
     }
-    assert_eq!(site.lines().len(), 5);
+    assert_eq!(site.lines().len(), 6);
 }
 
 #[test]
@@ -349,9 +371,18 @@ fn a_client_survives_the_vault() {
         secret_expires_at: Some(7),
         redirect_uri: None,
         scopes: Vec::new(),
+        other_method: None,
+        standing: Standing::default(),
     };
     let text = serde_json::to_string(&client).unwrap();
     assert_eq!(serde_json::from_str::<Registered>(&text).unwrap(), client);
     let method: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(method["auth_method"], "private_key_jwt");
+    // One that was kept before these were known has worked, and has one way.
+    let old = r#"{"client_id": "a", "auth_method": "client_secret_basic", "source": "dynamic"}"#;
+    let old: Registered = serde_json::from_str(old).unwrap();
+    assert_eq!(
+        (old.other_method, old.standing),
+        (None, Standing::default())
+    );
 }

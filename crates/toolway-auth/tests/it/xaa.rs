@@ -121,10 +121,7 @@ impl Server {
         let url = Url::parse(authority.resource()).unwrap();
         let found = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
         Self {
-            client: Client {
-                id: "at-the-server".to_owned(),
-                proof: Proof::Basic(Secret::new(secret)),
-            },
+            client: Client::new("at-the-server", Proof::Basic(Secret::new(secret))),
             authority,
             found: found.unwrap(),
             scopes: vec!["read".to_owned()],

@@ -8,6 +8,7 @@ mod admitted;
 mod answer;
 mod arguments;
 mod batch;
+mod login;
 mod path;
 mod schema;
 mod target;
@@ -310,6 +311,11 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     let takes_some = !Schema::new(&schema).arguments().known.is_empty();
     let usage = takes_some.then_some(usage.as_str());
     answer::print(context, &outcome, wish.print, usage)?;
+    let limit = login::Limit {
+        began: start,
+        after: wish.timeout,
+    };
+    login::awaited(context, host, limit).await?;
     Ok(if outcome.is_error {
         Exit::ToolError
     } else {

@@ -66,6 +66,9 @@ struct Row {
     /// The account that its entry names; absent where it names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<String>,
+    /// The command that logs in; absent where no login is wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    login: Option<String>,
     /// What to do about it.
     #[serde(skip)]
     hint: Option<String>,
@@ -154,12 +157,28 @@ fn say_hints(context: &Context, rows: &[Row]) {
             .filter(move |row| row.state == state)
             .filter_map(|row| row.hint.as_deref())
     };
-    let mut hints: Vec<&str> = hints_of("needs-auth").chain(hints_of("failed")).collect();
+    let mut hints: Vec<&str> = hints_of("needs-auth").collect();
     hints.dedup();
-    for hint in hints.iter().take(HINTS_AT_ONCE) {
+    // A login is one command, and nobody should have to ask for it.
+    let mut commands: Vec<&str> = rows.iter().filter_map(|row| row.login.as_deref()).collect();
+    commands.dedup();
+    if commands.len() > HINTS_AT_ONCE {
+        let listed: Vec<String> = commands.iter().map(|it| format!("`{it}`")).collect();
+        context.output.say(&format!(
+            "hint: {} logins are wanted: {}",
+            commands.len(),
+            listed.join(", ")
+        ));
+        let is_listed = |hint: &&str| commands.iter().any(|it| hint.ends_with(&format!("`{it}`")));
+        hints.retain(|hint| !is_listed(hint));
+    }
+    let at_once = hints.len().max(HINTS_AT_ONCE);
+    hints.extend(hints_of("failed"));
+    hints.dedup();
+    for hint in hints.iter().take(at_once) {
         context.output.say(&format!("hint: {hint}"));
     }
-    let more = hints.len().saturating_sub(HINTS_AT_ONCE);
+    let more = hints.len().saturating_sub(at_once);
     if more > 0 {
         context.output.say(&format!(
             "hint: see what to do about {more} more with `toolway tools <server>`"
@@ -263,6 +282,7 @@ fn planned(server: &PlannedServer) -> Row {
         resources: None,
         prompts: None,
         account: auth::account_of(server).map(str::to_owned),
+        login: None,
         hint: None,
         logins: Vec::new(),
     }
@@ -300,6 +320,7 @@ fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapsho
             .find(|server| server.name == planned.name)
         {
             fill_row(row, server);
+            row.login = login_command(context, row);
             let hint = hint(context, row, &server.state);
             row.hint = hint.map(|hint| context.reached(hint));
         }
@@ -313,20 +334,35 @@ fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Option<String>
         ConnectionState::Failed(failure) => {
             Some(format!("`{name}`: {}", failure_hint(name, failure)))
         }
-        ConnectionState::NeedsAuth { .. } => Some(match context.advice(name) {
-            Some(advice) => advice,
-            None if row.transport == Some(TransportKind::Connector.as_str()) => {
-                "log in to your account with `toolway account login`".to_owned()
-            }
-            None => format!(
-                "log in to `{name}` with `toolway login {}`",
-                auth::login_words(name, row.account.as_deref())
-            ),
+        ConnectionState::NeedsAuth { .. } => context.advice(name).or_else(|| {
+            let what = if is_connector(row) {
+                "your account".to_owned()
+            } else {
+                format!("`{name}`")
+            };
+            Some(format!("log in to {what} with `{}`", row.login.as_ref()?))
         }),
         ConnectionState::Disabled { .. }
         | ConnectionState::Pending { .. }
         | ConnectionState::Connected(_) => None,
     }
+}
+
+/// The command that logs in to a server which wants that, where one is enough.
+fn login_command(context: &Context, row: &Row) -> Option<String> {
+    if row.state != "needs-auth" || context.advice(&row.name).is_some() {
+        return None;
+    }
+    Some(if is_connector(row) {
+        "toolway account login".to_owned()
+    } else {
+        let words = auth::login_words(&row.name, row.account.as_deref());
+        format!("toolway login {words}")
+    })
+}
+
+fn is_connector(row: &Row) -> bool {
+    row.transport == Some(TransportKind::Connector.as_str())
 }
 
 fn fill_row(row: &mut Row, server: &ServerSnapshot) {

@@ -3,6 +3,7 @@
 //! Owns the choice of the server and of the way, and what the person at the terminal sees. The
 //! steps of a login, and where it is kept, are the library's.
 
+mod report;
 mod terminal;
 
 use std::fs::File;
@@ -16,13 +17,13 @@ use tokio::time::timeout;
 use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::journal::timestamp;
 use toolway::{Host, HostSnapshot};
-use toolway_auth::callback::CallbackError;
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{LoginFault, Way};
+use toolway_auth::login::{LoginFault, Way, Whom};
 use toolway_config::Plan;
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
+pub(super) use self::report::report;
 pub(super) use self::terminal::{AtTerminal, say_slow};
 use super::auth::{self, instant};
 use crate::args::{StorageArgs, account_word};
@@ -144,6 +145,10 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
             args.way.way()
         },
         account: args.account.clone(),
+        whom: match (&args.account, &of_entry) {
+            (None, None) => Whom::Anybody,
+            _ => Whom::Chosen,
+        },
         scopes: args
             .scopes
             .iter()
@@ -163,17 +168,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         async |host| log_in(context.output, host, &server, options).await,
         || Err(given_up(&format!("the login to `{server}`"))),
     )?;
-    let mut text = format!("logged in to `{server}` as `{}`", logged_in.account);
-    match (logged_in.renews, logged_in.expires_at) {
-        (true, _) => text.push_str(", renews itself"),
-        (false, Some(at)) => {
-            let until = timestamp(instant(at));
-            text.push_str(", until ");
-            text.push_str(&until);
-        }
-        (false, None) => {}
-    }
-    context.output.result(&format!("{text}\n"))?;
+    context.output.result(&format!("{}\n", told(&logged_in)))?;
     if let Some(of_entry) = of_entry.filter(|account| *account != logged_in.account) {
         // The login is there, and this server does not use it, whatever its state.
         context.output.say(&format!(
@@ -188,6 +183,21 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         ConnectionState::NeedsAuth { .. } => Err(not_taken(&server)),
         state => Err(Report::unavailable(server.as_str(), &state)),
     }
+}
+
+/// A login that came about, in words.
+pub(super) fn told(login: &LoggedIn) -> String {
+    let mut text = format!("logged in to `{}` as `{}`", login.server, login.account);
+    match (login.renews, login.expires_at) {
+        (true, _) => text.push_str(", renews itself"),
+        (false, Some(at)) => {
+            let until = timestamp(instant(at));
+            text.push_str(", until ");
+            text.push_str(&until);
+        }
+        (false, None) => {}
+    }
+    text
 }
 
 /// A server that wants a login right after one: another one would end the same way.
@@ -349,76 +359,4 @@ pub(super) async fn until_given_up<T>(
 /// Whoever gives something up knows that, and needs no advice.
 fn given_up(what: &str) -> Report {
     Report::new(Exit::Interrupted, format!("{what} was given up"))
-}
-
-/// One mapping from what can go wrong to message, hint and exit code.
-fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
-    let word = as_word(server.as_str());
-    let message = problem.to_string();
-    match problem {
-        LoginProblem::Unknown(_) => Report::new(Exit::Configuration, message)
-            .hint("see what is configured with `toolway list --no-connect`"),
-        LoginProblem::NotRemote(_) | LoginProblem::NoVault => Report::new(Exit::Usage, message)
-            .hint(format!("see its entry with `toolway get {word}`")),
-        LoginProblem::Written(_) | LoginProblem::Secret { .. } => {
-            Report::new(Exit::Configuration, message)
-                .hint(format!("see its entry with `toolway get {word}`"))
-        }
-        LoginProblem::Key(_) => {
-            Report::new(Exit::Configuration, message).hint("name another file with `--key`")
-        }
-        LoginProblem::Spent { .. } => Report::new(Exit::NeedsLogin, message)
-            .hint("ask the server's operator which scopes it really needs"),
-        LoginProblem::NotVouched(problem) if problem.lacks_identity() => {
-            Report::new(Exit::NeedsLogin, message).hint("log in once with `toolway idp login`")
-        }
-        LoginProblem::NotVouched(_) => Report::new(Exit::NeedsLogin, message)
-            .hint("see where you stand with `toolway idp status`"),
-        LoginProblem::Failed(error) => {
-            Report::new(Exit::NeedsLogin, message).hint(mended(&word, &error.fault, way))
-        }
-        LoginProblem::NotKept(error) => Report {
-            message,
-            ..Report::from(error)
-        },
-        LoginProblem::Ended => Report::new(Exit::TimedOut, message)
-            .hint(format!("start it again: `toolway login {word}`")),
-    }
-}
-
-/// What may mend a login that failed.
-fn mended(word: &str, fault: &LoginFault, way: Way) -> String {
-    let again = match way {
-        Way::Browser => "",
-        Way::Paste => " --no-browser",
-        Way::Device => " --device",
-        Way::ClientCredentials => " --client-credentials",
-    };
-    match fault {
-        LoginFault::Callback(CallbackError::Answer(_)) => {
-            format!("start it again: `toolway login {word}{again}`")
-        }
-        // The browser, or its way back to here, is what does not work.
-        LoginFault::Callback(_) => {
-            format!("try another way: `toolway login {word} --no-browser`, or `--device`")
-        }
-        LoginFault::NoEndpoint { .. } if way == Way::Device => {
-            format!("log in with a browser: `toolway login {word}`, or `--no-browser`")
-        }
-        LoginFault::NoCredentials => {
-            format!("name the client with `--client-id`, and its secret in `{CLIENT_SECRET}`")
-        }
-        LoginFault::Registration(_) => {
-            format!("name a client of your own: `toolway login {word}{again} --client-id <id>`")
-        }
-        LoginFault::Discovery(_)
-        | LoginFault::Web(_)
-        | LoginFault::NoEndpoint { .. }
-        | LoginFault::Moved { .. } => format!("see its entry with `toolway get {word}`"),
-        LoginFault::Keep(_) => format!(
-            "check where logins are kept with `toolway doctor`, then start it again: \
-             `toolway login {word}{again}`"
-        ),
-        _ => format!("start it again: `toolway login {word}{again}`"),
-    }
 }

@@ -70,7 +70,9 @@ pub(super) async fn ask(
     pages: &Pages,
 ) -> Result<ElicitationAnswer, End> {
     talk.introduce("asks you to visit a page:", message);
-    visit(talk, page, pages, "Open it in your browser?").await
+    agree(talk, page, "Open it in your browser?").await?;
+    open(talk, page, pages).await;
+    Ok(ElicitationAnswer::Accept(None))
 }
 
 /// Shows what a login has and would get, and opens its page after a yes. No server can have this
@@ -95,30 +97,32 @@ pub(super) async fn log_in(
         talk.say_row(&format!("  code to type there: {}", name(code.expose())));
     }
     let question = "Open the login page in your browser?";
-    let answer = visit(talk, page, pages, question).await?;
+    agree(talk, page, question).await?;
+    // Before it opens: who is quick there is done before the browser has started.
     talk.say("waiting until you are done there");
-    Ok(answer)
+    open(talk, page, pages).await;
+    Ok(ElicitationAnswer::Accept(None))
 }
 
-async fn visit(
-    talk: &Talk<'_>,
-    page: &Url,
-    pages: &Pages,
-    question: &str,
-) -> Result<ElicitationAnswer, End> {
+/// Shows where a page leads, and asks.
+async fn agree(talk: &Talk<'_>, page: &Url, question: &str) -> Result<(), End> {
     // Nothing of it is cut: the end decides as much as the beginning. It is not broken into rows
     // either, so that it can be copied; an address has no blank with which it could imitate one.
     talk.say(&format!("  page: {}", page.as_str()));
     talk.say_row(&format!("  host: {}", host(page)));
     talk.say("(what you enter there goes to that host; `/cancel` or Ctrl-C puts this away)");
-    if !talk.confirm(question).await? {
-        return Err(End::Declined);
+    if talk.confirm(question).await? {
+        Ok(())
+    } else {
+        Err(End::Declined)
     }
+}
+
+async fn open(talk: &Talk<'_>, page: &Url, pages: &Pages) {
     if let Err(error) = pages.browser.show(page).await {
         talk.say(&format!("warning: {error}"));
         talk.say("hint: open the page above yourself, or name a program in the variable `BROWSER`");
     }
-    Ok(ElicitationAnswer::Accept(None))
 }
 
 /// The host as it is looked up, and what a browser may show in its place.

@@ -60,6 +60,7 @@ fn an_entry_that_names_an_account_uses_its_login_and_no_other() {
     logged in to `office` as `home`, renews itself
     ----- stderr
     opening a login page of 127.0.0.1 in your browser
+    waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
     `office` goes on as `my work`, which its entry names
     hint: to use this login, set `oauth.account` to `home`
     ");
@@ -77,6 +78,7 @@ fn an_entry_that_names_an_account_uses_its_login_and_no_other() {
     logged in to `office` as `my work`, renews itself
     ----- stderr
     opening a login page of 127.0.0.1 in your browser
+    waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
     ");
     scene.run(&["tools", "office"]).expect_code(0);
     assert_snapshot!(run(&["get", "office"]), @r#"

@@ -19,14 +19,16 @@ fn rel_32_a_login_is_given_up_and_nothing_else_is_said() {
     let authority = Authority::start(Settings::default());
     let home = TempHome::new();
     home.write_settings(servers(&[("shop", authority.entry())]));
-    let login = Speaking::start(with_browser(&home, &["login", "shop"]));
+    let mut login = Speaking::start(with_browser(&home, &["login", "shop"]));
     opened(&home);
+    login.wait_for("waiting for the browser");
     login.signal(Signal::INT);
     assert_snapshot!(login.end(), @"
     exit: 130
     ----- stdout
     ----- stderr
     opening a login page of 127.0.0.1 in your browser
+    waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
     error: the login to `shop` was given up
     ");
     assert_eq!(authority.report().token_requests("authorization_code"), 0);

@@ -393,6 +393,7 @@ fn a_server_that_wants_a_login_after_the_login_is_not_logged_in_to_in_circles() 
     logged in to `shop` as `default`, renews itself
     ----- stderr
     opening a login page of 127.0.0.1 in your browser
+    waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
     error: server `shop` does not take the login that it was just given
     hint: see what it answered with `toolway logs shop --protocol`; it may want other scopes: `toolway login shop --scopes …`
     ");

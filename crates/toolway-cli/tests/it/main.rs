@@ -12,6 +12,8 @@ mod accounts;
 mod adding;
 mod asking;
 mod audit;
+mod authenticating;
+mod authorities;
 mod bad_input;
 mod batch;
 mod binding;

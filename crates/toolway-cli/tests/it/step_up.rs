@@ -159,3 +159,23 @@ fn without_a_terminal_nobody_is_asked_and_the_error_names_the_command() {
     assert_eq!(json, plain);
     assert_eq!(scene.windows(), 1);
 }
+
+#[test]
+fn a_server_that_does_not_say_which_scopes_it_wants_sends_nobody_round_a_login() {
+    let scene = scene(Settings {
+        names_scopes: false,
+        ..Settings::default()
+    });
+    assert_snapshot!(scene.shown(&scene.run(&["call", "shop", "post"])), @"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    error: server `shop` wants a login that reaches further, and did not say which scopes
+    hint: ask whoever runs it which scopes it takes, then log in with `toolway login shop --scopes <scopes>`
+    ");
+    let mut seat = Seat::take(&mut scene.command(&["call", "shop", "post"]));
+    seat.expect("did not say which scopes");
+    let left = seat.leave();
+    assert_eq!(left.code, Some(5), "{}", left.shown);
+    assert_eq!(scene.windows(), 1);
+}

@@ -65,7 +65,21 @@ impl Seat {
         Self::of_size(command, Stdout::Piped, ROWS, COLUMNS)
     }
 
+    /// The same on a terminal that shows what is typed, as people's do.
+    pub(crate) fn echoing(command: &mut Command) -> Self {
+        Self::with_echo(command, Stdout::Piped, (50, 200), true)
+    }
+
     fn of_size(command: &mut Command, stdout: Stdout, rows: u16, columns: u16) -> Self {
+        Self::with_echo(command, stdout, (rows, columns), false)
+    }
+
+    fn with_echo(
+        command: &mut Command,
+        stdout: Stdout,
+        (rows, columns): (u16, u16),
+        echoes: bool,
+    ) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
@@ -77,7 +91,7 @@ impl Seat {
         };
         let theirs = open();
         let mut modes = tcgetattr(&theirs).unwrap();
-        modes.local_modes.remove(LocalModes::ECHO);
+        modes.local_modes.set(LocalModes::ECHO, echoes);
         tcsetattr(&theirs, OptionalActions::Now, &modes).unwrap();
         let size = Winsize {
             ws_row: rows,
@@ -174,6 +188,19 @@ impl Seat {
     pub(crate) fn interrupt(&self) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, Signal::INT).unwrap();
+    }
+
+    /// Whether the terminal edits lines and shows what is typed, as it did before the program.
+    pub(crate) fn is_as_it_was(&self) -> bool {
+        let wanted = LocalModes::ECHO | LocalModes::ICANON;
+        let begun = Instant::now();
+        loop {
+            let modes = tcgetattr(&self.keyboard).unwrap().local_modes;
+            if modes.contains(wanted) || begun.elapsed() > PATIENCE {
+                return modes.contains(wanted);
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Ends the program, which would not end by itself.

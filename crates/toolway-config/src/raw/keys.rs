@@ -85,7 +85,7 @@ pub fn entry_keys() -> impl Iterator<Item = &'static str> {
 pub(crate) const TOOL: [(&str, Shape); 1] = [("description", Shape::Text)];
 
 /// The keys of `oauth`.
-pub(crate) const OAUTH: [(&str, Shape); 8] = [
+pub(crate) const OAUTH: [(&str, Shape); 9] = [
     ("clientId", Shape::Text),
     ("clientSecret", Shape::Text),
     ("callbackPort", Shape::Port),
@@ -94,6 +94,7 @@ pub(crate) const OAUTH: [(&str, Shape); 8] = [
     ("xaa", Shape::Switch),
     ("account", Shape::Text),
     ("workload", Shape::Workload),
+    ("allowUnannouncedPkce", Shape::Switch),
 ];
 
 /// The keys of `workload` in `oauth`.

@@ -266,6 +266,7 @@ impl Work<'_> {
             Some(true) if cross_app_enabled(self.builder.environment) => CrossApp::Preferred,
             _ => CrossApp::Off,
         };
+        let unannounced_pkce = self.unannounced_pkce(oauth);
         Some(OauthSpec {
             client_id,
             client_secret,
@@ -275,6 +276,7 @@ impl Work<'_> {
             xaa,
             account,
             workload,
+            unannounced_pkce,
             references: Vec::new(),
         })
     }

@@ -1,14 +1,14 @@
-//! The parts of `oauth` that are secret: a client's, and the token of the platform that this runs
-//! on.
+//! The parts of `oauth` that not everybody may write: a client's secret, the token of the platform
+//! that this runs on, and what makes a login less safe.
 //!
-//! Owns who may name them, and what the environment must hold for them. No secret stands in a file
-//! itself.
+//! Owns who may write them, and what the environment must hold for them. No secret stands in a
+//! file itself.
 //! Does not own: getting a login by them (`toolway-auth`).
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use toolway_types::{Secret, WorkloadSource, WorkloadSpec};
+use toolway_types::{Secret, UnannouncedPkce, WorkloadSource, WorkloadSpec};
 
 use super::Work;
 use crate::env::mentions_variable;
@@ -36,6 +36,25 @@ impl Work<'_> {
             let hint = "keep it with `toolway vault set name`, and write `\"${keychain:name}\"`";
             self.refuse(place, message, hint);
         }
+    }
+
+    /// Whether a login may be made where nobody says that PKCE protects it. A repository gains
+    /// nothing by weakening what protects the person.
+    pub(super) fn unannounced_pkce(&mut self, oauth: &Map<String, Value>) -> UnannouncedPkce {
+        const KEY: &str = "oauth.allowUnannouncedPkce";
+        if oauth.get("allowUnannouncedPkce").and_then(Value::as_bool) != Some(true) {
+            return UnannouncedPkce::Refused;
+        }
+        if !self.builder.author.may_weaken_logins() {
+            let message = format!(
+                "`{KEY}` may not be used here: only your own settings, of scope user or local, \
+                 your organisation's and flags can make a login less safe"
+            );
+            let hint = "add the server with `--scope user` or `--scope local`";
+            self.refuse(KEY, message, hint);
+            return UnannouncedPkce::Refused;
+        }
+        UnannouncedPkce::Allowed
     }
 
     /// The platform's token. It is the person's or the organisation's, and no repository says

@@ -128,7 +128,8 @@ pub(super) fn scope_of(state: &State, seen: &Seen) -> String {
 
 fn remember(state: &State, asked: &Asked<'_>) -> String {
     let seen = asked.seen;
-    let code = secret("code");
+    let padding = "x".repeat(state.settings.code_padding);
+    let code = format!("{}{padding}", secret("code"));
     let scope = scope_of(state, seen);
     let mut memory = state.memory();
     memory.report.codes += 1;

@@ -165,6 +165,14 @@ pub(super) fn authenticate(state: &State, seen: &Seen) -> Result<Client, Reply> 
         refuse(state, 401, "invalid_client", why)
             .with("www-authenticate", "Basic realm=\"token\"".to_owned())
     };
+    if state.settings.client_in_form && seen.param("client_id").is_none() {
+        return Err(refuse(
+            state,
+            401,
+            "unauthorized_client",
+            "Missing client_id",
+        ));
+    }
     let basic = seen
         .header("authorization")
         .and_then(|value| value.strip_prefix("Basic "))

@@ -127,6 +127,9 @@ fn insufficient(state: &State, taken: &[String]) -> Reply {
     if scopes.is_empty() {
         scopes.push("never".to_owned());
     }
+    if !state.settings.names_scopes {
+        scopes.clear();
+    }
     let value = parameters(state, Some("insufficient_scope"), &scopes.join(" "));
     Reply::json(403, &json!({ "error": "insufficient_scope" })).with("www-authenticate", value)
 }

@@ -127,6 +127,15 @@ pub struct Settings {
     /// The scopes that the resource `who://ami` and the prompt `who` take; neither is there when
     /// empty.
     pub offer_scopes: Vec<String>,
+    /// Whether a refusal for want of scopes says which.
+    pub names_scopes: bool,
+    /// The ways in which clients may authenticate, as the metadata lists them.
+    pub auth_methods: Vec<String>,
+    /// Whether the id of a client must stand in the form, as the official Python SDK has it, even
+    /// where a header says it.
+    pub client_in_form: bool,
+    /// How long codes are, beside what makes them different.
+    pub code_padding: usize,
     /// Whether clients can register.
     pub registration: bool,
     /// Whether an address of a metadata document is taken for a client.
@@ -185,6 +194,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let scopes = ["openid", "offline_access", "read", "write"];
+        let methods = [
+            "none",
+            "client_secret_basic",
+            "client_secret_post",
+            "private_key_jwt",
+        ];
         Self {
             issuer_path: String::new(),
             resource_path: "/mcp".to_owned(),
@@ -203,6 +218,10 @@ impl Default for Settings {
             call_scopes: Vec::new(),
             tool_scopes: BTreeMap::new(),
             offer_scopes: Vec::new(),
+            names_scopes: true,
+            auth_methods: methods.map(str::to_owned).to_vec(),
+            client_in_form: false,
+            code_padding: 0,
             registration: true,
             documents: true,
             known_documents: BTreeMap::new(),

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::{dir, python_program, workspace};
+use super::{dir, python_program, sdk1_program, workspace};
 
 /// oidc-provider on a free loopback port; killed when dropped.
 #[derive(Debug)]
@@ -81,6 +81,48 @@ impl ProtectedPeer {
             }
         };
         command.arg("0");
+        let (process, line) = Process::start(command);
+        let url = line.strip_prefix("listening on ");
+        Self {
+            url: url.expect("it says where it listens").to_owned(),
+            _process: process,
+        }
+    }
+
+    /// Its endpoint.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// A version of the official Python SDK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PythonSdk {
+    /// `mcp` 1.x.
+    One,
+    /// `mcp` 2.x.
+    Two,
+}
+
+/// A server on the Python SDK behind the SDK's own authorization server, on a free loopback port;
+/// killed when dropped.
+#[derive(Debug)]
+pub struct SdkAuthority {
+    url: String,
+    _process: Process,
+}
+
+impl SdkAuthority {
+    /// Starts it; the options are those of `tests/peers/sdk_authority.py`.
+    pub fn start(version: PythonSdk, options: &Value) -> Self {
+        let python = match version {
+            PythonSdk::One => sdk1_program("python"),
+            PythonSdk::Two => python_program("python"),
+        };
+        let mut command = Command::new(python);
+        command
+            .arg(workspace().join("tests/peers/sdk_authority.py"))
+            .args(["0", &options.to_string()]);
         let (process, line) = Process::start(command);
         let url = line.strip_prefix("listening on ");
         Self {

@@ -68,6 +68,13 @@ impl Door {
         login
     }
 
+    /// The login under way.
+    pub(crate) fn under_way(&self) -> Option<AccountLogin> {
+        let running = self.running();
+        let running = running.as_ref()?;
+        (!running.task.is_finished()).then(|| running.login.clone())
+    }
+
     /// Gives up the login under way.
     pub(crate) fn end(&self) {
         self.running().take();

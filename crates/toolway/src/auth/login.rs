@@ -19,8 +19,9 @@ use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
 use toolway_auth::idp;
 use toolway_auth::jwt::{KeyError, SigningKey};
-use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Progress, Way, obtain};
+use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Progress, Way, Whom, obtain};
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
+use toolway_auth::scopes::Spent;
 use toolway_auth::token::unix_now;
 use toolway_auth::web::{Tell, Web};
 use toolway_auth::xaa::Rule;
@@ -46,6 +47,8 @@ pub struct LoginOptions {
     pub way: Way,
     /// The person's word for the account; that of the server's entry without one, else `default`.
     pub account: Option<String>,
+    /// Whether the page is to ask who logs in.
+    pub whom: Whom,
     /// What the login has to reach, beside what an earlier one reached.
     pub scopes: Vec<String>,
     /// A client id in place of the entry's.
@@ -65,6 +68,7 @@ impl Default for LoginOptions {
         Self {
             way: Way::Browser,
             account: None,
+            whom: Whom::default(),
             scopes: Vec::new(),
             client_id: None,
             client_secret: None,
@@ -140,6 +144,8 @@ pub(super) struct Running {
     task: Task<()>,
     /// Whether nobody wants it any more: it is on its way out.
     is_given_up: bool,
+    /// Where its end is told, if whoever began it does not wait for that.
+    left: Option<oneshot::Receiver<Outcome>>,
 }
 
 impl Running {
@@ -209,12 +215,36 @@ impl Auth {
             invited: invited.clone(),
             task,
             is_given_up: false,
+            left: None,
         };
         running.insert(server.clone(), began);
         Ok(LoginHandle {
             invited,
             outcome: Some(outcome),
         })
+    }
+
+    /// Leaves a login to whoever wants to wait for its end.
+    pub(crate) fn leave(&self, server: &ServerName, mut login: LoginHandle) {
+        let mut running = lock(&self.running);
+        if let Some(running) = running.get_mut(server)
+            && running.invited.same_channel(&login.invited)
+        {
+            running.left = login.take_outcome();
+        }
+    }
+
+    /// The logins that were left.
+    pub(crate) fn left(&self) -> Vec<(ServerName, LoginHandle)> {
+        let mut running = lock(&self.running);
+        let left = running.iter_mut().filter_map(|(server, running)| {
+            let login = LoginHandle {
+                invited: running.invited.clone(),
+                outcome: Some(running.left.take()?),
+            };
+            Some((server.clone(), login))
+        });
+        left.collect()
     }
 
     /// Gives a login up that nobody wants any more.
@@ -306,6 +336,7 @@ impl Auth {
             spec: &spec,
             scopes: wider.as_deref(),
             way: options.way,
+            whom: options.whom,
             client_secret: secret.as_ref(),
             client_key: key.as_ref().or(store.papers.key(server)),
             document: self.document.as_ref(),
@@ -405,6 +436,16 @@ impl Auth {
         let Some(bearer) = bearer.filter(is_short) else {
             return Ok(None);
         };
+        if bearer.scopes.is_empty() {
+            // Who never logged in may get them all the same; another login like the last may not.
+            return match before {
+                None => Ok(None),
+                Some(_) => Err(LoginProblem::Spent {
+                    server: target.server.clone(),
+                    why: Spent::Unnamed,
+                }),
+            };
+        }
         let server = target.server.as_str();
         let scopes = self.attempts.step_up(server, requested, &bearer.scopes);
         scopes.map(Some).map_err(|why| LoginProblem::Spent {

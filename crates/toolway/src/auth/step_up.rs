@@ -35,6 +35,8 @@ pub enum NotWidened {
     Failed(String),
     /// It was widened, and the server refuses still.
     StillRefused,
+    /// The server did not say which scopes it wants.
+    Unnamed,
 }
 
 impl fmt::Display for NotWidened {
@@ -45,6 +47,8 @@ impl fmt::Display for NotWidened {
             Self::StillRefused => {
                 formatter.write_str("one was asked for and granted, and the server refuses still")
             }
+            Self::Unnamed => formatter
+                .write_str("one that reaches further, and the server did not say which scopes"),
         }
     }
 }

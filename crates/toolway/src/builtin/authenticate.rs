@@ -113,28 +113,36 @@ async fn begin(
     if let Some(account) = auth.account_of(server) {
         word = format!("{word} --account {}", shell_word(&account));
     }
-    match login.invitation().await {
-        Some(Invitation::Page { host, url }) => BuiltinAnswer::text(format!(
+    if let Some(invitation) = login.invitation().await {
+        auth.leave(server, login);
+        return invited(server, &word, &invitation);
+    }
+    match login.outcome().await {
+        Some(Err(problem)) => BuiltinAnswer::error(format!(
+            "{problem}\nA person can try in a terminal: `toolway login {word}`"
+        )),
+        Some(Ok(_)) => BuiltinAnswer::text(format!("the login to `{server}` is done")),
+        None => BuiltinAnswer::error(format!(
+            "another login to `{server}` has just ended: call this again"
+        )),
+    }
+}
+
+/// What the person is to do.
+fn invited(server: &ServerName, word: &str, invitation: &Invitation) -> BuiltinAnswer {
+    match invitation {
+        Invitation::Page { host, url } => BuiltinAnswer::text(format!(
             "A person has to log in to `{server}`: give them this page of {host} to open in a \
              browser on this machine, within five minutes.\n\n  {url}\n\nOn another machine: \
              `toolway login {word} --no-browser`, or `--device`. When they are done, the tools of \
              `{server}` take the place of this one. Do not ask for a code or a token in a \
              conversation."
         )),
-        Some(Invitation::Code { code, url, .. }) => BuiltinAnswer::text(format!(
+        Invitation::Code { code, url, .. } => BuiltinAnswer::text(format!(
             "A person has to log in to `{server}`: on any device, they open {url} and type `{}`. \
              When they are done, the tools of `{server}` take the place of this one.",
             code.expose()
         )),
-        None => match login.outcome().await {
-            Some(Err(problem)) => BuiltinAnswer::error(format!(
-                "{problem}\nA person can try in a terminal: `toolway login {word}`"
-            )),
-            Some(Ok(_)) => BuiltinAnswer::text(format!("the login to `{server}` is done")),
-            None => BuiltinAnswer::error(format!(
-                "another login to `{server}` has just ended: call this again"
-            )),
-        },
     }
 }
 

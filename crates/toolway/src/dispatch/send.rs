@@ -22,7 +22,7 @@ pub use self::limits::GeneralLimits;
 pub(crate) use self::limits::options;
 use super::permission::PermittedCall;
 use crate::audit::Entry;
-use crate::auth::NotWidened;
+use crate::auth::{NotWidened, is_short};
 use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{about_certificate, closed_for_login, scopes_in, wants_login};
@@ -323,16 +323,11 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         SendError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(reason) if closed_for_login(&reason) => CallError::NeedsAuth {
-            server,
-            scopes: match reason {
-                CloseReason::Refused {
-                    www_authenticate: Some(challenge),
-                    ..
-                } => scopes_in(&Untrusted::new(challenge)),
-                _ => Vec::new(),
-            },
-            not_widened: None,
+        SendError::Closed(reason) if closed_for_login(&reason) => match reason {
+            CloseReason::Refused {
+                www_authenticate, ..
+            } => needs_auth(server, www_authenticate),
+            _ => needs_auth(server, None),
         },
         SendError::Closed(
             CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
@@ -367,16 +362,11 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             what: Oversize::Answer,
             limit,
         },
-        SendError::Send(failure) if wants_login(&failure) => CallError::NeedsAuth {
-            server,
-            scopes: match failure {
-                SendFailure::Status {
-                    www_authenticate: Some(challenge),
-                    ..
-                } => scopes_in(&Untrusted::new(challenge)),
-                _ => Vec::new(),
-            },
-            not_widened: None,
+        SendError::Send(failure) if wants_login(&failure) => match failure {
+            SendFailure::Status {
+                www_authenticate, ..
+            } => needs_auth(server, www_authenticate),
+            _ => needs_auth(server, None),
         },
         SendError::Closed(CloseReason::Refused { status, .. })
         | SendError::Send(SendFailure::Status { status, .. }) => {
@@ -397,5 +387,17 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         SendError::Send(SendFailure::Redirected { location }) => {
             lost(format!("redirected to another origin (`{location}`)"))
         }
+    }
+}
+
+/// What a refusal of a request wants.
+fn needs_auth(server: ServerName, challenge: Option<String>) -> CallError {
+    let is_short = is_short(challenge.as_deref());
+    let scopes = scopes_in(&Untrusted::new(challenge.unwrap_or_default()));
+    let not_widened = (is_short && scopes.is_empty()).then_some(NotWidened::Unnamed);
+    CallError::NeedsAuth {
+        server,
+        scopes,
+        not_widened,
     }
 }

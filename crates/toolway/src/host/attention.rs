@@ -117,6 +117,10 @@ impl Respondent for Responding {
         })
     }
 
+    fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
+        self.respondent.visited(server)
+    }
+
     fn sample<'a>(
         &'a self,
         server: &'a ServerName,

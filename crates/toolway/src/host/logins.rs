@@ -37,6 +37,23 @@ impl Host {
         auth.begin(&name, challenge, options)
     }
 
+    /// The logins that a model, or whoever called `mcp__<server>__authenticate`, began and nobody
+    /// waits for. They end with this host, so a program that is about to end it waits for them.
+    pub fn unattended_logins(&self) -> Vec<(ServerName, LoginHandle)> {
+        self.auth.as_ref().map_or_else(Vec::new, |auth| auth.left())
+    }
+
+    /// The same for the account: how its login ends; nothing where none is under way.
+    pub fn unattended_account_login(
+        &self,
+    ) -> Option<impl Future<Output = Result<(), String>> + use<>> {
+        let mut login = self.reload.account.connectors()?.door.under_way()?;
+        Some(async move {
+            let ended = login.outcome().await;
+            ended.unwrap_or_else(|| Err("the login was given up".to_owned()))
+        })
+    }
+
     /// Gives up the logins of a server, of one account or of all, here and at the authorization
     /// server, and connects anew without them.
     pub async fn logout(

@@ -1,7 +1,7 @@
 //! A legacy request that is not answered before a person has visited a page (error −32042).
 //!
-//! Owns showing the page, waiting until the server says that it is dealt with, and sending the
-//! request again. Whether a page may be shown at all is decided where every question is
+//! Owns showing the page, waiting until the server or the person says that it is dealt with, and
+//! sending the request again. Whether a page may be shown at all is decided where every question is
 //! (`question.rs`); the modern era asks in rounds instead (`rounds.rs`).
 
 use std::collections::HashMap;
@@ -111,7 +111,20 @@ async fn run(
     if answers.values().any(|given| given.action != "accept") {
         return Ok(false);
     }
-    let given = tokio::time::timeout(PATIENCE, word.given());
+    let counterpart = session.reception().counterpart();
+    let said = async {
+        match &counterpart.respondent {
+            Some(person) => person.visited(&counterpart.server).await,
+            None => std::future::pending().await,
+        }
+    };
+    let either = async {
+        tokio::select! {
+            () = word.given() => {}
+            () = said => {}
+        }
+    };
+    let given = tokio::time::timeout(PATIENCE, either);
     deadline.unless_over(given).await?.ok();
     Ok(true)
 }

@@ -412,7 +412,7 @@ where
 /// Puts a login into the vault that nobody had to walk for.
 async fn issued(authority: &Authority, stage: &Stage) {
     use toolway::toolway_auth::logins::{ACCOUNT_SERVER, How, Login};
-    use toolway::toolway_auth::registration::{AuthMethod, ClientSource, Registered};
+    use toolway::toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
     use toolway::toolway_auth::token::{TokenKind, Tokens, unix_now};
     use toolway_types::Secret;
 
@@ -432,6 +432,8 @@ async fn issued(authority: &Authority, stage: &Stage) {
             secret_expires_at: None,
             redirect_uri: None,
             scopes: Vec::new(),
+            other_method: None,
+            standing: Standing::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),

@@ -3,7 +3,7 @@
 
 use toolway::auth::Book;
 use toolway_auth::logins::{How, Login, Logins};
-use toolway_auth::registration::{AuthMethod, ClientSource, Registered};
+use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
@@ -34,6 +34,8 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
             secret_expires_at: None,
             redirect_uri: None,
             scopes: Vec::new(),
+            other_method: None,
+            standing: Standing::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),

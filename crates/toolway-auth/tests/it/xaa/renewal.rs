@@ -10,7 +10,7 @@ use toolway_auth::idp::{
     GivenBack, Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way,
 };
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay};
+use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay, Whom};
 use toolway_auth::logins::{How, Logins};
 use toolway_auth::refresh::Means;
 use toolway_auth::token::unix_now;
@@ -189,6 +189,7 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         spec: &spec,
         scopes: None,
         way: LoginWay::Browser,
+        whom: Whom::default(),
         client_secret: Some(&secret),
         client_key: None,
         document: None,
@@ -281,6 +282,7 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
             spec: &spec,
             scopes: None,
             way: LoginWay::Browser,
+            whom: Whom::default(),
             client_secret: Some(&secret),
             client_key: None,
             document: None,

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use toolway_config::Plan;
 use toolway_types::ToolKey;
 
 use super::answer::as_text;
-use super::{find_by_exposed, require_admitted, target};
+use super::{find_by_exposed, login, require_admitted, target};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -96,6 +96,7 @@ pub(super) fn run(
             order,
             ..CallOptions::new(consent)
         };
+        let began = Instant::now();
         let requests = planned.iter().flatten();
         let requests = requests.map(|(_, request)| request.clone()).collect();
         let mut outcomes = std::pin::pin!(host.call_each(requests, options));
@@ -122,7 +123,14 @@ pub(super) fn run(
                 first = exit;
             }
         }
-        Ok(first)
+        let limit = login::Limit {
+            began,
+            after: timeout,
+        };
+        match login::awaited(context, host, limit).await {
+            Err(report) if first == Exit::Success => Err(report),
+            _ => Ok(first),
+        }
     })
 }
 

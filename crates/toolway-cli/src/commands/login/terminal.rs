@@ -4,10 +4,10 @@
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
+use toolway_auth::callback::PATIENCE;
 use toolway_auth::login::{Device, Page, Person, Progress};
 use toolway_transport::browser::Browser;
 use toolway_types::text::spelled_out;
@@ -16,13 +16,13 @@ use crate::context::Context;
 use crate::elicit;
 use crate::output::Output;
 use crate::screen::{disguise, name};
+use crate::terminal::{Line, Terminal};
 
 /// The person at this terminal.
 pub(in crate::commands) struct AtTerminal {
     output: Output,
     browser: Browser,
     lines: tokio::sync::Mutex<Option<mpsc::UnboundedReceiver<String>>>,
-    said: Mutex<bool>,
     opened: AtomicBool,
 }
 
@@ -32,16 +32,7 @@ impl AtTerminal {
             output: context.output,
             browser: elicit::browser(&context.environment),
             lines: tokio::sync::Mutex::new(None),
-            said: Mutex::new(false),
             opened: AtomicBool::new(false),
-        }
-    }
-
-    /// Says something once.
-    fn once(&self, text: &str) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::mem::replace(&mut *said, true) {
-            self.output.say(text);
         }
     }
 }
@@ -69,12 +60,10 @@ impl Person for AtTerminal {
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             if std::io::stdin().is_terminal() {
-                self.once(if self.opened.load(Ordering::Acquire) {
-                    "waiting for the browser to come back; if it cannot, paste the address that it \
-                     ended at, and if none opened, press Ctrl-C and add `--no-browser`"
-                } else {
-                    "then paste the address that the browser ended at, and press Enter:"
-                });
+                return match Terminal::new(self.output).next_line().await {
+                    Line::Typed(line) => line,
+                    Line::End => std::future::pending().await,
+                };
             }
             let mut lines = self.lines.lock().await;
             let lines = lines.get_or_insert_with(typed);
@@ -102,10 +91,15 @@ impl Person for AtTerminal {
             Progress::NoBrowser(why) => self.output.say(&format!("no browser was opened: {why}")),
             Progress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
             Progress::Slow(place) => say_slow(self.output, &place),
-            Progress::Discovering
-            | Progress::Registering
-            | Progress::Waiting
-            | Progress::Finishing => {}
+            Progress::RegisteringAnew => self
+                .output
+                .say("the last login there had no answer: registering this program anew"),
+            Progress::UnannouncedPkce(issuer) => self.output.say(&format!(
+                "warning: {issuer} does not announce PKCE: whether a stolen login could be used \
+                 there is not known (`oauth.allowUnannouncedPkce`)"
+            )),
+            Progress::Waiting => self.output.say(&self.waiting()),
+            Progress::Discovering | Progress::Registering | Progress::Finishing => {}
         }
     }
 }
@@ -113,6 +107,33 @@ impl Person for AtTerminal {
 /// Says who is being waited for: an address, of which nothing is cut, so that it can be asked.
 pub(in crate::commands) fn say_slow(output: Output, place: &str) {
     output.say(&format!("waiting for {} to answer", spelled_out(place)));
+}
+
+impl AtTerminal {
+    /// What is waited for, and what to do where it does not come. The page's own words cannot be
+    /// seen from here.
+    fn waiting(&self) -> String {
+        let minutes = PATIENCE.as_secs() / 60;
+        let can_paste = std::io::stdin().is_terminal();
+        if !self.opened.load(Ordering::Acquire) {
+            return format!(
+                "(good for {minutes} minutes; if the page shows an error, press Ctrl-C and log in \
+                 again)\nthen paste the address that the browser ended at, and press Enter:"
+            );
+        }
+        if !can_paste {
+            return format!(
+                "waiting for the browser to come back, for {minutes} minutes at most; if the page \
+                 shows an error, press Ctrl-C and log in again"
+            );
+        }
+        format!(
+            "waiting for the browser to come back, for {minutes} minutes at most; if\n  \
+             no page opened: press Ctrl-C and add `--no-browser`\n  \
+             the page shows an error: press Ctrl-C and log in again\n  \
+             it cannot come back: paste the address that it ended at, and press Enter"
+        )
+    }
 }
 
 /// The host of a page as it is looked up, and what a browser may show in its place.

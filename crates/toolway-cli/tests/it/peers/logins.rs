@@ -4,6 +4,7 @@
 //! The person at the browser is the testkit's; a real browser is in `logins/chromium.rs`.
 
 mod chromium;
+mod python_sdk;
 mod scene;
 
 use std::time::{Duration, SystemTime};

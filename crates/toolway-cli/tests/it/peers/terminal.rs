@@ -128,3 +128,28 @@ fn the_long_operation_of_everything_shows_how_far_it_is() {
         left.stdout
     );
 }
+
+#[test]
+fn whoever_is_done_with_a_page_of_everything_says_so_and_waits_no_minute() {
+    let home = home();
+    let words = [
+        "call",
+        "everything",
+        "trigger-url-elicitation",
+        "url=https://example.com/then",
+        "errorPath=true",
+    ];
+    let mut command = command(&home, &words);
+    let mut seat = Seat::take(command.env("BROWSER", "true"));
+    seat.expect("[y/N] ");
+    seat.type_line("y");
+    // The server never says that its page is dealt with.
+    seat.expect("press Enter when you are done there");
+    seat.type_line("");
+    // It asks once more, in the other way.
+    let second = seat.expect("[y/N] ");
+    assert!(second.contains("https://example.com/then"), "{second}");
+    seat.type_line("n");
+    let left = seat.leave();
+    assert_eq!(left.code, Some(0), "{}", left.shown);
+}

@@ -1,0 +1,146 @@
+//! What a login tells about the registration that it was made with.
+//!
+//! Owns when a registration is believed in and when the next login makes another one. A server
+//! that forgot a client shows the person a page and us nothing, so a login that has no answer
+//! makes the registration suspect: that is written down before the person is sent off, and taken
+//! back when anything comes back, so that Ctrl-C and worse leave it there.
+//! Does not own: keeping registrations (`clients.rs`), or choosing one (`registration.rs`).
+
+use crate::authorize::AuthorizeError;
+use crate::callback::CallbackError;
+use crate::device::DeviceError;
+use crate::registration::{ClientSource, Registered, Standing};
+use crate::token::{Client, TokenError, Tokens};
+
+use super::{Login, LoginFault};
+
+/// Where the client of a login is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It was there before.
+    AtHand,
+    /// It was registered for this login: no server forgets that fast.
+    Registered,
+}
+
+/// The client of a login.
+pub(super) struct Chosen {
+    pub(super) registered: Registered,
+    origin: Origin,
+}
+
+impl Chosen {
+    pub(super) fn of(registered: Registered, origin: Origin) -> Self {
+        Self { registered, origin }
+    }
+
+    fn may_be_forgotten(&self) -> bool {
+        self.registered.source == ClientSource::Dynamic && self.origin == Origin::AtHand
+    }
+}
+
+impl Login<'_> {
+    /// A person is about to be sent off with this client.
+    pub(super) async fn set_out(&self, chosen: &Chosen, issuer: &str) -> Result<(), LoginFault> {
+        if !chosen.may_be_forgotten() {
+            return Ok(());
+        }
+        let standing = Standing {
+            is_unanswered: true,
+            ..chosen.registered.standing
+        };
+        let suspect = Registered {
+            standing,
+            ..chosen.registered.clone()
+        };
+        self.note(&suspect, issuer).await
+    }
+
+    /// A login ended, well or badly; what that says about its client is kept. `client` is how it
+    /// asked.
+    pub(super) async fn concluded(
+        &self,
+        chosen: Chosen,
+        client: &Client,
+        result: Result<Tokens, LoginFault>,
+        issuer: &str,
+    ) -> Result<(Registered, Tokens), LoginFault> {
+        let may_be_forgotten = chosen.may_be_forgotten();
+        let mut registered = chosen.registered;
+        registered.learn(client);
+        let fault = match result {
+            Ok(tokens) => {
+                registered.standing = Standing::default();
+                self.note(&registered, issuer).await?;
+                return Ok((registered, tokens));
+            }
+            Err(fault) => fault,
+        };
+        match fault.about_client() {
+            // It stays suspect, if it was before.
+            About::Unanswered => {}
+            About::Unknown if may_be_forgotten => self.forget(&registered, issuer).await?,
+            // A server that let the person in knows the client. Where that never got a token, the
+            // way in which it asks is at fault, and another one would ask in the same way.
+            About::Refused if may_be_forgotten && !registered.standing.is_untried => {
+                self.forget(&registered, issuer).await?;
+            }
+            About::Unknown | About::Refused | About::SomethingElse => {
+                self.note(&registered, issuer).await?;
+            }
+        }
+        Err(fault)
+    }
+
+    /// Writes down what is known of a registration, unless another took its place.
+    async fn note(&self, registered: &Registered, issuer: &str) -> Result<(), LoginFault> {
+        let clients = self.desk.clients;
+        let kept = clients.find(issuer).await?;
+        let is_news =
+            kept.is_some_and(|kept| kept.client_id == registered.client_id && kept != *registered);
+        if registered.source == ClientSource::Dynamic && is_news {
+            clients.keep(issuer, registered).await?;
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, registered: &Registered, issuer: &str) -> Result<(), LoginFault> {
+        let clients = self.desk.clients;
+        let kept = clients.find(issuer).await?;
+        if kept.is_some_and(|kept| kept.client_id == registered.client_id) {
+            clients.forget(issuer).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What a failure says about the client.
+enum About {
+    /// The server does not know it.
+    Unknown,
+    /// The server let the person in, and then did not recognise it.
+    Refused,
+    /// Nobody came back.
+    Unanswered,
+    SomethingElse,
+}
+
+impl LoginFault {
+    fn about_client(&self) -> About {
+        let is_about = |code: &str| matches!(code, "invalid_client" | "unauthorized_client");
+        let refused = |error: &TokenError| match error {
+            TokenError::Refused { code, .. } => is_about(code),
+            _ => false,
+        };
+        match self {
+            LoginFault::Callback(CallbackError::TimedOut) => About::Unanswered,
+            LoginFault::Token(error) if refused(error) => About::Refused,
+            LoginFault::Device(DeviceError::Token(error)) if refused(error) => About::Unknown,
+            LoginFault::Answer(AuthorizeError::Refused { code, .. })
+            | LoginFault::Callback(CallbackError::Answer(AuthorizeError::Refused {
+                code, ..
+            })) if is_about(code.as_received()) => About::Unknown,
+            _ => About::SomethingElse,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Logins that a call began: `mcp__<server>__authenticate` answers with a page, and the login that
+//! it belongs to lives no longer than this program.
+//!
+//! Owns waiting for them. The login is the library's, and what is said about one `login`'s.
+
+use std::time::{Duration, Instant};
+
+use toolway::Host;
+use toolway::auth::{LoginHandle, LoginProblem};
+use toolway_auth::callback::PATIENCE;
+use toolway_auth::login::Way;
+use toolway_types::ServerName;
+use toolway_types::name::as_word;
+
+use crate::commands::login;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::report::Report;
+
+/// The time limit of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Limit {
+    pub(super) began: Instant,
+    pub(super) after: Option<Duration>,
+}
+
+impl Limit {
+    /// Does something in what is left of the time; nothing when that is over.
+    async fn within<T>(self, work: impl Future<Output = T>) -> Option<T> {
+        match self.after {
+            None => Some(work.await),
+            Some(after) => {
+                let left = after.saturating_sub(self.began.elapsed());
+                tokio::time::timeout(left, work).await.ok()
+            }
+        }
+    }
+
+    fn over(self, what: &str, command: &str) -> Report {
+        let after = self.after.unwrap_or_default();
+        Report::new(
+            Exit::TimedOut,
+            format!("nobody logged in to {what} within {after:?}"),
+        )
+        .hint(format!(
+            "give it longer with `--timeout <seconds>`, or run `{command}`"
+        ))
+    }
+}
+
+/// Waits until every login that was begun is over. The first that fails is the error.
+pub(super) async fn awaited(context: &Context, host: &Host, limit: Limit) -> Result<(), Report> {
+    let mut first = Ok(());
+    for (server, login) in host.unattended_logins() {
+        let ended = one(context, &server, login, limit).await;
+        first = first.and(ended);
+    }
+    if let Some(login) = host.unattended_account_login() {
+        say_waiting(context, "your account");
+        let ended = match limit.within(login).await {
+            Some(Ok(())) => {
+                context.output.say("logged in to your account");
+                Ok(())
+            }
+            Some(Err(why)) => Err(Report::new(Exit::NeedsLogin, why)
+                .hint("log in in a terminal with `toolway account login`")),
+            None => Err(limit.over("your account", "toolway account login")),
+        };
+        first = first.and(ended);
+    }
+    first
+}
+
+async fn one(
+    context: &Context,
+    server: &ServerName,
+    login: LoginHandle,
+    limit: Limit,
+) -> Result<(), Report> {
+    say_waiting(context, &format!("`{server}`"));
+    match limit.within(login.outcome()).await {
+        Some(Some(Ok(done))) => {
+            context.output.say(&login::told(&done));
+            Ok(())
+        }
+        Some(Some(Err(problem))) => Err(login::report(server, &problem, Way::Browser)),
+        Some(None) => Err(login::report(server, &LoginProblem::Ended, Way::Browser)),
+        None => {
+            let command = format!("toolway login {}", as_word(server.as_str()));
+            Err(limit.over(&format!("`{server}`"), &command))
+        }
+    }
+}
+
+fn say_waiting(context: &Context, what: &str) {
+    context.output.say(&format!(
+        "waiting for the login to {what}, for {} minutes at most (Ctrl-C gives it up)",
+        PATIENCE.as_secs() / 60
+    ));
+}

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use toolway::auth::NotWidened;
 use toolway::catalog::KeptOutBy;
-use toolway::{CallError, RefusedBy, ToolTarget};
+use toolway::{Against, CallError, RefusedBy, ToolTarget};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::vault::VaultError;
 use toolway_config::edit::EditError;
@@ -413,12 +413,13 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
              `allow` for it"
         ),
         RefusedBy::Person { .. } => "nothing was sent".to_owned(),
-        RefusedBy::Changed { difference } if !difference.compared => {
-            "mend the file, or run it this once with `--accept-change`".to_owned()
+        RefusedBy::Changed { difference } => match difference.against {
+            Against::Nothing => "mend the file, or run it this once with `--accept-change`",
+            Against::Permitted | Against::Namesake => {
+                "if that is as it should be, run it again with `--accept-change`"
+            }
         }
-        RefusedBy::Changed { .. } => {
-            "if that is as it should be, run it again with `--accept-change`".to_owned()
-        }
+        .to_owned(),
         RefusedBy::NobodyToAsk {
             rule: Some((_, origin)),
         } => format!("run it on a terminal, or take the rule out of `permissions.ask` at {origin}"),
@@ -435,7 +436,8 @@ fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
         ),
         RefusedBy::NobodyToAsk { rule: None } => match rule_for_tool(key) {
             Some(rule) => format!(
-                "run it on a terminal, or add `\"{rule}\"` to `permissions.allow` in your settings"
+                "run it on a terminal, or allow it with `toolway permissions allow {}`",
+                shell_word(&rule)
             ),
             None => "run it on a terminal".to_owned(),
         },

@@ -27,6 +27,7 @@ pub mod planner;
 pub mod policy;
 mod raw;
 pub mod result_text;
+mod rules;
 pub mod schema;
 mod shown;
 mod spec;
@@ -40,8 +41,7 @@ pub use approval::{
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
-    Existing, Switch, add_server, allow, check_definition, propose_server, remove_server,
-    switch_servers,
+    Existing, Switch, add_server, check_definition, propose_server, remove_server, switch_servers,
 };
 pub use env::references_of;
 pub use environment::Environment;
@@ -50,7 +50,7 @@ pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
 pub use merge::{Config, merge, signature};
 pub use permission::{
     Brought, Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions,
-    PinPolicy, Subject, Unheeded,
+    PinPolicy, RuleList, Subject, Unheeded,
 };
 pub use pinning::unpinned;
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
@@ -60,5 +60,6 @@ pub use policy::cross_app::cross_app_enabled;
 pub use raw::keys::entry_keys;
 pub use raw::validate;
 pub use result_text::ResultText;
+pub use rules::{remove_rule, write_rule};
 pub use schema::schema;
 pub use tool_search::ToolSearch;

@@ -8,7 +8,8 @@
 use serde_json::{Map, Number, Value};
 use toolway_types::text::{self, fold};
 
-use super::rule::{Glob, Stance};
+use super::glob::Glob;
+use super::rule::Stance;
 
 /// What a server claims about a tool (its annotations). Absent claims count as the protocol's
 /// defaults: not read-only, destructive, not idempotent, open world.

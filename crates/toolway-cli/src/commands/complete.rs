@@ -240,7 +240,9 @@ fn uris(context: &Context, plan: &Plan, word: &str) -> Option<Vec<String>> {
         let catalog = &snapshot.catalog;
         let listed = catalog.resources.iter().map(|it| it.uri.clone());
         let templates = catalog.templates.iter().map(|it| it.uri_template.clone());
-        let mut uris: Vec<String> = listed.chain(templates).collect();
+        // No address has a blank; behind one, where a line is read twice, a server could stand.
+        let is_address = |uri: &String| !uri.contains(char::is_whitespace);
+        let mut uris: Vec<String> = listed.chain(templates).filter(is_address).collect();
         uris.sort();
         uris.dedup();
         Ok::<_, Report>(uris)

@@ -4,7 +4,7 @@
 //! `disableBypass`, `pins`), the union of these over all scopes, and the decision. The syntax of one rule
 //! is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
 //! rules count for a repository's server in `permission/brought.rs`, the reading
-//! of the object in `permission/read.rs`, what rules miss in `permission/aim.rs`, hooks are in
+//! of the object in `permission/read.rs`, its words in `permission/mode.rs`, what rules miss in `permission/aim.rs`, hooks are in
 //! `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
 //! dispatch line lets through before it comes here.
@@ -17,6 +17,7 @@ mod brought;
 mod concern;
 mod glob;
 mod hooks;
+mod mode;
 mod predicate;
 mod read;
 mod rule;
@@ -36,6 +37,7 @@ pub use hooks::{
     BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
     names_of_server, names_of_tool,
 };
+pub use mode::{Mode, PinPolicy};
 pub use predicate::Hints;
 
 use concern::{Concerned, Rules};
@@ -115,69 +117,6 @@ impl RuleList {
             Ok(_) => Ok(()),
             Err(broken) => Err((broken.reason, broken.hint)),
         }
-    }
-}
-
-/// What happens to a call that no rule names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
-    /// A person is asked.
-    #[default]
-    Default,
-    /// A classifier decides; until one is configured, a person is asked.
-    Auto,
-    /// It runs.
-    Bypass,
-}
-
-impl Mode {
-    /// The word in a settings file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Mode::Default => "default",
-            Mode::Auto => "auto",
-            Mode::Bypass => "bypass",
-        }
-    }
-
-    /// Reads the word of a settings file, aliases included.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "default" => Some(Mode::Default),
-            "auto" => Some(Mode::Auto),
-            "bypass" | "bypassPermissions" => Some(Mode::Bypass),
-            _ => None,
-        }
-    }
-}
-
-/// What happens when a tool's definition is no longer the one that was first permitted (SEC-33).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PinPolicy {
-    /// A person is asked again, whatever a rule allows.
-    #[default]
-    Ask,
-    /// The call runs, with a warning.
-    Warn,
-    /// Nothing is pinned or compared.
-    Off,
-}
-
-impl PinPolicy {
-    /// The word in a settings file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PinPolicy::Ask => "ask",
-            PinPolicy::Warn => "warn",
-            PinPolicy::Off => "off",
-        }
-    }
-
-    /// Reads the word of a settings file.
-    pub fn parse(text: &str) -> Option<Self> {
-        [PinPolicy::Ask, PinPolicy::Warn, PinPolicy::Off]
-            .into_iter()
-            .find(|policy| policy.as_str() == text)
     }
 }
 

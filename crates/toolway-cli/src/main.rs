@@ -19,7 +19,6 @@ mod screen;
 mod signals;
 mod terminal;
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

@@ -29,6 +29,7 @@ mod local;
 pub(crate) use began::Began;
 pub(crate) use decide::{Standing, Vouched, decide};
 use files::Files;
+pub use files::{RepositoryFiles, Unbound};
 pub(crate) use given::note as note_brought;
 pub use given::{allow_brought, brought};
 pub(crate) use local::trusts_local;
@@ -56,9 +57,16 @@ pub(crate) struct Record {
     pub(crate) digest: String,
     pub(crate) definition: Value,
     pub(crate) allow_env: Vec<String>,
-    /// The repository's files that it runs, as they were; none of an entry that a person typed,
-    /// who then means whatever stands there.
-    pub(crate) files: Option<Files>,
+    pub(crate) coverage: Coverage,
+}
+
+/// What a decision covers beside the definition.
+#[derive(Debug, Clone)]
+pub(crate) enum Coverage {
+    /// The repository's files that it runs, as they were.
+    Files(Files),
+    /// A person typed the entry, and means whatever stands there.
+    Typed,
 }
 
 impl fmt::Debug for Record {
@@ -198,12 +206,16 @@ fn record_of(server: &Value) -> Record {
             .flatten()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect(),
-        files: files.map(|files| {
-            let digests = files.iter();
-            digests
-                .filter_map(|(name, digest)| Some((name.clone(), digest.as_str()?.to_owned())))
-                .collect()
-        }),
+        // Only a record that says so is one that a person typed: without a word about files it
+        // covers none.
+        coverage: if server.get("typed") == Some(&Value::Bool(true)) {
+            Coverage::Typed
+        } else {
+            let digests = files.into_iter().flatten();
+            let digests = digests
+                .filter_map(|(name, digest)| Some((name.clone(), digest.as_str()?.to_owned())));
+            Coverage::Files(digests.collect())
+        },
     }
 }
 
@@ -217,7 +229,10 @@ pub(crate) fn approved_files(environment: &Environment) -> impl Iterator<Item = 
         .filter_map(|directory| approvals.project(directory).cloned())
         .collect();
     let records = projects.into_iter().flat_map(|project| project.servers);
-    let files = records.filter_map(|(_, record)| record.files);
+    let files = records.filter_map(|(_, record)| match record.coverage {
+        Coverage::Files(files) => Some(files),
+        Coverage::Typed => None,
+    });
     files.flat_map(|files| files.into_keys().map(PathBuf::from))
 }
 
@@ -233,12 +248,9 @@ pub fn approve(
     record(environment, server, "approved", allow_env, files)
 }
 
-/// The repository's files that a server of the project names and so runs, by their path in the
-/// repository, with a digest of what is in them now. An approval covers them.
-pub fn repository_files(
-    environment: &Environment,
-    server: &PlannedServer,
-) -> BTreeMap<String, String> {
+/// The repository's files that a server of the project runs, as they are now, and what of it an
+/// approval cannot cover.
+pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
     files::named(
         environment,
         directory_of(environment, server),
@@ -317,6 +329,7 @@ pub(crate) fn record_typed(
             "digest": digest(&path_key(path), scope, definition),
             "definition": definition,
             "allowEnv": env::variables_of(definition),
+            "typed": true,
         }),
     )
 }

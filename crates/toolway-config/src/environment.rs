@@ -222,6 +222,15 @@ impl Environment {
         projects.last().copied().unwrap_or(directory)
     }
 
+    /// The innermost repository that a directory lies in, whoever made its mark: what an entry may
+    /// read of the files around it. Without a mark it is the directory itself.
+    pub(crate) fn innermost_repository_of<'a>(&'a self, directory: &'a Path) -> &'a Path {
+        let is_marked = |it: &&Path| it.join(".git").symlink_metadata().is_ok();
+        projects(directory, self.home())
+            .find(is_marked)
+            .unwrap_or(directory)
+    }
+
     /// The file a person edits for a scope, where that scope has one.
     pub fn settings_file(&self, scope: Scope) -> Option<PathBuf> {
         let nowhere = self.project_root() == Path::new(NOWHERE);

@@ -35,8 +35,8 @@ pub mod tool_search;
 
 pub use account::{Connector, Directory, DirectoryError, Provider};
 pub use approval::{
-    allow_brought, approve, brought, local_settings_text, reject, repository_files, reset,
-    trust_local,
+    RepositoryFiles, Unbound, allow_brought, approve, brought, local_settings_text, reject,
+    repository_files, reset, trust_local,
 };
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};

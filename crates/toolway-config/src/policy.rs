@@ -22,11 +22,11 @@ use crate::raw::{Settings, Source};
 
 pub(crate) mod cross_app;
 mod judge;
-mod line;
+pub(crate) mod line;
 pub(crate) mod lists;
 mod program;
 pub(crate) mod rule;
-mod steering;
+pub(crate) mod steering;
 mod weak;
 
 use cross_app::Requirement;

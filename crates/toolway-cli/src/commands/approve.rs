@@ -98,7 +98,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             Err(no) => return Err(no),
         }
         let edited =
-            toolway_config::approve(&context.environment, server, &args.allow_env, &files)?;
+            toolway_config::approve(&context.environment, server, &args.allow_env, &files.bound)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
         allow_rules(context, server, args)?;
         say_what_is_missing(context, server);

@@ -54,9 +54,9 @@ use usage::Place;
   toolway call mcp__time__get_current_time --args '{\"timezone\": \"Europe/Berlin\"}'
   toolway call https://mcp.example.com/mcp search query='rust async'
   toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything
-  toolway call ToolSearch query='open an issue'
+  TOOLWAY_TOOL_SEARCH=true toolway call ToolSearch query='open an issue'
   toolway call github list_issues repo=acme/site --select '.items[] | {number, title}'
-  echo '{\"server\": \"time\", \"tool\": \"get_current_time\"}' | toolway call --batch -")]
+  echo '{\"server\": \"time\", \"tool\": \"get_current_time\", \"arguments\": {\"timezone\": \"UTC\"}}' | toolway call --batch -")]
 pub(crate) struct CallArgs {
     /// The server and the tool, then the arguments
     #[arg(required_unless_present = "batch", num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]

@@ -79,7 +79,8 @@ complete -c toolway -n __toolway_ask -f -k -a '$__toolway_found'
 
 /// Print a shell's completion script
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
+  mkdir -p ~/.local/share/bash-completion/completions
   toolway completions bash > ~/.local/share/bash-completion/completions/toolway")]
 pub(crate) struct CompletionsArgs {
     /// The shell

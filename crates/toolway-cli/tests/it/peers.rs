@@ -3,6 +3,7 @@
 //!
 //! `cargo xtask test` installs them; `tests/peers/README.md` says how each is started.
 
+mod documented;
 mod embedded;
 mod library;
 mod listening;

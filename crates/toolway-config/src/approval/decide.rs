@@ -1,7 +1,8 @@
 //! May a server of the project's folder be looked at further?
 //!
 //! Owns that one decision and its wording. It reads the definition as written, and the files that an
-//! approved one runs; no variable of the environment is expanded to answer it (SEC-01, SEC-02).
+//! approved one runs; no variable of the environment is expanded before somebody approved it
+//! (SEC-01, SEC-02).
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use similar::TextDiff;
 use toolway_types::{Author, Scope};
 
 use super::files::{self, Files};
-use super::{Approvals, Decided};
+use super::{Approvals, Coverage, Decided};
 use crate::env;
 use crate::load::Consent;
 use crate::merge::{Basis, Candidate};
@@ -102,10 +103,11 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             let directory = &candidate.place.directory;
             let now = || files::named(&basis.environment, directory, &server.definition);
-            let changed = record
-                .files
-                .as_ref()
-                .and_then(|was| first_change(directory, was, &now()));
+            let changed = match record.coverage {
+                // They mean whatever stands there.
+                Coverage::Typed => None,
+                Coverage::Files(ref was) => first_change(directory, was, &now().bound),
+            };
             if let Some(what) = changed {
                 let reason = format!("{what} since `{name}`, which runs it, was approved");
                 return Standing::Pending {
@@ -115,10 +117,9 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
             }
             return Standing::Approved {
                 allow_env: record.allow_env.clone(),
-                // What a person typed binds no files: they mean whatever stands there.
-                vouched: match record.files {
-                    Some(_) => Vouched::Seen,
-                    None => Vouched::Typed,
+                vouched: match record.coverage {
+                    Coverage::Files(_) => Vouched::Seen,
+                    Coverage::Typed => Vouched::Typed,
                 },
             };
         }
@@ -178,8 +179,20 @@ fn first_change(directory: &Path, approved: &Files, now: &Files) -> Option<Strin
             Some(_) => Some(format!("{} has changed", file(name))),
             None => Some(format!("{} has appeared", file(name))),
         });
-    let gone = || approved.keys().find(|name| !now.contains_key(*name));
-    new_or_other.or_else(|| gone().map(|name| format!("{} has gone", file(name))))
+    // From another directory an entry may name other files; those it named are still as they were.
+    let gone = || {
+        let mut unnamed = approved.iter().filter(|(name, _)| !now.contains_key(*name));
+        unnamed.find(|(name, digest)| !files::is_as_it_was(name, digest))
+    };
+    new_or_other.or_else(|| {
+        let (name, _) = gone()?;
+        let what = if Path::new(name).exists() {
+            "changed"
+        } else {
+            "gone"
+        };
+        Some(format!("{} has {what}", file(name)))
+    })
 }
 
 /// A unified diff of two definitions.

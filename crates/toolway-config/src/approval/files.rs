@@ -1,109 +1,243 @@
 //! The files of the repository that an approved entry runs.
 //!
-//! Owns finding them in an entry and digesting them, so that an approval covers the script and not
-//! only its name: `node tools/build.js` is as harmless as `tools/build.js` is. What can be code is
-//! bound (by its name, its first bytes or its permission to run); data that a server writes is not.
-//! Files outside the repository are not the repository's to change, but where its links lead is.
-//! What a program loads beside what it is told of is not known here; the documentation says so.
+//! Owns finding them and digesting them, so that an approval covers the script and not only its
+//! name: `node tools/build.js` is as harmless as `tools/build.js` is. What a program takes for code
+//! is bound whatever it is called, other words where they name what can be code (by its name, its
+//! first bytes or its permission to run); data that a server writes is not. Files outside the
+//! repository are not the repository's to change, but where its links lead is. What a program
+//! loads beside what it is told of is not known here; the documentation says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::Environment;
-use crate::env::{Piece, WORKSPACE, is_harmless, pieces};
 use crate::environment::path_key;
 use crate::load::read::open;
-use crate::load::split_command;
 
+mod manifest;
+mod programs;
+mod reading;
+mod shell;
+mod variables;
 mod words;
 
-use words::{Words, is_code_name};
+use manifest::Manifest;
+pub use reading::Unbound;
+use reading::{Reading, Use};
+use variables::{Values, expanded};
+use words::{MANIFEST, is_code_name};
 
 /// How much of a file is digested; of a longer one also which file it is and when it last changed.
 const DIGESTED: u64 = 32 * 1024 * 1024;
 
+/// How many manifests are followed from one to the next.
+const DEEPEST: usize = 3;
+
 /// Each file by its path, with its digest.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// The files of the repository that an entry in `directory` names and that can be code, as they
-/// are now.
+/// The repository's files that a server runs.
+#[derive(Debug, Clone, Default)]
+pub struct RepositoryFiles {
+    /// Each by its path, with a digest of what is in it now. An approval covers them.
+    pub bound: BTreeMap<String, String>,
+    /// What an approval cannot cover.
+    pub unbound: BTreeSet<Unbound>,
+}
+
+/// The files of the repository that an entry in `directory` runs, as they are now.
 pub(crate) fn named(
     environment: &Environment,
     directory: &Path,
     definition: &Map<String, Value>,
-) -> Files {
-    let scene = Scene {
-        environment,
-        repository: environment.repository_of(directory),
-    };
-    let mut found = Files::new();
-    let text = |key: &str| definition.get(key).and_then(Value::as_str);
-    let start = text("cwd").and_then(|cwd| scene.expand(cwd));
-    let start = start.map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd));
-    let args = definition.get("args").and_then(Value::as_array);
-    let args = args.into_iter().flatten().filter_map(Value::as_str);
-    let mut words = Words::default();
-    words.command(text("command").unwrap_or_default());
-    args.for_each(|word| words.argument(word));
-    for (name, value) in definition
-        .get("env")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        words.variable(name, value.as_str().unwrap_or_default());
-    }
-    scene.bind(&start, &words, &mut found);
-    // A helper starts beside the file that names it.
-    if let Some(helper) = text("headersHelper").and_then(|line| split_command(line).ok()) {
-        let mut words = Words::default();
-        let mut helper = helper.iter();
-        words.command(helper.next().map_or("", String::as_str));
-        helper.for_each(|word| words.argument(word));
-        scene.bind(directory, &words, &mut found);
+) -> RepositoryFiles {
+    let repository = environment.repository_of(directory);
+    let mut found = RepositoryFiles::default();
+    for entry in expanded(environment, directory, definition) {
+        let scene = Scene {
+            repository,
+            values: entry.values,
+        };
+        let mut known = entry.env.clone();
+        known.insert("PWD".to_owned(), ".".to_owned());
+        for name in ["HOME", "TOOLWAY_PROJECT_DIR"] {
+            let root = environment.project_root().to_str();
+            let value = if name == "HOME" {
+                environment.var(name)
+            } else {
+                root
+            };
+            known.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        }
+        let reading = || Reading {
+            known: known.clone(),
+            ..Reading::default()
+        };
+        let mut process = reading();
+        process.process(&entry.words);
+        for (name, value) in &entry.env {
+            process.variable(name, value);
+        }
+        scene.bind(&entry.start, process, &mut found, 0);
+        let mut helper = reading();
+        helper.process(&entry.helper);
+        scene.bind(directory, helper, &mut found, 0);
     }
     found
 }
 
+/// Whether a file that an approval covers is what it was, though the entry does not name it from
+/// where it is read now.
+pub(crate) fn is_as_it_was(file: &str, digest: &str) -> bool {
+    let now = open(Path::new(file)).ok();
+    let now = now.and_then(|(file, facts)| self::digest(file, &facts, Use::Run));
+    now.is_some_and(|now| now == digest)
+}
+
 struct Scene<'a> {
-    environment: &'a Environment,
     repository: &'a Path,
+    values: Values,
 }
 
 impl Scene<'_> {
-    fn bind(&self, start: &Path, words: &Words, found: &mut Files) {
-        let paths: BTreeSet<PathBuf> = words
-            .paths()
-            .filter_map(|word| Some(start.join(self.expand(word)?)))
-            .collect();
-        // Programs are told to work in a directory, and find the rest there.
-        let mut starts = vec![start.to_owned()];
-        starts.extend(paths.iter().filter(|path| path.is_dir()).cloned());
-        let mut all = paths;
-        for start in &starts {
-            for word in words.names().filter_map(|word| self.expand(word)) {
-                all.extend(words::readings(&start.join(word)));
+    /// Binds what the words of a process that starts in a directory name.
+    fn bind(&self, start: &Path, reading: Reading, found: &mut RepositoryFiles, depth: usize) {
+        let places = reading.places.iter().map(|place| start.join(place));
+        let places: BTreeSet<PathBuf> = places.chain([start.to_owned()]).collect();
+        // Programs are told of directories, and find the rest there.
+        let named = reading.paths.keys().map(|path| start.join(path));
+        let named = named.filter(|path| self.may_look_at(path) && path.is_dir());
+        let bases: BTreeSet<PathBuf> = places.iter().cloned().chain(named).collect();
+        for base in &bases {
+            for (path, usage) in &reading.paths {
+                self.bind_path(&base.join(path), *usage, &mut found.bound);
             }
-            all.extend(
-                words
-                    .modules()
-                    .flat_map(|module| words::module(start, module)),
-            );
-            all.extend(words.searched().map(|name| start.join(name)));
+            let modules = reading.modules.iter();
+            let files = |module: &String| {
+                let folders = [base.clone(), base.join("src")];
+                folders.map(|folder| words::module(&folder, module))
+            };
+            for file in modules.flat_map(files).flatten() {
+                self.bind_file(&file, Use::Unknown, &mut found.bound);
+            }
+            for name in &reading.searched {
+                self.bind_file(&base.join(name), Use::Unknown, &mut found.bound);
+            }
         }
-        for path in all.iter().flat_map(|path| words::readings(path)) {
-            self.bind_file(&path, found);
+        for place in &places {
+            let place = straight(place);
+            let above = place.ancestors();
+            for folder in above.take_while(|folder| folder.starts_with(self.repository)) {
+                self.bind_place(folder, &reading, found, depth);
+            }
+        }
+        for (what, from) in reading.mounts {
+            if straight(&start.join(from)).starts_with(self.repository) {
+                let why = "gives a container files of the repository";
+                found.unbound.insert(Unbound { what, why });
+            }
+        }
+        found.unbound.extend(reading.unbound);
+    }
+
+    /// Binds what a path may lead to.
+    fn bind_path(&self, path: &Path, usage: Use, bound: &mut Files) {
+        if !self.may_look_at(path) {
+            return;
+        }
+        if path.is_dir() {
+            if usage == Use::Run {
+                for file in words::in_directory(path) {
+                    self.bind_file(&file, usage, bound);
+                }
+                self.bind_package(path, bound);
+            }
+        } else if path.exists() {
+            self.bind_file(path, usage, bound);
+        } else {
+            for file in words::with_endings(path) {
+                self.bind_file(&file, usage, bound);
+            }
+        }
+    }
+
+    /// Binds what programs look for by themselves where they work.
+    fn bind_place(
+        &self,
+        folder: &Path,
+        reading: &Reading,
+        found: &mut RepositoryFiles,
+        depth: usize,
+    ) {
+        let (packages, tasks) = (&reading.packages, &reading.tasks);
+        let mut lines = Vec::new();
+        for name in &reading.looks_for {
+            let file = folder.join(name);
+            self.bind_file(&file, Use::File, &mut found.bound);
+            let manifest = Some(&file).filter(|_| !tasks.is_empty());
+            let manifest = manifest.and_then(|file| Manifest::read(file));
+            lines.extend(manifest.iter().flat_map(|it| it.lines(tasks)));
+        }
+        if !(packages.is_empty() && tasks.is_empty())
+            && let Some(manifest) = Manifest::read(&folder.join(MANIFEST))
+            && manifest.concerns(packages, tasks)
+        {
+            self.bind_file(&folder.join(MANIFEST), Use::File, &mut found.bound);
+            self.bind_package(folder, &mut found.bound);
+            lines.extend(manifest.lines(tasks));
+        }
+        if !packages.is_empty() {
+            let modules = folder.join("node_modules");
+            let mut commands = packages.clone();
+            for file in manifest::installed(&modules, packages) {
+                self.bind_file(&file, Use::File, &mut found.bound);
+                if let Some(folder) = file.parent() {
+                    self.bind_package(folder, &mut found.bound);
+                }
+                let manifest = Manifest::read(&file);
+                commands.extend(manifest.iter().flat_map(|it| it.commands().cloned()));
+            }
+            for command in commands {
+                let file = modules.join(".bin").join(command);
+                self.bind_file(&file, Use::File, &mut found.bound);
+            }
+        }
+        for line in lines.iter().filter(|_| depth < DEEPEST) {
+            let mut inner = Reading {
+                known: reading.known.clone(),
+                ..Reading::default()
+            };
+            inner.line(line);
+            self.bind(folder, inner, found, depth + 1);
+        }
+    }
+
+    /// Binds the files that the manifest in a folder names as what is run.
+    fn bind_package(&self, folder: &Path, bound: &mut Files) {
+        let manifest = Manifest::read(&folder.join(MANIFEST));
+        for file in manifest.iter().flat_map(|it| it.files(folder)) {
+            if file.is_file() {
+                self.bind_file(&file, Use::File, bound);
+            } else {
+                let inside = words::in_directory(&file);
+                for file in words::with_endings(&file).chain(inside) {
+                    self.bind_file(&file, Use::File, bound);
+                }
+            }
         }
     }
 
     /// Binds one file, if it is the repository's and can be code; and where a link leads that is.
-    fn bind_file(&self, path: &Path, found: &mut Files) {
+    fn bind_file(&self, path: &Path, usage: Use, bound: &mut Files) {
+        if !self.may_look_at(path) {
+            return;
+        }
         let Ok(real) = path.canonicalize() else {
             return;
         };
@@ -112,16 +246,23 @@ impl Scene<'_> {
             // The link is the repository's, what it leads to is not.
             let is_link = self.holds_link(path);
             if is_link && real.is_file() {
-                found.insert(path_key(path), format!("leads to {}", path_key(&real)));
+                bound.insert(path_key(path), format!("leads to {}", path_key(&real)));
             }
             return;
         }
         let Ok((file, facts)) = open(&real) else {
             return;
         };
-        if let Some(digest) = digest(file, &facts, is_code_name(path) || is_code_name(&real)) {
-            found.insert(path_key(&real), digest);
+        let is_code = is_code_name(path) || is_code_name(&real);
+        let usage = if is_code { Use::File } else { usage };
+        if let Some(digest) = digest(file, &facts, usage) {
+            bound.insert(path_key(&real), digest);
         }
+    }
+
+    /// A path with a secret in it must not be asked for where others could learn of it.
+    fn may_look_at(&self, path: &Path) -> bool {
+        self.values == Values::Harmless || straight(path).starts_with(self.repository)
     }
 
     /// Whether a path leads through a link that lies in the repository.
@@ -131,39 +272,29 @@ impl Scene<'_> {
             folder.is_some_and(|folder| folder.starts_with(self.repository)) && step.is_symlink()
         })
     }
-
-    /// A word as the entry's process will get it, as far as that is the same everywhere: only
-    /// harmless variables are replaced, and `${workspace}` is another directory each time.
-    fn expand(&self, word: &str) -> Option<String> {
-        let root = || self.environment.project_root().to_str();
-        let mut expanded = String::new();
-        for piece in pieces(word) {
-            match piece {
-                Piece::Text(text) => expanded.push_str(text),
-                Piece::Variable {
-                    name: "TOOLWAY_PROJECT_DIR" | "CLAUDE_PROJECT_DIR",
-                    ..
-                } => expanded.push_str(root()?),
-                Piece::Variable { name, .. } if name == WORKSPACE || !is_harmless(name) => {
-                    return None;
-                }
-                Piece::Variable { name, default } => {
-                    let value = self.environment.var(name).filter(|value| !value.is_empty());
-                    expanded.push_str(value.or(default)?);
-                }
-                Piece::Reference { .. } => return None,
-            }
-        }
-        Some(expanded)
-    }
 }
 
-/// The digest of a file that can be code; nothing for any other.
-fn digest(mut file: File, facts: &Metadata, is_named_so: bool) -> Option<String> {
+/// A path without its detours, by its letters.
+fn straight(path: &Path) -> PathBuf {
+    let mut straight = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                straight.pop();
+            }
+            other => straight.push(other),
+        }
+    }
+    straight
+}
+
+/// The digest of a file that is code, or can be; nothing for any other.
+fn digest(mut file: File, facts: &Metadata, usage: Use) -> Option<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     let mut left = DIGESTED;
-    let mut can_be_code = is_named_so || facts.mode() & 0o111 != 0;
+    let mut can_be_code = usage != Use::Unknown || facts.mode() & 0o111 != 0;
     while left > 0 {
         let read = file.read(&mut buffer).ok()?;
         if read == 0 {

@@ -18,7 +18,7 @@ const SPECIAL: &[char] = &[
 const BETWEEN: &[char] = &['|', '&', ';', '(', ')', '`', '{', '}', '\n', '\r'];
 
 /// Words of the language that may stand before a command.
-const KEYWORDS: [&str; 9] = [
+pub(crate) const KEYWORDS: [&str; 9] = [
     "!", "if", "then", "elif", "else", "while", "until", "do", "{",
 ];
 
@@ -240,6 +240,11 @@ fn hides(words: &[String]) -> bool {
     false
 }
 
+/// Whether a line for a shell runs a program whose name is computed.
+pub(crate) fn hides_program(line: &str) -> bool {
+    Line::read(line).hides
+}
+
 /// Whether a shell stands there without a line or a file: it reads what nobody sees here.
 fn reads_commands(words: &[String]) -> bool {
     let is_before = |word: &&String| is_assignment(word) || KEYWORDS.contains(&word.as_str());
@@ -250,7 +255,7 @@ fn reads_commands(words: &[String]) -> bool {
 }
 
 /// The name of a program in a path to it, without the number of its version.
-fn name_of(program: &str) -> String {
+pub(crate) fn name_of(program: &str) -> String {
     let name = program.rsplit('/').next().unwrap_or_default();
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     // `linux32` is a name with its number.
@@ -263,7 +268,7 @@ fn is_shell(program: &str) -> bool {
 }
 
 /// Whether the arguments of a program may be a command. Those of the system's loader are.
-pub(super) fn is_wrapper(program: &str) -> bool {
+pub(crate) fn is_wrapper(program: &str) -> bool {
     let name = name_of(program);
     let is_loader = ["ld-", "ld.so", "ld64.so"]
         .iter()
@@ -271,7 +276,7 @@ pub(super) fn is_wrapper(program: &str) -> bool {
     is_loader || WRAPPERS.contains(&name.as_str()) || is_shell(program)
 }
 
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map(|(name, _)| name);
     name.is_some_and(|name| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

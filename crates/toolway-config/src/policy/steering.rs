@@ -204,7 +204,7 @@ const HARMLESS: [&str; 13] = [
 ];
 
 /// Whether a variable can decide what code runs. Some programs read such names in any case.
-pub(super) fn steers(name: &str) -> bool {
+pub(crate) fn steers(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     !HARMLESS.contains(&name.as_str())
         && (NAMES.contains(&name.as_str())

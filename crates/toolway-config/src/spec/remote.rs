@@ -3,7 +3,7 @@
 //! Owns: the URL, headers and login settings once expanded, what an editor's lock file adds, and
 //! the token in a file. No message repeats an expanded value: it may be a secret.
 
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -172,16 +172,18 @@ impl Work<'_> {
         let directory = &self.builder.place.directory;
         let opened = if self.builder.author.brings_files() {
             // A file of the person's is named by the person, or shown to them first.
-            if path.is_absolute() && self.builder.vouched == Vouched::Unseen {
+            let leads_away =
+                path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
+            if leads_away && self.builder.vouched == Vouched::Unseen {
                 return Err(ReadError::Outside);
             }
             let root = match self.builder.scope {
                 Scope::Plugin => directory,
-                _ => self.builder.environment.repository_of(directory),
+                _ => self.builder.environment.innermost_repository_of(directory),
             };
             open_beneath(root, directory, path)
         } else if self.builder.scope == Scope::Local {
-            let root = self.builder.environment.repository_of(directory);
+            let root = self.builder.environment.innermost_repository_of(directory);
             open_beneath(root, directory, path)
         } else {
             open(&directory.join(path))

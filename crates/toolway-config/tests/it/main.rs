@@ -21,6 +21,7 @@ use toolway_types::ServerSpec;
 mod account;
 mod approval;
 mod authors;
+mod binding;
 mod bypasses;
 mod expansion;
 mod flags;
@@ -116,7 +117,7 @@ impl Stage {
         let allow_env: Vec<_> = allow_env.iter().map(|name| (*name).to_owned()).collect();
         let server = waiting(&plan, name).unwrap_or_else(|| server(&plan, name));
         let files = toolway_config::repository_files(&self.environment(), server);
-        toolway_config::approve(&self.environment(), server, &allow_env, &files).unwrap();
+        toolway_config::approve(&self.environment(), server, &allow_env, &files.bound).unwrap();
     }
 }
 

@@ -4,11 +4,12 @@
 //! last, above the question, what is reached and what is run, in full. Nothing of an entry that
 //! counts is left out: the values of `env` are as much code as the command is.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use toolway_config::{PlannedServer, Verdict, entry_keys, references_of, split_command};
+use toolway_config::{
+    PlannedServer, RepositoryFiles, Unbound, Verdict, entry_keys, references_of, split_command,
+};
 use toolway_types::text::{Nature, counted, legible};
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
 use url::Url;
@@ -19,11 +20,7 @@ use crate::screen::{Screen, Sheet, disguise, member_name, name};
 const IGNORED: usize = 10;
 
 /// Exactly what would be started, nothing cut.
-pub(super) fn sheet(
-    server: &PlannedServer,
-    files: &BTreeMap<String, String>,
-    screen: Screen,
-) -> String {
+pub(super) fn sheet(server: &PlannedServer, files: &RepositoryFiles, screen: Screen) -> String {
     let mut sheet = screen.sheet();
     sheet.row(&format!(
         "server `{}` from {}",
@@ -159,18 +156,24 @@ fn reads(sheet: &mut Sheet, server: &PlannedServer, references: &[SecretReferenc
     }
 }
 
-/// The repository's files that the yes covers.
-fn covers(sheet: &mut Sheet, server: &PlannedServer, files: &BTreeMap<String, String>) {
+/// The repository's files that the yes covers, and what it cannot cover.
+fn covers(sheet: &mut Sheet, server: &PlannedServer, files: &RepositoryFiles) {
     let beside = match &server.origin {
         Origin::File { path, .. } => path.parent(),
         _ => None,
     };
-    for file in files.keys() {
+    for file in files.bound.keys() {
         let below = beside.and_then(|folder| Path::new(file).strip_prefix(folder).ok());
         let shown = below.map_or_else(|| file.into(), Path::to_string_lossy);
         sheet.row(&format!(
             "  your yes covers {} as it is now; a change asks again",
             code(&shown)
+        ));
+    }
+    for Unbound { what, why } in &files.unbound {
+        sheet.row(&format!(
+            "  what it runs cannot be bound: `{}` {why}",
+            code(what)
         ));
     }
 }

@@ -1,20 +1,25 @@
-//! What the words of an entry may mean as files.
+//! What a word may mean as a file.
 //!
-//! Owns the guesses: a word itself, what follows `=` in it, the words inside it where it is a line
-//! for a shell, modules behind `-m`, the files that programs look for in a directory or behind a
-//! name without its ending. A guess that names no file costs nothing.
+//! Owns the spellings of a path inside a word, the files that programs take where they are given a
+//! path or the name of a module, and which files can be code by their names. A guess that names no
+//! file costs nothing.
 
 use std::path::{Path, PathBuf};
 
+use url::Url;
+
 /// Endings of files that programs run.
-const CODE: [&str; 32] = [
-    "bash", "bat", "cjs", "clj", "cmd", "coffee", "cts", "dll", "dylib", "exe", "fish", "jar",
-    "js", "jsx", "lua", "mjs", "mts", "node", "php", "pl", "pm", "ps1", "py", "pyc", "pyz", "rb",
-    "sh", "so", "ts", "tsx", "wasm", "zsh",
+const CODE: &[&str] = &[
+    "awk", "bash", "bat", "cjs", "class", "clj", "cljs", "cmd", "coffee", "cr", "cs", "csx", "cts",
+    "dart", "dll", "dylib", "egg", "ex", "exe", "exs", "fish", "fs", "fsx", "go", "gradle",
+    "groovy", "hs", "jar", "java", "jl", "js", "jsx", "kt", "kts", "lua", "mjs", "mk", "ml", "mts",
+    "nim", "node", "nu", "php", "pl", "pm", "ps1", "psm1", "py", "pyc", "pyw", "pyz", "r", "rake",
+    "rb", "rkt", "rs", "sc", "scala", "scm", "sh", "so", "swift", "tcl", "ts", "tsx", "wasm",
+    "wat", "whl", "zig", "zip", "zsh",
 ];
 
-/// What programs look for in a directory that they are given.
-const IN_A_DIRECTORY: [&str; 8] = [
+/// What programs look for in a directory that they are to run.
+const IN_A_DIRECTORY: [&str; 11] = [
     "__main__.py",
     "__init__.py",
     "index.js",
@@ -22,137 +27,94 @@ const IN_A_DIRECTORY: [&str; 8] = [
     "index.cjs",
     "index.ts",
     "main.py",
-    "package.json",
+    "main.go",
+    "pyproject.toml",
+    "setup.py",
+    MANIFEST,
 ];
 
+/// What a package says about itself.
+pub(super) const MANIFEST: &str = "package.json";
+
 /// Endings that programs add to a name.
-const ADDED: [&str; 6] = ["js", "mjs", "cjs", "ts", "py", "json"];
+const ADDED: [&str; 10] = [
+    "js", "mjs", "cjs", "ts", "py", "pm", "rb", "lua", "class", "node",
+];
 
-/// What a Python process runs by itself where its modules lie.
-const UNASKED: [&str; 2] = ["sitecustomize.py", "usercustomize.py"];
-
-/// The words of one program, by what they may mean.
-#[derive(Debug, Default)]
-pub(super) struct Words {
-    /// Paths, as they are written.
-    paths: Vec<String>,
-    /// Names that are looked for where the program starts, and in directories that it is given.
-    names: Vec<String>,
-    modules: Vec<String>,
-    searched: Vec<String>,
-    awaits_module: bool,
+/// Every path that a word may hold: itself, the value of a flag, parts of a list or a mount, the
+/// file of a `file:` address, the module of a name with `::`.
+pub(super) fn spellings(word: &str) -> Vec<String> {
+    let mut all = vec![word.to_owned()];
+    if let Some((_, value)) = word.split_once('=') {
+        all.push(value.to_owned());
+    }
+    if word.starts_with('-') && !word.starts_with("--") {
+        all.extend(word.get(2..).map(str::to_owned));
+    }
+    for whole in all.clone() {
+        if let Some(at) = whole.find("file:") {
+            all.extend(local_file(&whole[at..]));
+        }
+        if whole.contains("::") {
+            all.push(whole.replace("::", "/"));
+        }
+        let parts = whole.split([':', ',', ';', '=', '@', '#', '?']);
+        all.extend(parts.map(str::to_owned));
+    }
+    all.retain(|spelling| !spelling.is_empty());
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
-impl Words {
-    pub(super) fn command(&mut self, word: &str) {
-        // Without a slash it is looked for in `PATH`, which the entry may have set.
-        if word.contains('/') || word.contains("${") {
-            self.argument(word);
-        } else {
-            self.searched.push(word.to_owned());
-        }
+fn local_file(address: &str) -> Option<String> {
+    let relative = || address.strip_prefix("file:").map(str::to_owned);
+    if !address.starts_with("file:/") {
+        return relative();
     }
-
-    pub(super) fn argument(&mut self, word: &str) {
-        if std::mem::take(&mut self.awaits_module) {
-            self.modules.push(word.to_owned());
-        }
-        self.module_flag(word);
-        self.name(word);
-        if let Some((_, value)) = word.split_once('=') {
-            self.name(value);
-        }
-        // A line for a shell, or code for an interpreter.
-        let parts = word.split(|c: char| c.is_whitespace() || "'\"`()[]{};&|<>,\\=".contains(c));
-        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-        if parts.len() > 1 {
-            let mut awaits = false;
-            for part in parts {
-                if std::mem::replace(&mut awaits, part == "-m") {
-                    self.modules.push(part.to_owned());
-                }
-                self.name(part);
-            }
-        }
-    }
-
-    /// A variable may hold paths, or flags with paths.
-    pub(super) fn variable(&mut self, name: &str, value: &str) {
-        for part in value.split(|c: char| c.is_whitespace() || ":;,=".contains(c)) {
-            self.name(part);
-        }
-        if name == "PYTHONPATH" {
-            self.searched.extend(UNASKED.map(str::to_owned));
-        }
-    }
-
-    /// `-m`, alone or in a row of short flags, with its module behind it or in the same word.
-    fn module_flag(&mut self, word: &str) {
-        let Some(flags) = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else {
-            return;
-        };
-        if let Some((before, module)) = flags.split_once('m')
-            && before.chars().all(|c| c.is_ascii_alphabetic())
-        {
-            if module.is_empty() {
-                self.awaits_module = true;
-            } else {
-                self.modules.push(module.to_owned());
-            }
-        }
-    }
-
-    fn name(&mut self, word: &str) {
-        if !word.is_empty() {
-            self.paths.push(word.to_owned());
-            self.names.push(word.to_owned());
-        }
-    }
-
-    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.paths.iter().map(String::as_str)
-    }
-
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
-    }
-
-    pub(super) fn modules(&self) -> impl Iterator<Item = &str> {
-        self.modules.iter().map(String::as_str)
-    }
-
-    pub(super) fn searched(&self) -> impl Iterator<Item = &str> {
-        self.searched.iter().map(String::as_str)
-    }
+    let path = Url::parse(address).ok()?.to_file_path().ok()?;
+    path.to_str().map(str::to_owned)
 }
 
-/// The files that a program may read where it is given a path: itself, with an ending added, or
-/// those in it.
-pub(super) fn readings(path: &Path) -> Vec<PathBuf> {
-    if path.is_dir() {
-        return IN_A_DIRECTORY.map(|name| path.join(name)).to_vec();
-    }
-    if path.exists() {
-        return vec![path.to_owned()];
-    }
-    let with = |ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".");
-        name.push(ending);
-        PathBuf::from(name)
+/// The module that a word names, if it looks like one: `pkg.server`, `pkg.server:app`.
+pub(super) fn module_name(word: &str) -> Option<&str> {
+    let (module, _) = word.split_once(':').unwrap_or((word, ""));
+    let is_name = |part: &str| {
+        let mut letters = part.chars();
+        letters
+            .next()
+            .is_some_and(|c| c.is_alphabetic() || c == '_')
+            && letters.all(|c| c.is_alphanumeric() || c == '_')
     };
-    ADDED.map(with).to_vec()
+    module.split('.').all(is_name).then_some(module)
 }
 
-/// The files of a Python module that is looked for in a directory, its packages included.
+/// The files that a program may read where it is given a path that does not exist as it is
+/// written.
+pub(super) fn with_endings(path: &Path) -> impl Iterator<Item = PathBuf> {
+    ADDED.into_iter().map(|ending| with_ending(path, ending))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The files that make a directory a program.
+pub(super) fn in_directory(path: &Path) -> impl Iterator<Item = PathBuf> {
+    IN_A_DIRECTORY.into_iter().map(|name| path.join(name))
+}
+
+/// The files of a module that is looked for in a directory, its packages included.
 pub(super) fn module(start: &Path, module: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folder = start.to_owned();
     for part in module.split('.').filter(|part| !part.is_empty()) {
-        let mut file = folder.join(part).into_os_string();
-        file.push(".py");
-        files.push(PathBuf::from(file));
         folder.push(part);
+        files.push(with_ending(&folder, "py"));
+        files.push(with_ending(&folder, "class"));
         files.push(folder.join("__init__.py"));
         files.push(folder.join("__main__.py"));
     }
@@ -162,6 +124,6 @@ pub(super) fn module(start: &Path, module: &str) -> Vec<PathBuf> {
 /// Whether a file is code by its name.
 pub(super) fn is_code_name(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
-    let is_manifest = path.file_name().is_some_and(|name| name == "package.json");
+    let is_manifest = path.file_name().is_some_and(|name| name == MANIFEST);
     is_manifest || ending.is_some_and(|ending| CODE.contains(&ending.to_ascii_lowercase().as_str()))
 }

@@ -1,0 +1,145 @@
+//! What a manifest says about what is run: `package.json`, `deno.json`, `pyproject.toml`.
+//!
+//! Owns reading one, whom it concerns, and the lines and files that it names. A manifest that
+//! cannot be read concerns everybody.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::words::MANIFEST;
+use crate::load::read::{open, read_opened};
+
+/// The most that is read of one.
+const LONGEST: u64 = 1024 * 1024;
+
+/// Where manifests have lines by their names.
+const LINES: [&str; 5] = [
+    "/scripts",
+    "/tasks",
+    "/project/scripts",
+    "/tool/poetry/scripts",
+    "/tool/pdm/scripts",
+];
+
+pub(super) struct Manifest(Option<Value>);
+
+impl Manifest {
+    /// Reads one; nothing where there is none.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        let text = match read_opened(open(path), LONGEST) {
+            Ok(text) => text?,
+            Err(_) => return Some(Self(None)),
+        };
+        let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+        Some(Self(if is_toml {
+            toml::from_str(&text).ok()
+        } else {
+            serde_json::from_str(&text).ok()
+        }))
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0.as_ref()?.get(key)?.as_str()
+    }
+
+    fn at(&self, place: &str) -> Option<&Value> {
+        self.0.as_ref()?.pointer(place)
+    }
+
+    /// Whether it is the manifest of this package.
+    fn is_of(&self, package: &str) -> bool {
+        self.text("name") == Some(package)
+    }
+
+    /// Whether it says what runs under one of these names, of packages or of its own lines.
+    pub(super) fn concerns(&self, packages: &BTreeSet<String>, tasks: &BTreeSet<String>) -> bool {
+        let has = |place, names: &BTreeSet<String>| {
+            let members = self.at(place).and_then(Value::as_object);
+            members.is_some_and(|members| members.keys().any(|name| names.contains(name)))
+        };
+        self.0.is_none()
+            || packages.iter().any(|name| self.is_of(name))
+            || has("/bin", packages)
+            || LINES.into_iter().any(|place| has(place, tasks))
+    }
+
+    /// The lines that run under these names, with what runs before and after them.
+    pub(super) fn lines(&self, names: &BTreeSet<String>) -> Vec<String> {
+        let mut lines = Vec::new();
+        let objects = LINES
+            .into_iter()
+            .filter_map(|place| self.at(place)?.as_object());
+        for (name, line) in objects.flatten() {
+            let bare = ["pre", "post"].iter().find_map(|it| name.strip_prefix(it));
+            if names.contains(name) || bare.is_some_and(|bare| names.contains(bare)) {
+                let line = line.get("command").unwrap_or(line);
+                lines.extend(line.as_str().map(str::to_owned));
+            }
+        }
+        lines
+    }
+
+    /// The commands that it puts where packages are installed.
+    pub(super) fn commands(&self) -> impl Iterator<Item = &String> {
+        let named = self.at("/bin").and_then(Value::as_object);
+        named.into_iter().flat_map(|commands| commands.keys())
+    }
+
+    /// The files that it names as what is run.
+    pub(super) fn files(&self, folder: &Path) -> Vec<PathBuf> {
+        let bin = self.at("/bin");
+        let named = bin.and_then(Value::as_object).into_iter();
+        let named = named.flat_map(|commands| commands.values());
+        let all = [bin, self.at("/main")].into_iter().flatten().chain(named);
+        all.filter_map(Value::as_str)
+            .map(|file| folder.join(file.trim_start_matches('/')))
+            .collect()
+    }
+}
+
+/// The names under which a package, as it is written on a command line, may be found.
+pub(super) fn package_names(word: &str) -> Vec<&str> {
+    let at = word.rfind('@').filter(|at| *at > 0);
+    let bare = at.map_or(word, |at| &word[..at]);
+    // Another name may stand before the real one: `a@npm:b@1`.
+    let alias = word.split_once('@').map(|(alias, _)| alias);
+    let last = bare.rsplit('/').next();
+    let mut names: Vec<&str> = [Some(word), Some(bare), alias, last]
+        .into_iter()
+        .flatten()
+        .filter(|name| !name.is_empty() && !matches!(*name, "." | ".."))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The manifests of installed packages of these names, whatever their folders are called, as npm
+/// finds them.
+pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![modules.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if name.as_encoded_bytes().starts_with(b"@") && is_folder {
+                folders.push(path);
+                continue;
+            }
+            let manifest = path.join(MANIFEST);
+            let is_named = name.to_str().is_some_and(|name| names.contains(name));
+            let read = Manifest::read(&manifest);
+            if read.is_some_and(|it| is_named || names.iter().any(|name| it.is_of(name))) {
+                found.push(manifest);
+            }
+            if is_folder {
+                folders.push(path.join("node_modules"));
+            }
+        }
+    }
+    found
+}

@@ -8,10 +8,23 @@ use crate::support::{servers, toolway};
 
 /// The entry of a server with these tools.
 fn offering(tools: &[&str]) -> Value {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tools_server.py");
     let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });
-    let tools: Vec<Value> = tools.iter().map(tool).collect();
-    json!({ "command": "python3", "args": ["-u", script, json!(tools).to_string()] })
+    entry(&tools.iter().map(tool).collect())
+}
+
+/// The same, where each tool says whose it is.
+fn answering(server: &str, tools: &[&str]) -> Value {
+    let tool = |name: &&str| {
+        let text = json!({ "type": "text", "text": format!("{server} {name}") });
+        let answer = json!({ "content": [text] });
+        json!({ "name": name, "inputSchema": { "type": "object" }, "answer": answer })
+    };
+    entry(&tools.iter().map(tool).collect())
+}
+
+fn entry(tools: &Value) -> Value {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tools_server.py");
+    json!({ "command": "python3", "args": ["-u", script, tools.to_string()] })
 }
 
 /// Writes settings with these servers and permissions.
@@ -51,9 +64,9 @@ fn a_name_is_spelled_plainly_and_carries_a_digest_only_where_two_collide() {
     let called = toolway(&home, &["call", "mcp__My_Server___do_thing"]).expect_code(0);
     assert_eq!(called.stdout, "{\"do thing\": {}}\n");
 
-    let lossless = ("x_y", offering(&["t"]));
-    let lossy = ("x y", offering(&["t", "u"]));
-    let alike = ("x.y", offering(&["t"]));
+    let lossless = ("x_y", answering("x_y", &["t"]));
+    let lossy = ("x y", answering("x y", &["t", "u"]));
+    let alike = ("x.y", answering("x.y", &["t"]));
     write(&home, &[lossless, lossy, alike], &json!({}));
     let names = names(&home);
     assert_eq!(
@@ -69,8 +82,8 @@ fn a_name_is_spelled_plainly_and_carries_a_digest_only_where_two_collide() {
     for (name, said) in names.iter().zip(["x y t", "x y u", "x.y t", "x_y t"]) {
         let (server, tool) = said.rsplit_once(' ').unwrap();
         for words in [&["call", server, tool][..], &["call", name]] {
-            let output = toolway(&home, &[words, &["--json"]].concat()).expect_code(0);
-            assert_eq!(output.json()["server"], server, "{name}");
+            let output = toolway(&home, words).expect_code(0);
+            assert_eq!(output.stdout, format!("{said}\n"), "{name}");
         }
     }
 }
@@ -216,6 +229,8 @@ fn sec_14_a_deny_rule_as_people_type_names_refuses() {
     hint: did you mean `mcp__github__list`?
     warning: [HOME]/.config/toolway/settings.json:1: the rule `github delete_repo` in `permissions.deny` is read as `mcp__github__delete_repo`
     hint: write `mcp__github__delete_repo`
+    warning: [HOME]/.config/toolway/settings.json:1: the rule `elsewhere.x` in `permissions.ask` names no server that is configured here, unless a tool is called so
+    hint: write `mcp__<server>__<tool>`
     warning: [HOME]/.config/toolway/settings.json:1: the rule `mcp__elsewhere__y` in `permissions.ask` speaks of `elsewhere`, and no such server is configured here
     hint: that is as it should be if the server is configured elsewhere
     ");

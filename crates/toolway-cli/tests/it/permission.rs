@@ -389,7 +389,7 @@ fn rules_that_are_not_read_as_they_were_meant_are_said_at_every_call() {
             "`permissions` has no key `alow`\nhint: did you mean `allow`?",
         ),
         (
-            json!({ "deny": ["chaos.echo"] }),
+            json!({ "allow": ["chaos.echo"] }),
             "names no tool of a configured server\nhint: did you mean `mcp__chaos__echo`?",
         ),
         (

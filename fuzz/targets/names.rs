@@ -1,7 +1,8 @@
 //! Fuzz target: names that models see.
 //!
 //! Owns the promises of `toolway_types::name`: an exposed name has at most 64 characters of
-//! `[A-Za-z0-9_-]`, is a function of its key alone, and differs for different keys. Collisions
+//! `[A-Za-z0-9_-]`; the one that tells a tool apart is a function of its key alone, and differs for
+//! different keys; of those that share a plain spelling at most one is lossless. Collisions
 //! are looked for where they could be: besides the given keys, every key that one of them could
 //! be mistaken for is tried against it.
 #![no_main]
@@ -49,13 +50,16 @@ fn key(server: &str, tool: &str) -> Option<ToolKey> {
 }
 
 fn check_exposed(key: &ToolKey) -> String {
-    let exposed = key.exposed();
-    assert!(exposed.len() <= MAX_EXPOSED_LEN, "{exposed}");
-    assert!(is_plain(&exposed), "{exposed}");
-    assert!(exposed.starts_with("mcp__"), "{exposed}");
+    let apart = key.exposed_apart();
+    for name in [&apart, &key.exposed()] {
+        assert!(name.len() <= MAX_EXPOSED_LEN, "{name}");
+        assert!(is_plain(name), "{name}");
+        assert!(name.starts_with("mcp__"), "{name}");
+    }
+    assert!(!key.is_lossless() || key.exposed() == apart, "{apart}");
     let same = ToolKey::new(key.server.clone(), key.tool.as_str());
-    assert_eq!(same.exposed(), exposed, "a name is a function of its key");
-    exposed
+    assert_eq!(same.exposed_apart(), apart, "a name is a function of its key");
+    apart
 }
 
 /// The key, and keys whose names come as near to its own as can be.
@@ -77,7 +81,7 @@ fn lookalikes(key: &ToolKey) -> Vec<ToolKey> {
     add(&normalize(server), &normalize(tool));
     add(&normalize_connector(server), tool);
     // A tool that calls itself by another one's exposed name, whole or without its prefix.
-    let exposed = key.exposed();
+    let exposed = key.exposed_apart();
     add(server, &exposed);
     let rest = &exposed["mcp__".len()..];
     for (at, _) in rest.match_indices('_').take(64) {

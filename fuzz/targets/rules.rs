@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
         && other != key
     {
         check_one_tool(part(0), &key, &other);
-        check_one_tool(&key.exposed(), &key, &other);
+        check_one_tool(&key.exposed_apart(), &key, &other);
     }
     let taken = processor_time() - began;
     assert!(taken < LIMIT, "deciding took {taken:?}");
@@ -149,7 +149,7 @@ fn check_more_rules(one: &str, other: &str, subject: &Subject<'_>) {
 
 /// The name a person sees works as a rule, whatever it was made from.
 fn check_identity(key: &ToolKey) {
-    let rule = key.exposed();
+    let rule = key.exposed_apart();
     let allowed = decide_by("allow", &rule, Scope::User).decide_tool(key);
     assert!(is_allow(&allowed), "`{rule}` does not allow {key:?}");
     let denied = decide_by("deny", &rule, Scope::User).decide_tool(key);

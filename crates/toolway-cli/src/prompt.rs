@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolway::{Answer, KeepIn, Lasting, Prompter, Question, Reach};
+use toolway::{Against, Answer, KeepIn, Lasting, Prompter, Question, Reach};
 use toolway_types::text::{Nature, counted, legible, legible_within, mark};
 
 use crate::context::Context;
@@ -179,7 +179,8 @@ fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
         "s" if *lasting != Lasting::Once => Some(Key::Session),
         "v" => Some(Key::View),
         "t" => rule(Reach::Tool),
-        "S" => rule(Reach::Server),
+        // A word, which is no slip of the finger: it reaches farther than any other answer.
+        "all" => rule(Reach::Server),
         // Enter alone is no yes.
         "" | "n" | "N" | "no" => Some(Key::No(None)),
         _ => {
@@ -199,7 +200,7 @@ fn keys(lasting: &Lasting, shown: &Shown) -> String {
             text.push_str(", t always this tool");
         }
         if server.is_some() {
-            text.push_str(", S always this server");
+            text.push_str(", all always this server");
         }
     }
     if shown.is_cut {
@@ -276,10 +277,10 @@ fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
         sheet.row(&said.unwrap_or(words));
     }
     if let Some(change) = question.change {
-        sheet.row(if change.compared {
-            "Its definition changed since it was permitted:"
-        } else {
-            "Nobody can tell whether it changed since it was permitted:"
+        sheet.row(match change.against {
+            Against::Permitted => "Its definition changed since it was permitted:",
+            Against::Nothing => "Nobody can tell whether it changed since it was permitted:",
+            Against::Namesake => "Another tool was permitted under its name:",
         });
         // These are legible already.
         for line in &change.all {
@@ -329,11 +330,21 @@ mod tests {
         assert_eq!(of("s\n"), Some(Key::Session));
         let rule = "mcp__s__t".to_owned();
         assert_eq!(of("t"), Some(Key::Always(Reach::Tool, rule)));
-        assert_eq!(of("S"), None);
+        assert_eq!(of("all"), None);
+        // One shift away from an answer is nothing.
+        let whole = Lasting::Always {
+            tool: Some("mcp__s__t".to_owned()),
+            server: Some("mcp__s".to_owned()),
+        };
+        assert_eq!(understand("S", &whole), None);
+        assert_eq!(understand("a", &whole), None);
+        let rule = "mcp__s".to_owned();
+        let all = Key::Always(Reach::Server, rule);
+        assert_eq!(understand("all", &whole), Some(all));
         assert_eq!(of(""), Some(Key::No(None)));
         assert_eq!(of("n not now\n"), Some(Key::No(Some("not now".to_owned()))));
         assert_eq!(of("yess"), None);
-        for line in ["s", "t", "S"] {
+        for line in ["s", "t", "all"] {
             assert_eq!(understand(line, &Lasting::Once), None, "{line}");
         }
     }
@@ -391,7 +402,7 @@ mod tests {
         let change = Difference {
             lines: all[..3].to_vec(),
             all,
-            compared: true,
+            against: Against::Permitted,
         };
         let question = Question {
             key: &key,

@@ -1,8 +1,7 @@
-//! Writing servers' entries and rules: what `add`, `remove`, `enable`, `disable` and a person's
-//! "always" do to the files.
+//! Writing servers' entries: what `add`, `remove`, `enable` and `disable` do to the files.
 //!
-//! Owns which key of which file holds what. How a file is changed safely is `edit`'s work; who
-//! may decide is `approval`'s.
+//! Owns which key of which file holds what; permission rules are `rules.rs`. How a file is changed
+//! safely is `edit`'s work; who may decide is `approval`'s.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -96,29 +95,6 @@ pub fn remove_server(
     })
 }
 
-/// Adds a rule to `permissions.allow` of a scope, unless it stands there already.
-pub fn allow(environment: &Environment, scope: Scope, rule: &str) -> Result<Edited<()>, EditError> {
-    let path = file_of(environment, scope)?;
-    edit_settings(environment, scope, &path, |document| {
-        let key = ["permissions", "allow"];
-        let mut rules = match document.get(&key) {
-            None => Vec::new(),
-            Some(Value::Array(rules)) => rules.clone(),
-            Some(_) => {
-                return Err(EditError::Refused(format!(
-                    "`permissions.allow` in `{}` is not an array; it was left as it is",
-                    path.display()
-                )));
-            }
-        };
-        if rules.iter().any(|written| written == rule) {
-            return Ok(());
-        }
-        rules.push(Value::from(rule));
-        document.set(&key, &Value::Array(rules))
-    })
-}
-
 /// Checks an entry before it is written, as far as that is possible: its shape, and the policy.
 /// A variable that is not set yet is only a warning, for it may be by the time it is needed.
 pub fn check_definition(
@@ -166,7 +142,7 @@ pub fn check_definition(
     findings
 }
 
-fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf, EditError> {
+pub(crate) fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf, EditError> {
     environment.settings_file(scope).ok_or_else(|| {
         EditError::Refused(format!(
             "there is no {scope} scope to write to: the working directory is gone"
@@ -176,7 +152,7 @@ fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf, EditError
 
 /// Edits a settings file. Local settings that were the person's own before stay so: what
 /// Toolway writes on the person's behalf must not make them look like the repository's.
-fn edit_settings<T>(
+pub(crate) fn edit_settings<T>(
     environment: &Environment,
     scope: Scope,
     path: &Path,

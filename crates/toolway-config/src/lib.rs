@@ -28,6 +28,7 @@ pub mod planner;
 pub mod policy;
 mod raw;
 pub mod result_text;
+mod rules;
 pub mod schema;
 mod shown;
 mod spec;
@@ -41,7 +42,7 @@ pub use approval::{
 pub use curation::Curation;
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
-    Existing, Switch, Switched, add_server, allow, check_definition, propose_server, remove_server,
+    Existing, Switch, Switched, add_server, check_definition, propose_server, remove_server,
     switch_servers,
 };
 pub use env::{is_harmless, references_of};
@@ -54,7 +55,7 @@ pub use managed::{
 pub use merge::{Config, merge, signature};
 pub use permission::{
     Brought, Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions,
-    PinPolicy, Subject, Unheeded,
+    PinPolicy, RuleList, Subject, Unheeded,
 };
 pub use pinning::unpinned;
 pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
@@ -64,6 +65,7 @@ pub use policy::cross_app::cross_app_enabled;
 pub use raw::keys::entry_keys;
 pub use raw::validate;
 pub use result_text::ResultText;
+pub use rules::{remove_rule, write_rule};
 pub use schema::schema;
 pub use shown::{address_without_secrets, without_secrets, words_without_secrets};
 pub use tool_search::ToolSearch;

@@ -4,7 +4,7 @@
 //! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision. The
 //! classifier is read in `permission/classifier.rs`. The syntax of one rule is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
 //! rules count for a repository's server in `permission/brought.rs`, the reading
-//! of the object in `permission/read.rs`, what rules miss in `permission/aim.rs`, hooks are in
+//! of the object in `permission/read.rs`, its words in `permission/mode.rs`, what rules miss in `permission/aim.rs`, hooks are in
 //! `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
 //! dispatch line lets through before it comes here.
@@ -16,7 +16,9 @@ mod aim;
 mod brought;
 mod classifier;
 mod concern;
+mod glob;
 mod hooks;
+mod mode;
 mod predicate;
 mod read;
 mod rule;
@@ -30,17 +32,19 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
+pub use aim::{Miss, miss};
 pub use brought::{Brought, Unheeded};
 pub use classifier::Classifier;
 pub use hooks::{
     BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
-    names_of_tool,
+    names_of_server, names_of_tool,
 };
+pub use mode::{Mode, PinPolicy};
 pub use predicate::Hints;
 
 use concern::{Concerned, Rules};
 use predicate::Truth;
-use rule::Stance;
+use rule::{Rule, Stance};
 pub use rule::{rule_for_server, rule_for_tool};
 pub use spelling::Spellings;
 
@@ -78,66 +82,43 @@ pub struct Cited {
     pub origin: Origin,
 }
 
-/// What happens to a call that no rule names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
-    /// A person is asked.
-    #[default]
-    Default,
-    /// A classifier decides; where none is named, a person is asked.
-    Auto,
-    /// It runs.
-    Bypass,
-}
-
-impl Mode {
-    /// The word in a settings file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Mode::Default => "default",
-            Mode::Auto => "auto",
-            Mode::Bypass => "bypass",
-        }
-    }
-
-    /// Reads the word of a settings file, aliases included.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "default" => Some(Mode::Default),
-            "auto" => Some(Mode::Auto),
-            "bypass" | "bypassPermissions" => Some(Mode::Bypass),
-            _ => None,
-        }
-    }
-}
-
-/// What happens when a tool's definition is no longer the one that was first permitted (SEC-33).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PinPolicy {
-    /// A person is asked again, whatever a rule allows.
-    #[default]
+/// A list of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RuleList {
+    /// What must not run.
+    Deny,
+    /// What a person is asked about.
     Ask,
-    /// The call runs, with a warning.
-    Warn,
-    /// Nothing is pinned or compared.
-    Off,
+    /// What may run.
+    Allow,
 }
 
-impl PinPolicy {
-    /// The word in a settings file.
+impl RuleList {
+    /// All of them, the strictest first.
+    pub const ALL: [RuleList; 3] = [RuleList::Deny, RuleList::Ask, RuleList::Allow];
+
+    /// The key in a settings file.
     pub fn as_str(self) -> &'static str {
         match self {
-            PinPolicy::Ask => "ask",
-            PinPolicy::Warn => "warn",
-            PinPolicy::Off => "off",
+            RuleList::Deny => "deny",
+            RuleList::Ask => "ask",
+            RuleList::Allow => "allow",
         }
     }
 
-    /// Reads the word of a settings file.
-    pub fn parse(text: &str) -> Option<Self> {
-        [PinPolicy::Ask, PinPolicy::Warn, PinPolicy::Off]
-            .into_iter()
-            .find(|policy| policy.as_str() == text)
+    fn stance(self) -> Stance {
+        match self {
+            RuleList::Allow => Stance::Permit,
+            RuleList::Ask | RuleList::Deny => Stance::Restrict,
+        }
+    }
+
+    /// Whether a rule can stand in this list; else what is wrong with it, and what to write.
+    pub fn check(self, rule: &str) -> Result<(), (String, &'static str)> {
+        match Rule::parse(rule, self.stance(), &Origin::Program, Scope::User) {
+            Ok(_) => Ok(()),
+            Err(broken) => Err((broken.reason, broken.hint)),
+        }
     }
 }
 
@@ -146,6 +127,7 @@ impl PinPolicy {
 pub struct Subject<'a> {
     target: Target<'a>,
     shown_as: Option<&'a str>,
+    alone: bool,
     arguments: Option<&'a Map<String, Value>>,
     hints: Option<Hints>,
     /// Made before; only ever those of this very tool.
@@ -173,6 +155,7 @@ impl<'a> Subject<'a> {
         Self {
             target,
             shown_as: None,
+            alone: false,
             arguments: None,
             hints: None,
             spellings: None,
@@ -184,6 +167,15 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn shown_as(mut self, name: &'a str) -> Self {
         self.shown_as = Some(name);
+        self.spellings = None;
+        self
+    }
+
+    /// No other tool that is known is spelled like it, so that an allow rule in the plain
+    /// spelling means this one.
+    #[must_use]
+    pub fn spelled_alone(mut self) -> Self {
+        self.alone = true;
         self.spellings = None;
         self
     }
@@ -202,11 +194,11 @@ impl<'a> Subject<'a> {
         self
     }
 
-    /// The exposed name of its tool.
-    fn exposed(&self, key: &ToolKey) -> Cow<'a, str> {
-        match self.spellings.and_then(Spellings::exposed) {
+    /// The exposed name that tells its tool from all others.
+    fn apart(&self, key: &ToolKey) -> Cow<'a, str> {
+        match self.spellings.and_then(Spellings::apart) {
             Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(key.exposed()),
+            None => Cow::Owned(key.exposed_apart()),
         }
     }
 }
@@ -367,15 +359,30 @@ impl Permissions {
         &self.faults
     }
 
-    /// The rules, and the matchers of hooks, that speak of no server that is configured. That is
-    /// as it should be for servers of another project.
-    pub fn absent(&self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
-        aim::missed(self, hooks, servers).absent
+    /// The rules, and the matchers of hooks, that are not what they seem: that speak of no server
+    /// that is configured, as it should be for servers of another project, that are read in
+    /// another form than they are written in, or that allow less than they could mean. Slips are
+    /// faults already. `is_own` tells which names without a server can be a tool's.
+    pub fn remarks(
+        &self,
+        hooks: &Hooks,
+        servers: &[&ServerName],
+        is_own: &dyn Fn(&str) -> bool,
+    ) -> Vec<Diagnosis> {
+        aim::missed(self, hooks, servers, is_own).remarks
     }
 
-    /// Those that nearly name one of these servers, also kept as faults.
-    pub(crate) fn slips(&mut self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
-        let slips = aim::missed(self, hooks, servers).slips;
+    /// Lets rules know which servers are configured: an allow rule in another spelling than the
+    /// server's own counts where it can mean this one only. Gives those that nearly name one of
+    /// them, also kept as faults.
+    pub(crate) fn aim(&mut self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
+        let own = self.rules.own(servers);
+        let mut rules = Rules::clone(&self.rules);
+        for rule in &mut rules.allow {
+            rule.aim(&own);
+        }
+        self.rules = Arc::new(rules);
+        let slips = aim::missed(self, hooks, servers, &|_| true).slips;
         self.faults.extend(slips.iter().cloned());
         slips
     }
@@ -387,13 +394,14 @@ impl Permissions {
 
     /// Every rule, the strictest lists first, as written: its list, its text, its scope and where
     /// it stands.
-    pub fn rules(&self) -> impl Iterator<Item = (&'static str, &str, Scope, &Origin)> {
-        let lists = [
-            ("deny", &self.rules.deny),
-            ("ask", &self.rules.ask),
-            ("allow", &self.rules.allow),
-        ];
-        lists.into_iter().flat_map(|(list, rules)| {
+    pub fn rules(&self) -> impl Iterator<Item = (RuleList, &str, Scope, &Origin)> {
+        let of = |list| match list {
+            RuleList::Deny => &self.rules.deny,
+            RuleList::Ask => &self.rules.ask,
+            RuleList::Allow => &self.rules.allow,
+        };
+        RuleList::ALL.into_iter().flat_map(move |list| {
+            let rules = of(list);
             rules.iter().map(move |rule| {
                 let cited = rule.cited();
                 (list, cited.rule.as_str(), rule.scope, &cited.origin)

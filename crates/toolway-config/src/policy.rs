@@ -275,7 +275,7 @@ pub fn admit(config: Config) -> Plan {
         &approvals_file,
     );
     let names: Vec<_> = servers.iter().map(|server| &server.name).collect();
-    diagnoses.extend(permissions.slips(&hooks, &names));
+    diagnoses.extend(permissions.aim(&hooks, &names));
     Plan {
         no_prefix: no_prefix(&basis.environment, &mut diagnoses),
         servers,

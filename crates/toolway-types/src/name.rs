@@ -213,26 +213,41 @@ impl ToolKey {
         )
     }
 
-    /// The name shown to models: at most 64 characters of `[A-Za-z0-9_-]`, different for
-    /// different keys, and a function of this key alone, so that no other server can change it.
-    ///
-    /// The plain spelling is kept when it can be read back without doubt. Otherwise — a character
-    /// was replaced, the border between the parts is unclear, it is too long, or it looks like a
-    /// suffixed name — a digest of the key takes the end.
-    pub fn exposed(&self) -> String {
-        let spelled = self.spelled();
-        let lossless =
+    /// Whether the plain spelling can be read back as this key and as no other: nothing was
+    /// replaced, the border between the parts is clear, it is not too long, and it does not look
+    /// like a name with a digest. Of all keys with one spelling at most one is lossless.
+    pub fn is_lossless(&self) -> bool {
+        let is_kept =
             self.server.normalized() == self.server.as_str() && normalize(&self.tool) == self.tool;
         let border_is_clear = !self.server.0.contains("__") && !self.server.0.ends_with('_');
-        if lossless
-            && border_is_clear
-            && !self.tool.is_empty()
-            && spelled.len() <= MAX_EXPOSED_LEN
-            && !ends_like_suffix(&spelled)
-        {
-            return spelled;
+        is_kept && border_is_clear && self.can_be_plain(&self.spelled())
+    }
+
+    /// The name shown to models while no other tool is spelled like it: the plain spelling, at
+    /// most 64 characters of `[A-Za-z0-9_-]`. Of a lossless key it is this one's alone; others
+    /// that are spelled alike go by [`ToolKey::exposed_apart`].
+    pub fn exposed(&self) -> String {
+        let spelled = self.spelled();
+        if self.can_be_plain(&spelled) {
+            spelled
+        } else {
+            self.suffixed(&spelled)
         }
-        self.suffixed(&spelled)
+    }
+
+    /// The name that no other key has, and a function of this key alone: the plain spelling of a
+    /// lossless one; of any other a digest of the key takes the end.
+    pub fn exposed_apart(&self) -> String {
+        let spelled = self.spelled();
+        if self.is_lossless() {
+            spelled
+        } else {
+            self.suffixed(&spelled)
+        }
+    }
+
+    fn can_be_plain(&self, spelled: &str) -> bool {
+        !self.tool.is_empty() && spelled.len() <= MAX_EXPOSED_LEN && !ends_like_suffix(spelled)
     }
 
     /// As [`ToolKey::exposed`], without `mcp__<server>__`: for servers inside the embedding
@@ -243,21 +258,17 @@ impl ToolKey {
         if self.tool.is_empty() || spelled.starts_with("mcp__") {
             return self.exposed();
         }
-        let starts_well = !spelled.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        if spelled == self.tool
-            && starts_well
-            && spelled.len() <= MAX_EXPOSED_LEN
-            && !ends_like_suffix(&spelled)
-        {
-            return spelled;
-        }
-        let spelled = if starts_well {
-            spelled
-        } else {
+        let spelled = if spelled.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
             // Some providers want a letter or `_` first.
             format!("_{spelled}")
+        } else {
+            spelled
         };
-        self.suffixed(&spelled)
+        if self.can_be_plain(&spelled) {
+            spelled
+        } else {
+            self.suffixed(&spelled)
+        }
     }
 
     fn suffixed(&self, spelled: &str) -> String {

@@ -7,11 +7,12 @@
 //! Invariants: every exposed name stands for exactly one tool; what was left out is named in
 //! [`Catalog::warnings`]; no text in here holds a character that hides or steers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use toolway_config::Curation;
+use toolway_types::name::ends_like_suffix;
 use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
@@ -211,6 +212,11 @@ impl Catalog {
                 .extend(prompts::admit(&offer.server, offer.prompts, warnings));
         }
         names::prefix_collisions(&mut catalog.tools, &mut catalog.warnings);
+        let kept_out = catalog.left_out.iter().map(|tool| tool.key.exposed());
+        let kept_out: HashSet<String> = kept_out.collect();
+        let aliases = &catalog.aliases;
+        names::tell_apart(&mut catalog.tools, &kept_out, |key| aliases.get(key));
+        names::tell_apart(&mut catalog.prompts, &HashSet::new(), |_| None);
         let hidden = names::hide_collisions(&mut catalog.tools, &mut catalog.warnings);
         let hidden = hidden.into_iter().map(|(tool, reason)| LeftOutTool {
             key: tool.key,
@@ -248,6 +254,7 @@ impl Catalog {
             catalog.by_key.insert(tool.key.clone(), index);
         }
         catalog.add_aliases();
+        catalog.note_spelled_alone();
         Arc::new(catalog)
     }
 
@@ -265,6 +272,21 @@ impl Catalog {
             if !is_taken {
                 self.by_key.entry(alias.clone()).or_insert(index);
             }
+        }
+    }
+
+    /// Notes of each tool whether another one, kept out or not, is spelled like it.
+    fn note_spelled_alone(&mut self) {
+        let kept_out: HashSet<String> = self
+            .left_out
+            .iter()
+            .map(|tool| tool.key.spelled())
+            .collect();
+        for (index, tool) in self.tools.iter_mut().enumerate() {
+            let spelled = tool.key.spelled();
+            let alike = self.by_spelling.get(&spelled);
+            tool.spelled_alone = alike.is_some_and(|alike| alike.iter().all(|one| *one == index))
+                && !kept_out.contains(&spelled);
         }
     }
 
@@ -312,6 +334,14 @@ impl Catalog {
         };
         if let Some(index) = exact {
             return Ok(*index);
+        }
+        // The name that tells a tool from all others is its own, whether or not it is shown so.
+        if let ToolTarget::Exposed(name) = target
+            && ends_like_suffix(name)
+            && let Some(index) =
+                (self.tools.iter()).position(|tool| tool.key.exposed_apart() == *name)
+        {
+            return Ok(index);
         }
         // What is called exactly this is meant, even if it is not to be had.
         if let ToolTarget::Key(key) = target
@@ -364,7 +394,7 @@ impl Catalog {
         self.left_out.iter().find(|tool| match target {
             ToolTarget::Key(key) => tool.key == *key,
             ToolTarget::Exposed(name) => {
-                tool.key.exposed() == *name || tool.key.spelled() == spelled
+                tool.key.exposed_apart() == *name || tool.key.spelled() == spelled
             }
         })
     }

@@ -82,7 +82,7 @@ pub use host::{
 };
 pub use journal::{Journal, JournalWriter};
 pub use offering::Offering;
-pub use pins::Difference;
+pub use pins::{Against, Difference};
 pub use pool::{Loading, ToolPool};
 pub use respondent::{Elicitation, ElicitationAnswer, MoreRights, Offers, Respondent, Root};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};

@@ -32,7 +32,7 @@ mod roster;
 mod tests;
 
 pub(crate) use self::definition::Definition;
-pub use self::definition::Difference;
+pub use self::definition::{Against, Difference};
 pub(crate) use self::instructions::Instructions;
 use self::roster::Roster;
 
@@ -97,6 +97,35 @@ struct Record {
     when: u64,
     /// Whose it is, for people who look into the file.
     tool: String,
+    /// The name under which it was permitted; unknown of what older versions wrote.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    name: String,
+}
+
+/// A tool under the name that it is shown as, which can have been another's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) key: &'a ToolKey,
+}
+
+impl Shown<'_> {
+    /// The tool that was permitted under this name, if it was another one: a rule that was given
+    /// for that one is not for this (SEC-31).
+    fn namesake<'r>(&self, records: &'r Records) -> Option<&'r Record> {
+        let own = told(&label_of(self.key));
+        let mut records = records.values();
+        records.find(|record| record.name == self.name && record.tool != own)
+    }
+}
+
+/// What the pin of a tool is called.
+pub(crate) fn label_of(key: &ToolKey) -> String {
+    format!("{}.{}", key.server, key.tool)
+}
+
+fn told(label: &str) -> String {
+    text::cut(&Untrusted::new(label).line(), MAX_NAME).into_owned()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -173,11 +202,32 @@ impl Pins {
         }))
     }
 
-    /// Compares a tool with its pin.
-    pub(crate) fn check(&self, place: &Place, tool: &Definition) -> Standing {
+    /// Compares a tool with its pin, and the name it is shown as with those of others.
+    pub(crate) fn check(
+        &self,
+        place: &Place,
+        tool: &Definition,
+        shown: Option<Shown<'_>>,
+    ) -> Standing {
         let mut known = self.0.known();
         // What is wrong with the file is found again below: no tool is the same by an empty map.
         let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
+        let standing = self.compare(known, place, tool);
+        let Some(shown) = shown else {
+            return standing;
+        };
+        let is_known_so = |record: &Record| record.name.is_empty() || record.name == shown.name;
+        match standing {
+            Standing::Same if known.get(&place.key).is_none_or(is_known_so) => Standing::Same,
+            Standing::Same | Standing::New => match shown.namesake(known) {
+                Some(other) => Standing::Changed(taken_over(shown.name, other)),
+                None => standing,
+            },
+            Standing::Changed(difference) => Standing::Changed(difference),
+        }
+    }
+
+    fn compare(&self, known: &mut Records, place: &Place, tool: &Definition) -> Standing {
         match known.get(&place.key) {
             Some(record) if record.digest == tool.digest => return Standing::Same,
             None if self.0.path.is_none() => return self.0.unless_full(known, place),
@@ -190,7 +240,12 @@ impl Pins {
                     known.insert(place.key.clone(), record);
                     None
                 } else {
-                    Some(self.0.unless_full(&records, place))
+                    let standing = self.0.unless_full(&records, place);
+                    // Others may have been pinned under its name since.
+                    for (key, record) in records {
+                        known.entry(key).or_insert(record);
+                    }
+                    Some(standing)
                 }
             }
             Err(error) => Some(Standing::Changed(self.0.unknown(&error))),
@@ -213,14 +268,20 @@ impl Pins {
     }
 
     /// Pins a tool as it is now.
-    pub(crate) async fn pin(&self, place: Place, label: String, tool: &Definition) {
-        let name = Untrusted::new(label);
+    pub(crate) async fn pin(
+        &self,
+        place: Place,
+        label: String,
+        tool: &Definition,
+        shown: Option<Shown<'_>>,
+    ) {
         let record = Record {
             digest: tool.digest.clone(),
             owner: place.owner,
             text: tool.text.clone(),
             when: now(),
-            tool: text::cut(&name.line(), MAX_NAME).into_owned(),
+            tool: told(&label),
+            name: shown.map_or_else(String::new, |shown| shown.name.to_owned()),
         };
         {
             let mut known = self.0.known();
@@ -318,6 +379,15 @@ impl Store {
             .into_owned(),
         ])
     }
+}
+
+/// What takes the place of a difference where a tool comes under a name that was another's.
+fn taken_over(name: &str, other: &Record) -> Difference {
+    let other = text::clean_line(&other.tool);
+    Difference::namesake(vec![
+        format!("`{name}` stood for another tool, `{other}`, when that was permitted"),
+        "what was allowed then was not meant for this one; accepted, it is".to_owned(),
+    ])
 }
 
 /// All that the file holds; nothing when there is none.

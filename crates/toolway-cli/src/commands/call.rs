@@ -146,11 +146,14 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     if typed.is_none() {
         crate::context::require_flags_only(&plan)?;
     }
-    let server = match &target.server {
-        Server::Named(name) => require_admitted(context, &plan, name)?,
+    let (server, wanted) = match &target.server {
+        Server::Named(name) => {
+            let server = require_admitted(context, &plan, name)?;
+            (server.clone(), Wanted::Only(server))
+        }
         Server::FromExposed(exposed) => find_by_exposed(context, &plan, exposed)?,
         // It tells of all servers, or is one's of them.
-        Server::Host(_) | Server::Unnamed => ServerName::built_in(),
+        Server::Host(_) | Server::Unnamed => (ServerName::built_in(), Wanted::All),
     };
     // Only then does the mode matter: what is typed is a yes.
     if let (Consent::Prompt, Some(idle)) = (consent, plan.permissions.idle_auto()) {
@@ -158,11 +161,6 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     }
     let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
-    let wanted = if server.is_built_in() {
-        Wanted::All
-    } else {
-        Wanted::Only(server.clone())
-    };
     let place = match (&typed, args.words.first()) {
         _ if server.is_built_in() => Place::Host,
         (Some(_), _) if !args.command.is_empty() => Place::Command(&args.command),

@@ -16,6 +16,7 @@ use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
 use self::shielding::Shielding;
+use crate::commands::permissions::rule_remarks;
 use crate::context::{Context, diagnoses, has_errors};
 use crate::exit::Exit;
 use crate::report::{Outcome, render_diagnosis};
@@ -41,8 +42,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let mut found: Vec<Diagnosis> = diagnoses(plan).cloned().collect();
     found.extend(missing_programs(plan));
     found.extend(unpinned(plan));
-    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
-    found.extend(plan.permissions.absent(&plan.hooks, &servers));
+    found.extend(rule_remarks(plan, &plan.hooks));
     found.extend(plan.permissions.idle_auto());
     found.extend(plan.weak_rules());
     let checks = checks::all(context, plan, args.network);

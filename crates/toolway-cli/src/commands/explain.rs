@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolway_config::permission::names_of_server;
 use toolway_config::{Hook, HookEvent, Plan, PlannedServer, Verdict, without_secrets};
 use toolway_types::ToolKey;
 use toolway_types::name::as_word;
@@ -81,9 +82,9 @@ fn hooks<'a>(plan: &'a Plan, key: &ToolKey) -> Vec<&'a Hook> {
         HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
             plan.hooks.matching_tool(event, key)
         }
-        HookEvent::Elicitation | HookEvent::ElicitationResult => {
-            plan.hooks.matching(event, key.server.as_str())
-        }
+        HookEvent::Elicitation | HookEvent::ElicitationResult => plan
+            .hooks
+            .matching_any(event, &names_of_server(&key.server)),
     };
     HookEvent::ALL.into_iter().flat_map(of_event).collect()
 }

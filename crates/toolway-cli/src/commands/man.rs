@@ -2,6 +2,7 @@
 
 use clap::{Args, CommandFactory as _};
 
+use super::offers::nearest;
 use crate::args::Cli;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -26,8 +27,14 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
         })
         .ok_or_else(|| {
             let command = args.command.as_deref().unwrap_or_default();
-            Report::new(Exit::Usage, format!("there is no command `{command}`"))
-                .hint("see the commands with `toolway --help`")
+            let report = Report::new(Exit::Usage, format!("there is no command `{command}`"));
+            let root = Cli::command();
+            let names = root.get_subcommands().filter(|command| is_shown(command));
+            let near = nearest(command, names.map(clap::Command::get_name), 1);
+            match near.first() {
+                Some(near) => report.hint(format!("did you mean `toolway man {near}`?")),
+                None => report.hint("see the commands with `toolway --help`"),
+            }
         })?;
     context.output.verbatim(&page)?;
     Ok(Exit::Success)

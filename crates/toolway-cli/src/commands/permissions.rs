@@ -1,33 +1,49 @@
 //! `toolway permissions`: the rules that count, and which of them would decide a call.
 //!
-//! Owns the words. Nothing is connected: what only a connected server could tell, its tools'
-//! annotations, counts as not known, and a rule about them then asks.
+//! Owns the words; changing rules is [`change`]. Nothing is connected: what only a connected server
+//! could tell, its tools' annotations, counts as not known, and a rule about them then asks; that
+//! two of its tools are spelled alike is not known either.
+
+mod change;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway::builtin::{self, AUTHENTICATE};
+use toolway::builtin::{self, AUTHENTICATE, RESERVED};
 use toolway::{Builtin, Offering};
 use toolway_config::permission::{Cited, Decision, Permissions, Subject};
-use toolway_config::{Mode, Plan, Unheeded};
-use toolway_types::name::as_word;
-use toolway_types::{Origin, ServerName, ToolKey, TransportKind};
+use toolway_config::{Hooks, Mode, Plan, Unheeded};
+use toolway_types::name::{as_word, shell_word};
+use toolway_types::{Diagnosis, Origin, ServerName, ToolKey, TransportKind};
 
+use self::change::Change;
 use super::call::near_built_in;
-use crate::context::Context;
+use super::doctor::diagnosis_json;
+use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, render_diagnosis};
 
-/// Show the permission rules, or what they decide about a tool
+/// Show the permission rules, change them, or show what they decide about a tool
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   toolway permissions
   toolway permissions github create_issue
   toolway permissions ToolSearch
-  toolway permissions mcp__db__query --args '{\"sql\": \"SELECT 1\"}'")]
+  toolway permissions mcp__db__query --args '{\"sql\": \"SELECT 1\"}'
+  toolway permissions deny github delete_repo
+  toolway permissions allow 'mcp__github__*(repo:acme/*)' -s local
+  toolway permissions remove mcp__github__delete_repo
+
+A server that is called like one of the commands: `toolway permissions -- allow <tool>`."
+)]
 pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    change: Option<Change>,
+
     /// A server and a tool, or a tool's whole name
     #[arg(num_args = 0..=2, value_names = ["SERVER", "TOOL"])]
     words: Vec<String>,
@@ -43,14 +59,17 @@ pub(crate) struct PermissionsArgs {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
+    if let Some(change) = &args.change {
+        return change::run(context, change);
+    }
     let plan = context.plan();
     context.say_unreadable(plan);
-    let Some(named) = tool(plan, &args.words)? else {
-        return list(context, &plan.permissions, args.json);
+    let Some(named) = tool(context, plan, &args.words)? else {
+        return list(context, plan, args.json);
     };
     let Named { key, shown, own } = &named;
     let arguments = args.args.as_deref().map(arguments).transpose()?;
-    let mut subject = Subject::tool(key).shown_as(shown);
+    let mut subject = Subject::tool(key).shown_as(shown).spelled_alone();
     if let Own::Always(own) = own {
         subject = subject.with_hints(own.known());
     }
@@ -161,6 +180,14 @@ fn told(Unheeded { rule, server }: &Unheeded) -> String {
     )
 }
 
+/// The rules of a plan, and the matchers of these hooks, that miss or are not what they seem.
+pub(crate) fn rule_remarks(plan: &Plan, hooks: &Hooks) -> Vec<Diagnosis> {
+    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
+    let is_own =
+        |name: &str| plan.no_prefix || RESERVED.contains(&name) || Offering::named(name).is_some();
+    plan.permissions.remarks(hooks, &servers, &is_own)
+}
+
 fn mode(permissions: &Permissions) -> &'static str {
     permissions.mode().as_str()
 }
@@ -169,13 +196,16 @@ fn source(origin: &Origin) -> Value {
     json!({ "path": origin.path(), "line": origin.line() })
 }
 
-fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome {
+fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
+    let permissions = &plan.permissions;
+    let remarks = rule_remarks(plan, &Hooks::empty());
     let banned = permissions.bypass_forbidden_by();
     let unheeded = permissions.all_unheeded();
     if as_json {
         let rules: Vec<Value> = permissions
             .rules()
             .map(|(list, rule, scope, origin)| {
+                let list = list.as_str();
                 json!({ "list": list, "rule": rule, "scope": scope, "source": source(origin) })
             })
             .collect();
@@ -188,6 +218,7 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
                 "source": source(&classifier.origin),
             })),
             "rules": rules,
+            "remarks": remarks.iter().chain(permissions.faults()).map(diagnosis_json).collect::<Vec<_>>(),
             "unheeded": unheeded
                 .iter()
                 .map(|Unheeded { rule, server }| json!({
@@ -204,7 +235,7 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
         .rules()
         .map(|(list, rule, scope, origin)| {
             vec![
-                list.to_owned(),
+                list.as_str().to_owned(),
                 rule.to_owned(),
                 scope.to_string(),
                 origin.to_string(),
@@ -215,6 +246,9 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
         context
             .output
             .table(&["LIST", "RULE", "SCOPE", "PLACE"], &rows)?;
+    }
+    for remark in &remarks {
+        context.output.say(&render_diagnosis(remark));
     }
     for unheeded in &unheeded {
         context.output.say(&format!("note: {}", told(unheeded)));
@@ -257,9 +291,15 @@ fn list(context: &Context, permissions: &Permissions, as_json: bool) -> Outcome 
 }
 
 /// The tool that was named; none when nothing was.
-fn tool(plan: &Plan, words: &[String]) -> Result<Option<Named>, Report> {
+fn tool(context: &Context, plan: &Plan, words: &[String]) -> Result<Option<Named>, Report> {
     let (server, tool) = match words {
         [] => return Ok(None),
+        [word, rule] if plan.winner(word).is_none() && change::near(word).is_some() => {
+            let near = change::near(word).unwrap_or_default();
+            let report = Report::new(Exit::Usage, format!("there is no server `{word}`"));
+            let rule = shell_word(rule);
+            return Err(report.hint(format!("did you mean `toolway permissions {near} {rule}`?")));
+        }
         [server, tool] => (server.clone(), tool.clone()),
         [whole] => match (builtin::own(whole), split(plan, whole)) {
             (Some(own), _) => {
@@ -272,16 +312,30 @@ fn tool(plan: &Plan, words: &[String]) -> Result<Option<Named>, Report> {
             (None, Some(parts)) => parts,
             (None, None) => {
                 let report = Report::new(Exit::Usage, format!("`{whole}` names no tool"));
-                return Err(report.hint(match near_built_in(whole) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "write `toolway permissions <server> <tool>`".to_owned(),
-                }));
+                return Err(
+                    report.hint(match (near_built_in(whole), plan.suggest(whole)) {
+                        (Some(near), _) => format!("did you mean `{near}`?"),
+                        (None, Some(near)) => {
+                            let near = as_word(&near);
+                            format!("name one of its tools: `toolway permissions {near} <tool>`")
+                        }
+                        (None, None) => "write `toolway permissions <server> <tool>`".to_owned(),
+                    }),
+                );
             }
         },
         [_, _, ..] => return Err(Report::new(Exit::Usage, "too many words")),
     };
     let server = ServerName::new(&server)
         .map_err(|error| Report::new(Exit::Usage, error.to_string()).hint("check its name"))?;
+    if plan.winner(server.as_str()).is_none() {
+        if plan.suggest(server.as_str()).is_some() {
+            return Err(unknown_server(plan, server.as_str()));
+        }
+        context.output.say(&format!(
+            "note: no server named `{server}` is configured here; this is what rules would say"
+        ));
+    }
     Ok(Some(of_server(plan, server, tool)))
 }
 

@@ -64,7 +64,7 @@ fn target<'a>(context: &Context, args: &'a PromptArgs) -> Result<Target<'a>, Rep
     }
     let plan = context.plan();
     if first.starts_with("mcp__") && plan.winner(first).is_none() {
-        let server = find_by_exposed(context, plan, first)?;
+        let (server, _) = find_by_exposed(context, plan, first)?;
         return Ok(Target {
             server: Some(server.to_string()),
             prompt: first,

@@ -2,10 +2,10 @@
 //!
 //! Owns the one table from who refused a call to its `hint:`.
 
-use toolway::RefusedBy;
+use toolway::{Against, RefusedBy};
 use toolway_config::permission::rule_for_tool;
 use toolway_types::ToolKey;
-use toolway_types::name::as_word;
+use toolway_types::name::{as_word, shell_word};
 
 /// What helps whoever wanted the call.
 pub(super) fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
@@ -25,8 +25,9 @@ pub(super) fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
         ),
         RefusedBy::Classifier { .. } => match rule_for_tool(key) {
             Some(rule) => format!(
-                "if it should run, add `\"{rule}\"` to `permissions.allow` in your settings: the \
-                 classifier is not asked about what a rule allows"
+                "if it should run, allow it with `toolway permissions allow {}`: the classifier is \
+                 not asked about what a rule allows",
+                shell_word(&rule)
             ),
             None => "if it should run, type the call yourself".to_owned(),
         },
@@ -41,12 +42,13 @@ pub(super) fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
             "run it on a terminal, where you are asked".to_owned()
         }
         RefusedBy::Person { .. } => "nothing was sent".to_owned(),
-        RefusedBy::Changed { difference } if !difference.compared => {
-            "mend the file, or run it this once with `--accept-change`".to_owned()
+        RefusedBy::Changed { difference } => match difference.against {
+            Against::Nothing => "mend the file, or run it this once with `--accept-change`",
+            Against::Permitted | Against::Namesake => {
+                "if that is as it should be, run it again with `--accept-change`"
+            }
         }
-        RefusedBy::Changed { .. } => {
-            "if that is as it should be, run it again with `--accept-change`".to_owned()
-        }
+        .to_owned(),
         RefusedBy::NobodyToAsk {
             rule: Some((_, origin)),
         } => format!("run it on a terminal, or take the rule out of `permissions.ask` at {origin}"),
@@ -63,7 +65,8 @@ pub(super) fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
         ),
         RefusedBy::NobodyToAsk { rule: None } => match rule_for_tool(key) {
             Some(rule) => format!(
-                "run it on a terminal, or add `\"{rule}\"` to `permissions.allow` in your settings"
+                "run it on a terminal, or allow it with `toolway permissions allow {}`",
+                shell_word(&rule)
             ),
             None => "run it on a terminal".to_owned(),
         },

@@ -103,7 +103,7 @@ fn a_terminal_asks_and_takes_a_yes_and_a_no_with_a_reason() {
     Tool `echo` of server `chaos` wants to run with
       text: \"hi\"
     No rule speaks of it.
-    Run it? y once, s for this session, t always this tool, S always this server, n no (n and a reason) [n] y
+    Run it? y once, s for this session, t always this tool, all always this server, n no (n and a reason) [n] y
     ");
     assert_eq!(out, "hi\nexit 0");
     let (shown, out) = typing(&home, &ECHO, &["what", "n not today"]);
@@ -111,8 +111,8 @@ fn a_terminal_asks_and_takes_a_yes_and_a_no_with_a_reason() {
     Tool `echo` of server `chaos` wants to run with
       text: \"hi\"
     No rule speaks of it.
-    Run it? y once, s for this session, t always this tool, S always this server, n no (n and a reason) [n] what
-    Run it? y once, s for this session, t always this tool, S always this server, n no (n and a reason) [n] n not today
+    Run it? y once, s for this session, t always this tool, all always this server, n no (n and a reason) [n] what
+    Run it? y once, s for this session, t always this tool, all always this server, n no (n and a reason) [n] n not today
     error: `echo` of server `chaos` was refused by the person asked: not today
     hint: nothing was sent
     ");
@@ -136,7 +136,7 @@ fn always_is_written_into_the_chosen_settings() {
     );
     // Nobody needs to be asked any more.
     assert_eq!(toolway(&home, &ECHO).expect_code(0).stdout, "hi\n");
-    let (_, out) = typing(&home, &["call", "chaos", "count", "--ask"], &["S", "l"]);
+    let (_, out) = typing(&home, &["call", "chaos", "count", "--ask"], &["all", "l"]);
     assert!(out.ends_with("exit 0"), "{out}");
     let other = ["call", "chaos", "inspect", "--ask"];
     toolway(&home, &other).expect_code(0);
@@ -209,7 +209,7 @@ fn without_a_terminal_the_answer_is_no_and_the_rule_to_add_is_named() {
     ----- stdout
     ----- stderr
     error: `echo` of server `chaos` was refused because a person must be asked and there is none
-    hint: run it on a terminal, or add `"mcp__chaos__echo"` to `permissions.allow` in your settings
+    hint: run it on a terminal, or allow it with `toolway permissions allow mcp__chaos__echo`
     "#);
 }
 
@@ -389,7 +389,7 @@ fn rules_that_are_not_read_as_they_were_meant_are_said_at_every_call() {
             "`permissions` has no key `alow`\nhint: did you mean `allow`?",
         ),
         (
-            json!({ "deny": ["chaos.echo"] }),
+            json!({ "allow": ["chaos.echo"] }),
             "names no tool of a configured server\nhint: did you mean `mcp__chaos__echo`?",
         ),
         (

@@ -190,7 +190,7 @@ fn sec_57_always_for_a_repositorys_server_is_kept_for_its_definition() {
     Tool `echo` of server `github` wants to run with
       text: "hi"
     No rule speaks of it.
-    Run it? y once, s for this session, t always this tool, S always this server, n no (n and a reason) [n] t
+    Run it? y once, s for this session, t always this tool, all always this server, n no (n and a reason) [n] t
     "#);
     assert_eq!(out, "hi\nexit 0");
     assert_eq!(echo(&home).expect_code(0).stdout, "hi\n");

@@ -204,8 +204,8 @@ fn sec_52_the_arguments_of_a_call_cannot_imitate_the_question_that_follows_them(
       |  filler filler filler filler filler filler filler filler filler filler
       |  filler filler filler filler filler filler filler filler  end"
     No rule speaks of it.
-    Run it? y once, s for this session, t always this tool, S always this server, v
-    view all of it, n no (n and a reason) [n]
+    Run it? y once, s for this session, t always this tool, all always this server,
+    v view all of it, n no (n and a reason) [n]
     "#);
     seat.type_line("v");
     seat.expect("Enter shows the next");
@@ -215,8 +215,8 @@ fn sec_52_the_arguments_of_a_call_cannot_imitate_the_question_that_follows_them(
       |  filler filler filler filler filler filler filler filler filler  end"
     No rule speaks of it.
     That is tool `echo` of server `chaos`.
-    Run it? y once, s for this session, t always this tool, S always this server, n
-    no (n and a reason) [n]
+    Run it? y once, s for this session, t always this tool, all always this server,
+    n no (n and a reason) [n]
     "#);
     seat.type_line("n");
     assert_eq!(seat.leave().code, Some(6));
@@ -244,8 +244,8 @@ fn sec_52_no_argument_hides_in_its_name_or_in_letters_that_look_alike() {
       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx⟨48
       |  characters left out⟩xxxxxxxx; rm -rf ~": true
     No rule speaks of it.
-    Run it? y once, s for this session, t always this tool, S always this server, v
-    view all of it, n no (n and a reason) [n]
+    Run it? y once, s for this session, t always this tool, all always this server,
+    v view all of it, n no (n and a reason) [n]
     "#);
     seat.type_line("v");
     let whole = seat.expect("(n and a reason) [n] ");

@@ -1,23 +1,28 @@
-//! What rules and matchers aim at: those that can hit nothing, said before they are missed.
+//! What rules and matchers aim at: those that can hit nothing, or are not what they seem.
 //!
 //! Owns the comparison of names in rules and matchers with the servers that are configured, and
 //! the advice. Nothing here decides a call.
 //!
-//! A rule for a server that is configured elsewhere is no slip, so it is told only to whoever asks
-//! for everything; one that nearly names a server that is here is told to everybody.
+//! What is told to everybody, at every call, are slips: a rule that nearly names a server that is
+//! here, or an allow rule that names one in no form that allows. Told to whoever asks is what may
+//! be as it should be: a rule for a server that is configured elsewhere, a rule that restricts and
+//! is understood in another form, an allow rule that could mean two servers.
 
 use toolway_types::text::{self, fold};
 use toolway_types::{Diagnosis, Origin, ServerName, name};
 
-use super::rule::PREFIX;
-use super::{Hooks, Permissions};
+use super::rule::{PREFIX, Rule};
+use super::{Hook, HookEvent, Hooks, Permissions, RuleList};
 use crate::raw::keys::nearest;
 
-/// What is wrong with what a name aims at.
-enum Miss {
+/// What is wrong with what the name of a rule aims at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Miss {
+    /// It names a server that is here as people type it; in a rule it is written like this.
+    Form(String),
     /// This was probably meant.
     Slip(String),
-    /// No server like that is configured.
+    /// No server like this is configured.
     Nobody(String),
 }
 
@@ -25,40 +30,98 @@ enum Miss {
 pub(crate) struct Missed {
     /// Rules and matchers that nearly name a server, or name it in no form that is read.
     pub(crate) slips: Vec<Diagnosis>,
-    /// Rules and matchers for servers that are not configured here.
-    pub(crate) absent: Vec<Diagnosis>,
+    /// Rules and matchers that may be as they should be.
+    pub(crate) remarks: Vec<Diagnosis>,
 }
 
-pub(crate) fn missed(permissions: &Permissions, hooks: &Hooks, servers: &[&ServerName]) -> Missed {
+/// How a name is read that names a server as people type it.
+#[derive(Clone, Copy, PartialEq)]
+enum Reading {
+    /// As what it seems to say: rules that restrict, and matchers of tools.
+    Wide,
+    /// To the letter: rules that allow.
+    Exact,
+}
+
+/// What rules and matchers miss. `is_own` tells whether a name without a server is one of the
+/// host's own tools, or could be the name of a tool that is shown without its server.
+pub(crate) fn missed(
+    permissions: &Permissions,
+    hooks: &Hooks,
+    servers: &[&ServerName],
+    is_own: &dyn Fn(&str) -> bool,
+) -> Missed {
     let mut missed = Missed {
         slips: Vec::new(),
-        absent: Vec::new(),
+        remarks: Vec::new(),
     };
     for (list, rule, _, origin) in permissions.rules() {
         let name = rule.split('(').next().unwrap_or_default().trim();
-        let what = format!("the rule `{rule}` in `permissions.{list}`");
-        missed.note(&what, name, servers, origin);
+        let what = format!("the rule `{rule}` in `permissions.{}`", list.as_str());
+        let reading = match list {
+            RuleList::Allow => Reading::Exact,
+            RuleList::Ask | RuleList::Deny => Reading::Wide,
+        };
+        let miss = miss(name, servers);
+        if miss.is_none() && !name.starts_with(PREFIX) && !name.contains('*') && !is_own(name) {
+            missed.note_serverless(&what, name, reading, origin);
+        }
+        missed.note(&what, miss, reading, origin);
+    }
+    let own = permissions.rules.own(servers);
+    for rule in &permissions.rules.allow {
+        missed.note_unclear(rule, &own);
     }
     for hook in hooks.iter() {
         for name in hook.matcher_names() {
             let what = format!("the matcher `{name}` of a hook for {}", hook.event.as_str());
-            missed.note(&what, name, servers, &hook.origin);
+            let miss = match about(hook) {
+                About::Tools => miss(name, servers),
+                About::Servers => miss_server(name, servers),
+            };
+            // Around tools, a server's name alone matches nothing.
+            let reading = if name.contains(['.', '/', ':', ' ']) || name.contains("__") {
+                Reading::Wide
+            } else {
+                Reading::Exact
+            };
+            missed.note(&what, miss, reading, &hook.origin);
         }
     }
     missed
 }
 
+/// What the matcher of a hook names.
+enum About {
+    Tools,
+    Servers,
+}
+
+fn about(hook: &Hook) -> About {
+    match hook.event {
+        HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
+            About::Tools
+        }
+        HookEvent::Elicitation | HookEvent::ElicitationResult => About::Servers,
+    }
+}
+
 impl Missed {
-    fn note(&mut self, what: &str, name: &str, servers: &[&ServerName], origin: &Origin) {
+    fn note(&mut self, what: &str, miss: Option<Miss>, reading: Reading, origin: &Origin) {
         let what = text::clean_line(what);
-        match miss(name, servers) {
-            None => {}
-            Some(Miss::Slip(meant)) => self.slips.push(
+        match (miss, reading) {
+            (None, _) => {}
+            (Some(Miss::Form(meant)), Reading::Wide) => self.remarks.push(
+                Diagnosis::warning(format!("{what} is read as `{}`", text::clean_line(&meant)))
+                    .at(origin.clone())
+                    .hint(format!("write `{}`", text::clean_line(&meant))),
+            ),
+            (Some(Miss::Form(meant) | Miss::Slip(meant)), _) => self.slips.push(
                 Diagnosis::warning(format!("{what} names no tool of a configured server"))
                     .at(origin.clone())
                     .hint(format!("did you mean `{}`?", text::clean_line(&meant))),
             ),
-            Some(Miss::Nobody(server)) => self.absent.push(
+            (Some(Miss::Nobody(server)), _) => self.remarks.push(
                 Diagnosis::warning(format!(
                     "{what} speaks of `{}`, and no such server is configured here",
                     text::clean_line(&server)
@@ -68,14 +131,95 @@ impl Missed {
             ),
         }
     }
+
+    /// A name without a server: an allow rule takes none, and one that restricts means every tool
+    /// of that name, which is as it should be unless it was to name a server.
+    fn note_serverless(&mut self, what: &str, name: &str, reading: Reading, origin: &Origin) {
+        let what = text::clean_line(what);
+        let remark = match (reading, name.contains(['.', '/', ':', ' '])) {
+            (Reading::Exact, _) => format!("{what} names no server, and allows nothing"),
+            (Reading::Wide, true) => {
+                format!(
+                    "{what} names no server that is configured here, unless a tool is called so"
+                )
+            }
+            (Reading::Wide, false) => return,
+        };
+        let hint = "write `mcp__<server>__<tool>`";
+        let remark = Diagnosis::warning(remark).at(origin.clone()).hint(hint);
+        self.remarks.push(remark);
+    }
+
+    /// An allow rule that could mean several servers counts for the one that is called so, or for
+    /// none.
+    fn note_unclear(&mut self, rule: &Rule, servers: &[&ServerName]) {
+        let unclear = rule.unclear(servers);
+        let Some(first) = unclear.first() else {
+            return;
+        };
+        let named = |server: &&ServerName| format!("`{}`", text::clean_line(server.as_str()));
+        let all: Vec<String> = unclear.iter().map(named).collect();
+        let counts = match unclear.iter().find(|server| rule.is_exactly(server)) {
+            Some(exact) => format!("it counts for {} alone", named(exact)),
+            None => "it allows nothing".to_owned(),
+        };
+        let cited = rule.cited();
+        self.remarks.push(
+            Diagnosis::warning(format!(
+                "the rule `{}` in `permissions.allow` can mean servers {}; {counts}",
+                text::clean_line(&cited.rule),
+                all.join(" and ")
+            ))
+            .at(cited.origin.clone())
+            .hint(format!(
+                "write the server's name as it is configured: `{PREFIX}{}`",
+                text::clean_line(first.as_str())
+            )),
+        );
+    }
 }
 
-fn miss(written: &str, servers: &[&ServerName]) -> Option<Miss> {
+/// What is wrong with the name of a rule, among these servers; nothing where it names one of them,
+/// or no server at all.
+pub fn miss(written: &str, servers: &[&ServerName]) -> Option<Miss> {
     let folded = fold(written);
-    match folded.strip_prefix(PREFIX) {
+    let miss = match folded.strip_prefix(PREFIX) {
         Some(rest) => behind_prefix(rest, &folded, servers),
-        None => bare(&folded, servers).map(Miss::Slip),
+        None => bare(&folded, servers),
+    };
+    Some(match miss? {
+        Miss::Form(meant) => Miss::Form(in_case(&meant, written)),
+        Miss::Slip(meant) => Miss::Slip(in_case(&meant, written)),
+        nobody @ Miss::Nobody(_) => nobody,
+    })
+}
+
+/// What was meant, with the end of it in the letters in which it was written.
+fn in_case(meant: &str, written: &str) -> String {
+    for (at, _) in written.char_indices() {
+        if let Some(start) = meant.strip_suffix(&fold(&written[at..])) {
+            return format!("{start}{}", &written[at..]);
+        }
     }
+    meant.to_owned()
+}
+
+/// The same for a name that stands for a server.
+fn miss_server(written: &str, servers: &[&ServerName]) -> Option<Miss> {
+    let folded = fold(written);
+    if folded.contains('*') {
+        return None;
+    }
+    let own = folded.strip_prefix(PREFIX).unwrap_or(&folded);
+    let is = |server: &&ServerName| forms(server).any(|form| form == own);
+    if servers.iter().any(is) {
+        return None;
+    }
+    let names = servers.iter().map(|server| server.as_str());
+    Some(match nearest(own, names) {
+        Some(near) => Miss::Slip(near.to_owned()),
+        None => Miss::Nobody(own.to_owned()),
+    })
 }
 
 /// A name with the prefix: does what follows begin with a server?
@@ -100,6 +244,7 @@ fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<Mis
         return None;
     }
     if let Some((server, tool)) = parted(rest, servers) {
+        // `mcp__db:echo` is neither form.
         return Some(Miss::Slip(format!("{PREFIX}{server}__{tool}")));
     }
     let (server, tool) = match rest.split_once("__") {
@@ -116,22 +261,33 @@ fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<Mis
     })
 }
 
-/// A name without the prefix is one of the host's own tools, or a tool's own name. It is a slip
-/// where it begins with a server all the same.
-fn bare(folded: &str, servers: &[&ServerName]) -> Option<String> {
+/// A name without the prefix is one of the host's own tools, or a tool's own name. Where it begins
+/// with a server, that is meant all the same.
+fn bare(folded: &str, servers: &[&ServerName]) -> Option<Miss> {
     let named = folded
         .strip_prefix("mcp")
         .map(|rest| rest.trim_start_matches(['_', '-']));
-    for rest in [Some(folded), named].into_iter().flatten() {
+    let as_typed: fn(String) -> Miss = Miss::Form;
+    for (rest, miss) in [(Some(folded), as_typed), (named, Miss::Slip)] {
+        let Some(rest) = rest else {
+            continue;
+        };
         if let Some((server, tool)) = parted(rest, servers) {
-            return Some(format!("{PREFIX}{server}__{tool}"));
+            return Some(miss(format!("{PREFIX}{server}__{tool}")));
         }
         let is = |server: &&&ServerName| forms(server).any(|form| form == rest);
         if let Some(server) = servers.iter().find(is) {
-            return Some(format!("{PREFIX}{server}"));
+            return Some(miss(format!("{PREFIX}{server}")));
         }
     }
-    None
+    typed(folded, servers)
+}
+
+/// A server and a tool as people type them, where the server is nearly one that is here.
+fn typed(folded: &str, servers: &[&ServerName]) -> Option<Miss> {
+    let (server, tool) = folded.split_once(['.', '/', ':', ' '])?;
+    let near = nearest(server, servers.iter().map(|server| server.as_str()))?;
+    Some(Miss::Slip(format!("{PREFIX}{near}__{}", tool.trim_start())))
 }
 
 /// A server, and what stands behind it and a mark that parts nothing in a rule, or the border
@@ -142,8 +298,8 @@ fn parted<'a>(rest: &'a str, servers: &[&'a ServerName]) -> Option<(&'a str, &'a
             let behind = rest.strip_prefix(&form)?;
             let tool = behind
                 .strip_prefix("__")
-                .or_else(|| behind.strip_prefix(['.', ':', '/']))?;
-            let tool = tool.trim_start_matches(['_', ':']);
+                .or_else(|| behind.strip_prefix(['.', ':', '/', ' ']))?;
+            let tool = tool.trim_start_matches(['_', ':', ' ']);
             (!tool.is_empty()).then_some(tool)
         })?;
         Some((server.as_str(), tool))

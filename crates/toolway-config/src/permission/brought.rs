@@ -43,6 +43,16 @@ pub struct Unheeded {
 }
 
 impl Rules {
+    /// Those of these servers that no repository brought, each once: a repository must not make
+    /// a person's rule unclear.
+    pub(super) fn own<'s>(&self, servers: &[&'s ServerName]) -> Vec<&'s ServerName> {
+        let mut own = servers.to_vec();
+        own.retain(|name| !self.brought.contains_key(*name));
+        own.sort();
+        own.dedup();
+        own
+    }
+
     /// Whether an allow rule counts for the server of this call.
     pub(super) fn counts(&self, rule: &Rule, subject: &Subject<'_>) -> bool {
         let Target::Tool(key) = subject.target else {

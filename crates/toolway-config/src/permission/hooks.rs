@@ -18,10 +18,11 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 use toolway_types::text::{self, fold};
-use toolway_types::{Diagnosis, Origin, Scope, Secret, ToolKey, WorkingDirectory};
+use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerName, ToolKey, WorkingDirectory};
 
 pub(super) use self::read::{TIMEOUT_HINT, action, timeout};
-use super::rule::{Glob, PREFIX};
+use super::glob::Glob;
+use super::rule::PREFIX;
 use super::{not_here, speaks_for_the_user, spelling};
 
 /// How long a hook may take when it does not say.
@@ -231,7 +232,7 @@ impl Hooks {
     }
 
     /// As [`Hooks::matching`], for a server's tool under any of its spellings: a guard must not
-    /// be missed because the exposed name carries a digest.
+    /// be missed because of how the tool is shown.
     pub fn matching_tool(&self, event: HookEvent, key: &ToolKey) -> Vec<&Hook> {
         if self.hooks.is_empty() {
             return Vec::new();
@@ -260,6 +261,11 @@ pub fn names_of_tool(key: &ToolKey, shown_as: &str) -> Vec<String> {
         names.push(shown_as.to_owned());
     }
     names
+}
+
+/// Every name by which a hook may mean a server itself, as those around its questions do.
+pub fn names_of_server(server: &ServerName) -> Vec<String> {
+    spelling::of_server(server)
 }
 
 /// A matcher that cannot be read.

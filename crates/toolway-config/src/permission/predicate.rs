@@ -10,7 +10,8 @@ use serde_json::{Map, Number, Value};
 use toolway_types::text::{self, fold};
 
 use self::readings::{climbs, readings};
-use super::rule::{Glob, Stance};
+use super::glob::Glob;
+use super::rule::Stance;
 
 mod readings;
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, text};
 
 use super::classifier::{self, Classifier};
-use super::rule::{Broken, Rule, Stance};
-use super::{Mode, Permissions, PinPolicy, is_policy, listed, not_here};
+use super::rule::{Broken, Rule};
+use super::{Mode, Permissions, PinPolicy, RuleList, is_policy, listed, not_here};
 use crate::raw::json::kind_of;
 use crate::raw::keys::nearest;
 
@@ -58,9 +58,9 @@ impl Reader<'_> {
         };
         for (key, member) in members {
             match key.as_str() {
-                "allow" => self.rules(key, member, List::Allow),
-                "ask" => self.rules(key, member, List::Ask),
-                "deny" => self.rules(key, member, List::Deny),
+                "allow" => self.rules(key, member, RuleList::Allow),
+                "ask" => self.rules(key, member, RuleList::Ask),
+                "deny" => self.rules(key, member, RuleList::Deny),
                 "defaultMode" => self.mode(member),
                 "disableBypass" | "disableBypassPermissionsMode" => self.ban(key, member),
                 "pins" => self.pins(member),
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    fn rules(&mut self, key: &str, value: &Value, list: List) {
+    fn rules(&mut self, key: &str, value: &Value, list: RuleList) {
         let entries = match value {
             Value::Array(entries) => entries.as_slice(),
             // A lone string is plainly meant as one rule. It is kept, so that a deny still holds.
@@ -90,7 +90,7 @@ impl Reader<'_> {
                 std::slice::from_ref(value)
             }
             other => {
-                self.broken(key, value, list, &Broken::not_a_list(kind_of(other)));
+                self.broken(key, value, list, &Broken::not_a_list(other));
                 return;
             }
         };
@@ -106,15 +106,15 @@ impl Reader<'_> {
         }
     }
 
-    fn broken(&mut self, key: &str, entry: &Value, list: List, broken: &Broken) {
+    fn broken(&mut self, key: &str, entry: &Value, list: RuleList, broken: &Broken) {
         let text = entry
             .as_str()
             .map_or_else(|| entry.to_string(), str::to_owned);
-        let kept = (list != List::Allow)
+        let kept = (list != RuleList::Allow)
             .then(|| broken.fallback(&text, self.source, self.scope))
             .flatten();
         let consequence = match (&kept, list) {
-            (Some(rule), List::Deny) => format!("it denies everything of {}", rule.reach()),
+            (Some(rule), RuleList::Deny) => format!("it denies everything of {}", rule.reach()),
             (Some(rule), _) => format!("it asks for everything of {}", rule.reach()),
             (None, _) => "it has no effect".to_owned(),
         };
@@ -124,7 +124,7 @@ impl Reader<'_> {
             broken.reason
         );
         self.report(&message, broken.hint);
-        if list != List::Allow {
+        if list != RuleList::Allow {
             self.read.faults.extend(self.found.last().cloned());
         }
         if let Some(rule) = kept {
@@ -132,12 +132,12 @@ impl Reader<'_> {
         }
     }
 
-    fn keep(&mut self, list: List, rule: Rule) {
+    fn keep(&mut self, list: RuleList, rule: Rule) {
         let rules = Arc::make_mut(&mut self.read.rules);
         match list {
-            List::Allow => rules.allow.push(rule),
-            List::Ask => rules.ask.push(rule),
-            List::Deny => rules.deny.push(rule),
+            RuleList::Allow => rules.allow.push(rule),
+            RuleList::Ask => rules.ask.push(rule),
+            RuleList::Deny => rules.deny.push(rule),
         }
     }
 
@@ -210,8 +210,8 @@ impl Reader<'_> {
                 self.report(&message, format!("did you mean `{near}`?"));
                 self.fail_closed();
                 match near {
-                    "ask" => self.rules(near, value, List::Ask),
-                    "deny" => self.rules(near, value, List::Deny),
+                    "ask" => self.rules(near, value, RuleList::Ask),
+                    "deny" => self.rules(near, value, RuleList::Deny),
                     "disableBypass" | "disableBypassPermissionsMode" => self.ban(near, value),
                     _ => {}
                 }
@@ -230,21 +230,5 @@ impl Reader<'_> {
             .at(self.source.clone())
             .hint(text::clean_line(hint.as_ref()));
         self.found.push(diagnosis);
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum List {
-    Allow,
-    Ask,
-    Deny,
-}
-
-impl List {
-    fn stance(self) -> Stance {
-        match self {
-            List::Allow => Stance::Permit,
-            List::Ask | List::Deny => Stance::Restrict,
-        }
     }
 }

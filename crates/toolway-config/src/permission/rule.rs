@@ -5,22 +5,28 @@
 //!
 //! A rule is read in one of two ways (SEC-31). A rule that restricts (deny, ask) matches every
 //! spelling of a tool, in any case, and both readings of an unclear border: `mcp__a__b__c` is
-//! tool `b__c` of `a` and tool `c` of `a__b`, and `mcp__a__b` is also all of server `a__b`. A rule
-//! that permits names one identity: the exposed name exactly, or the names exactly as the server
-//! and the configuration give them, split at the first `__`. A spelling in which a character was
-//! replaced never permits. What a rule would permit it restricts as well: the wide reading includes
-//! the narrow one.
+//! tool `b__c` of `a` and tool `c` of `a__b`, and `mcp__a__b` is also all of server `a__b`; so is
+//! the bare name of a server. A rule that permits names one identity: the name that tells a tool
+//! from all others, or the names exactly as the server and the configuration give them, split at
+//! the first `__`. A spelling in which a character was replaced permits only while it can mean one
+//! thing: one configured server, and of its tools one. What a rule would permit it restricts as
+//! well: the wide reading includes the narrow one.
+
+mod meant;
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
-use wildmatch::WildMatchPattern;
 
+use self::meant::Meant;
 use super::brought::beginning;
+use super::glob::Glob;
 use super::predicate::{Predicate, Truth};
 use super::spelling::Spellings;
 use super::{Cited, Subject, Target};
+use crate::raw::json::kind_of;
 
 pub(super) const PREFIX: &str = "mcp__";
 
@@ -31,60 +37,6 @@ pub(super) enum Stance {
     Permit,
     /// ask, deny
     Restrict,
-}
-
-/// A pattern in which `*` stands for any run of characters and everything else for itself.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Glob {
-    /// What every match begins with. Every call is held against every rule, and most rules speak
-    /// of something else: that shows in their first letters.
-    start: String,
-    rest: Rest,
-}
-
-/// What follows the beginning.
-#[derive(Debug, Clone, PartialEq)]
-enum Rest {
-    Nothing,
-    Anything,
-    /// Whatever fits the whole pattern.
-    Pattern(WildMatchPattern<'*', '\0'>),
-}
-
-impl Glob {
-    pub(super) fn new(pattern: &str) -> Self {
-        let start = pattern.split('*').next().unwrap_or_default();
-        Self {
-            rest: match &pattern[start.len()..] {
-                "" => Rest::Nothing,
-                wild if wild.chars().all(|c| c == '*') => Rest::Anything,
-                _ => Rest::Pattern(WildMatchPattern::new(pattern)),
-            },
-            start: start.to_owned(),
-        }
-    }
-
-    pub(super) fn matches(&self, text: &str) -> bool {
-        match (&self.rest, text.strip_prefix(&self.start)) {
-            (_, None) => false,
-            (Rest::Nothing, Some(rest)) => rest.is_empty(),
-            (Rest::Anything, Some(_)) => true,
-            (Rest::Pattern(whole), Some(_)) => whole.matches(text),
-        }
-    }
-
-    pub(super) fn is_literal(&self) -> bool {
-        self.rest == Rest::Nothing
-    }
-
-    /// The one text that it matches.
-    pub(super) fn literal(&self) -> Option<&str> {
-        self.is_literal().then_some(&self.start)
-    }
-
-    pub(super) fn is_everything(&self) -> bool {
-        self.start.is_empty() && self.rest == Rest::Anything
-    }
 }
 
 /// A rule, ready to match.
@@ -103,6 +55,8 @@ pub(super) struct Rule {
     predicates: Vec<Predicate>,
     /// The server it was given for as that is defined now, and for no other.
     given: Option<ServerName>,
+    /// The only configured server that it can mean, and what of it.
+    meant: Option<Meant>,
 }
 
 /// What a permitting rule names.
@@ -129,14 +83,14 @@ pub(super) struct Broken {
 /// What is kept of a broken deny or ask rule.
 ///
 /// When the name can be read, the rule restricts everything it could mean: the name without its
-/// predicate. When not, it restricts nothing and is only diagnosed, since guessing would stop
-/// calls it never spoke of; but in managed settings, which are policy, it restricts everything
-/// (SEC-14: a policy that cannot be read denies).
+/// predicate. When not, it could mean anything, and restricts everything (SEC-14).
 #[derive(Debug)]
 pub(super) enum Fallback {
     /// The rule without the part that cannot be read.
     Name(String),
     /// Nothing could be read.
+    Unknown,
+    /// Nothing is there; in managed settings, which are policy, that is as bad.
     Nothing,
 }
 
@@ -153,13 +107,18 @@ impl Broken {
     }
 
     pub(super) fn not_text(kind: &str) -> Self {
-        Self::new(format!("it is {kind}, not a string"), Fallback::Nothing)
+        Self::new(format!("it is {kind}, not a string"), Fallback::Unknown)
     }
 
-    pub(super) fn not_a_list(kind: &str) -> Self {
+    pub(super) fn not_a_list(value: &Value) -> Self {
+        let fallback = match value {
+            Value::Null => Fallback::Nothing,
+            _ => Fallback::Unknown,
+        };
+        let kind = kind_of(value);
         Self {
             hint: "write an array of rules: `[\"mcp__server__tool\"]`",
-            ..Self::new(format!("rules are an array, not {kind}"), Fallback::Nothing)
+            ..Self::new(format!("rules are an array, not {kind}"), fallback)
         }
     }
 
@@ -167,7 +126,9 @@ impl Broken {
     pub(super) fn fallback(&self, text: &str, source: &Origin, scope: Scope) -> Option<Rule> {
         let name = match (&self.fallback, scope) {
             (Fallback::Name(name), _) => name.clone(),
-            (Fallback::Nothing, Scope::Managed | Scope::Enterprise) => "*".to_owned(),
+            (Fallback::Unknown, _) | (Fallback::Nothing, Scope::Managed | Scope::Enterprise) => {
+                "*".to_owned()
+            }
             (Fallback::Nothing, _) => return None,
         };
         let mut rule = Rule::named(text, name, Vec::new(), source, scope).ok()?;
@@ -223,6 +184,7 @@ impl Rule {
             identity,
             predicates,
             given: None,
+            meant: None,
         })
     }
 
@@ -254,7 +216,9 @@ impl Rule {
         match &self.identity {
             Identity::Everything => true,
             Identity::Bare(_) => false,
-            Identity::Given { server: glob, .. } => glob.matches(server.as_str()),
+            Identity::Given { server: glob, .. } => {
+                glob.matches(server.as_str()) || glob.matches(&server.normalized())
+            }
             Identity::Exposed(name) => name.starts_with(&beginning(server)),
         }
     }
@@ -273,7 +237,7 @@ impl Rule {
         Err(Broken {
             reason: "an annotation is only a server's claim, and no server is named".to_owned(),
             hint: "name the server whose annotations you believe: `mcp__server__*(@readOnly)`",
-            fallback: Fallback::Nothing,
+            fallback: Fallback::Unknown,
         })
     }
 
@@ -283,17 +247,22 @@ impl Rule {
             .whole
             .iter()
             .any(|name| self.whole.iter().any(|glob| glob.matches(name)))
-            || self
-                .server
-                .as_ref()
-                .is_some_and(|glob| spellings.server.iter().any(|name| glob.matches(name)))
+            || spellings.server.iter().any(|name| match &self.server {
+                Some(glob) => glob.matches(name),
+                None => self.whole.iter().any(|glob| glob.matches(name)),
+            })
             // Folding joins a letter and its mark where the pattern has them apart, so what is
             // named to the letter counts as well. An exposed name has neither.
             || (!matches!(self.identity, Identity::Exposed(_)) && self.permits(subject))
     }
 
-    /// Whether, as a permitting rule, it names exactly this tool.
+    /// Whether, as a permitting rule, it names this tool and can mean no other.
     pub(super) fn permits(&self, subject: &Subject<'_>) -> bool {
+        self.names(subject) || self.means(subject)
+    }
+
+    /// Whether it names exactly this tool.
+    fn names(&self, subject: &Subject<'_>) -> bool {
         match (&self.identity, subject.target) {
             (Identity::Everything, _) => true,
             (Identity::Bare(glob), Target::Builtin(name)) => glob.matches(name),
@@ -301,10 +270,10 @@ impl Rule {
                 subject.shown_as.is_some_and(|name| glob.matches(name))
             }
             (Identity::Exposed(_) | Identity::Given { .. }, Target::Builtin(_)) => false,
-            (Identity::Exposed(name), Target::Tool(key)) => *name == subject.exposed(key),
+            (Identity::Exposed(name), Target::Tool(key)) => *name == subject.apart(key),
             // The exposed name of a server with a long name is cut before the border.
             (Identity::Given { tool: None, .. }, Target::Tool(key))
-                if could_be_cut(&self.name) && self.name == subject.exposed(key) =>
+                if could_be_cut(&self.name) && self.name == subject.apart(key) =>
             {
                 true
             }
@@ -349,7 +318,7 @@ impl Identity {
     fn of(rule: &str) -> Result<Identity, Broken> {
         let broken = |reason: &str, fallback| Err(Broken::new(reason, fallback));
         if rule.is_empty() {
-            return broken("it is empty", Fallback::Nothing);
+            return broken("it is empty", Fallback::Unknown);
         }
         if rule.chars().all(|c| c == '*') {
             return Ok(Identity::Everything);
@@ -358,7 +327,7 @@ impl Identity {
             return Ok(Identity::Bare(Glob::new(rule)));
         };
         match rest.split_once("__") {
-            _ if rest.is_empty() => broken("it names no server", Fallback::Nothing),
+            _ if rest.is_empty() => broken("it names no server", Fallback::Unknown),
             None => Ok(Identity::Given {
                 server: Glob::new(rest),
                 tool: None,
@@ -367,7 +336,7 @@ impl Identity {
             Some(("", _)) if could_be_exposed(rule) && name::ends_like_suffix(rule) => {
                 Ok(Identity::Exposed(rule.to_owned()))
             }
-            Some(("", _)) => broken("it names no server", Fallback::Nothing),
+            Some(("", _)) => broken("it names no server", Fallback::Unknown),
             Some((server, "")) => broken(
                 "it names no tool",
                 Fallback::Name(format!("{PREFIX}{server}")),
@@ -381,13 +350,25 @@ impl Identity {
     }
 }
 
-/// The allow rule that names this tool and no other; none where its names cannot be written so
-/// that they are read back as the same tool.
+/// The allow rule that names this tool, and never another: as its server and its entry spell it
+/// where that can be read back, otherwise by the name that tells it from all others. None where
+/// neither can be written.
 pub fn rule_for_tool(key: &ToolKey) -> Option<String> {
-    let text = key.exposed();
-    let rule = permitting(&text)?;
-    (rule.identity == Identity::Exposed(text.clone()) && rule.permits(&Subject::tool(key)))
-        .then_some(text)
+    let given = format!("{PREFIX}{}__{}", key.server, key.tool);
+    let names = |text: &String| {
+        let rule = permitting(text)?;
+        let is_one = match &rule.identity {
+            Identity::Exposed(_) => true,
+            Identity::Given { server, tool } => {
+                server.literal().is_some() && tool.as_ref().is_some_and(Glob::is_literal)
+            }
+            Identity::Everything | Identity::Bare(_) => false,
+        };
+        (is_one && rule.names(&Subject::tool(key))).then_some(())
+    };
+    [given, key.exposed_apart()]
+        .into_iter()
+        .find(|text| names(text).is_some())
 }
 
 /// The allow rule that names every tool of this server and of no other; none where its name
@@ -437,7 +418,7 @@ fn split_predicate(rule: &str) -> Result<(&str, Option<&str>), Broken> {
 fn readable(name: &str) -> Fallback {
     match Identity::of(name) {
         // What could mean everything names no server that we could read.
-        Ok(Identity::Everything) => Fallback::Nothing,
+        Ok(Identity::Everything) => Fallback::Unknown,
         Ok(_) => Fallback::Name(name.to_owned()),
         Err(broken) => broken.fallback,
     }

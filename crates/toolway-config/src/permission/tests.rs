@@ -8,6 +8,7 @@ use super::*;
 mod aim;
 mod predicates;
 mod properties;
+mod spelled;
 mod written;
 
 fn here() -> Origin {
@@ -103,6 +104,7 @@ fn every_form_of_rule_denies_what_it_names() {
         "*",
         "mcp__g*__p*",
         "push",
+        "git",
     ] {
         assert!(denies(rule, "git", "push"), "{rule}");
     }
@@ -110,7 +112,7 @@ fn every_form_of_rule_denies_what_it_names() {
         "mcp__gi",
         "mcp__git__pus",
         "mcp__github",
-        "git",
+        "gi",
         "mcp__git__pull",
         "mcp__g*__x*",
     ] {
@@ -155,7 +157,8 @@ fn sec_31_deny_matches_every_spelling_of_a_tool() {
         "mcp__my server",
         "Get.Item",
         &tool.exposed(),
-        &tool.exposed().to_uppercase(),
+        &tool.exposed_apart(),
+        &tool.exposed_apart().to_uppercase(),
     ] {
         assert!(denies(rule, "my server", "Get.Item"), "{rule}");
         let asking = rules(&json!({ "ask": [rule], "allow": ["*"] }));
@@ -174,18 +177,19 @@ fn sec_31_allow_matches_one_identity_only() {
         "mcp__my server__get.item",
         "mcp__my server",
         "mcp__my server__*",
-        &tool.exposed(),
+        &tool.exposed_apart(),
     ] {
         assert!(allows(rule, "my server", "get.item"), "{rule}");
     }
-    // The normalised spelling also belongs to `my.server`, so it permits neither.
+    // The normalised spelling also belongs to `my.server`, so it permits neither where nobody
+    // knows which of them there are.
     for server in ["my server", "my.server"] {
         assert!(!allows("mcp__my_server__get_item", server, "get.item"));
         assert!(!allows("mcp__my_server", server, "get.item"));
     }
     assert!(allows("mcp__my_server__get_item", "my_server", "get_item"));
     // A server cannot take a name that was allowed as another tool's exposed name.
-    let exposed = tool.exposed();
+    let exposed = tool.exposed_apart();
     let copy = exposed.strip_prefix("mcp__my_server__").unwrap();
     assert!(!allows(&exposed, "my_server", copy));
     // A wildcard does not reach names that hide something.
@@ -197,7 +201,7 @@ fn sec_31_an_unclear_border_denies_both_readings_and_allows_one() {
     for (server, tool) in [("a", "b__c"), ("a__b", "c")] {
         assert!(denies("mcp__a__b__c", server, tool));
         assert!(denies("mcp__a__b__*", server, tool));
-        let one = key(server, tool).exposed() == "mcp__a__b__c";
+        let one = key(server, tool).exposed_apart() == "mcp__a__b__c";
         assert_eq!(allows("mcp__a__b__c", server, tool), one);
     }
     assert!(allows("mcp__a__b__c", "a", "b__c"));
@@ -266,7 +270,7 @@ fn a_broken_restricting_rule_holds_for_all_it_could_mean() {
 }
 
 #[test]
-fn sec_14_a_rule_without_a_readable_name_is_diagnosed_and_in_managed_settings_denies_all() {
+fn sec_14_a_rule_without_a_readable_name_is_diagnosed_and_denies_all() {
     for entry in [
         json!(""),
         json!("mcp__"),
@@ -276,15 +280,29 @@ fn sec_14_a_rule_without_a_readable_name_is_diagnosed_and_in_managed_settings_de
         json!("*(x)"),
     ] {
         let value = json!({ "deny": [entry], "allow": ["*"] });
-        let (user, said) = errors(&value, Scope::User);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert_eq!(verdict(&user, &key("git", "status")).0, 'a', "{entry}");
-        let (managed, _) = errors(&value, Scope::Managed);
-        assert_eq!(verdict(&managed, &key("git", "status")).0, 'd', "{entry}");
+        for scope in [Scope::User, Scope::Managed] {
+            let (read, said) = errors(&value, scope);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(said[0].contains("denies everything of every server"));
+            assert_eq!(verdict(&read, &key("git", "status")).0, 'd', "{entry}");
+        }
+        let value = json!({ "ask": [entry], "allow": ["*"] });
+        let (asking, _) = errors(&value, Scope::User);
+        assert_eq!(verdict(&asking, &key("git", "status")).0, '?', "{entry}");
+        let (allowing, said) = errors(&json!({ "allow": [entry] }), Scope::User);
+        assert!(said[0].contains("no effect"), "{said:?}");
+        assert_eq!(verdict(&allowing, &key("git", "status")).0, '?', "{entry}");
     }
-    let (managed, said) = errors(&json!({ "deny": { "mcp__git": true } }), Scope::Managed);
-    assert_eq!(said.len(), 1);
-    assert_eq!(verdict(&managed, &key("git", "status")).0, 'd');
+    for scope in [Scope::User, Scope::Managed] {
+        let (read, said) = errors(&json!({ "deny": { "mcp__git": true } }), scope);
+        assert_eq!(said.len(), 1);
+        assert_eq!(verdict(&read, &key("git", "status")).0, 'd');
+    }
+    // Nothing stands here, so nothing is forbidden; but an organisation meant something.
+    for (scope, word) in [(Scope::User, '?'), (Scope::Managed, 'd')] {
+        let (read, _) = errors(&json!({ "deny": null }), scope);
+        assert_eq!(verdict(&read, &key("git", "status")).0, word);
+    }
 }
 
 #[test]
@@ -440,7 +458,7 @@ fn sec_31_every_exposed_name_is_a_rule_for_its_tool() {
         (long.as_str(), "search"),
         ("git", ""),
     ] {
-        let rule = key(server, tool).exposed();
+        let rule = key(server, tool).exposed_apart();
         assert!(allows(&rule, server, tool), "{rule}");
         assert!(denies(&rule, server, tool), "{rule}");
         assert!(!allows(&rule, server, "other"), "{rule}");

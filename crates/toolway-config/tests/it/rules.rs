@@ -1,12 +1,43 @@
-//! Rules that a person's "always" writes into a settings file.
+//! Rules that a person's "always" and `toolway permissions` write into a settings file.
 
-use toolway_config::{Decision, EditError, PinPolicy, allow};
+use toolway_config::{
+    Decision, EditError, Edited, Environment, PinPolicy, RuleList, remove_rule, write_rule,
+};
 use toolway_types::{Scope, ServerName, ToolKey};
 
 use crate::Stage;
 
 fn tool(name: &str) -> ToolKey {
     ToolKey::new(ServerName::new("s").unwrap(), name)
+}
+
+fn allow(
+    environment: &Environment,
+    scope: Scope,
+    rule: &str,
+) -> Result<Edited<Vec<RuleList>>, EditError> {
+    write_rule(environment, scope, RuleList::Allow, rule)
+}
+
+#[test]
+fn a_rule_stands_in_one_list_and_is_taken_out_of_all() {
+    let stage = Stage::new();
+    let path = stage.user(
+        r#"{"permissions": {"allow": ["mcp__s__a", "x"], "ask": ["mcp__s__a"], "pins": "ask"}}"#,
+    );
+    let environment = stage.environment();
+    let moved = write_rule(&environment, Scope::User, RuleList::Deny, "mcp__s__a").unwrap();
+    assert_eq!(moved.value, [RuleList::Ask, RuleList::Allow]);
+    let decided = stage.plan().permissions.decide_tool(&tool("a"));
+    assert!(matches!(decided, Decision::Deny { .. }), "{decided:?}");
+    let removed = remove_rule(&environment, Scope::User, "mcp__s__a").unwrap();
+    assert_eq!(removed.value, [RuleList::Deny]);
+    let again = remove_rule(&environment, Scope::User, "mcp__s__a").unwrap();
+    assert!(again.value.is_empty() && !again.changed);
+    let text = std::fs::read_to_string(path).unwrap();
+    let left: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let expected = serde_json::json!({ "allow": ["x"], "ask": [], "pins": "ask", "deny": [] });
+    assert_eq!(left["permissions"], expected);
 }
 
 #[test]

@@ -56,22 +56,20 @@ const COLLISIONS: &[&[(&str, &str)]] = &[
 fn sec_31_the_known_collisions_stay_apart() {
     let mut seen = HashMap::new();
     for (server, tool) in COLLISIONS.iter().copied().flatten().copied() {
-        let exposed = key(server, tool).exposed();
-        assert_eq!(
-            seen.insert(exposed, (server, tool)),
-            None,
-            "{server} {tool}"
-        );
+        let apart = key(server, tool).exposed_apart();
+        assert_eq!(seen.insert(apart, (server, tool)), None, "{server} {tool}");
     }
 }
 
 #[test]
 fn sec_31_a_tool_cannot_take_the_digest_name_of_another() {
-    let honest = key("my.server", "get").exposed();
+    let honest = key("my.server", "get").exposed_apart();
     let (_, stolen) = honest.split_at("mcp__my_server__".len());
-    let thief = key("my_server", stolen).exposed();
-    assert_ne!(thief, honest);
+    let thief = key("my_server", stolen);
+    assert_ne!(thief.exposed(), honest);
+    assert_ne!(thief.exposed_apart(), honest);
     // Nor by copying the copy.
+    let thief = thief.exposed();
     let (_, again) = thief.split_at("mcp__my_server__".len());
     assert_ne!(key("my_server", again).exposed(), thief);
 }
@@ -100,28 +98,57 @@ fn long_names_that_differ_at_the_end_stay_apart() {
 
 #[test]
 fn exposed_names_never_change() {
-    // Rules, transcripts and pins hold these: a change here breaks them for everyone.
+    // Rules, transcripts and pins hold these: a change here breaks them for everyone. First the
+    // name of a tool that is spelled like no other, then the one that tells it from others.
     let long = "long_name_".repeat(9);
-    for (server, tool, expected) in [
-        ("git", "status", "mcp__git__status"),
-        ("a", "b__c", "mcp__a__b__c"),
-        ("_a", "-b", "mcp___a__-b"),
-        ("a__b", "c", "mcp__a__b__c_17a08e2111"),
+    let cut = "mcp__git__long_name_long_name_long_name_long_name_lon_3049177589";
+    for (server, tool, alone, apart) in [
+        ("git", "status", "mcp__git__status", "mcp__git__status"),
+        ("a", "b__c", "mcp__a__b__c", "mcp__a__b__c"),
+        ("_a", "-b", "mcp___a__-b", "mcp___a__-b"),
+        ("a__b", "c", "mcp__a__b__c", "mcp__a__b__c_17a08e2111"),
+        (
+            "My Server!",
+            "do thing",
+            "mcp__My_Server___do_thing",
+            "mcp__My_Server___do_thing_c9f8c57f6c",
+        ),
+        (
+            "plugin:p:s",
+            "t",
+            "mcp__plugin_p_s__t",
+            "mcp__plugin_p_s__t_c0ad3ee5cb",
+        ),
+        (
+            "my-server",
+            "get-item",
+            "mcp__my-server__get-item",
+            "mcp__my-server__get-item",
+        ),
         (
             "my server",
             "get.item",
+            "mcp__my_server__get_item",
             "mcp__my_server__get_item_7b31a457bc",
         ),
-        ("caf\u{e9}", "\u{4f60}\u{597d}", "mcp__caf______8f02885b3a"),
-        ("git", "x_0123456789", "mcp__git__x_0123456789_90ec2167fb"),
-        ("git", "", "mcp__git___eb30832e92"),
+        (
+            "caf\u{e9}",
+            "\u{4f60}\u{597d}",
+            "mcp__caf_____",
+            "mcp__caf______8f02885b3a",
+        ),
         (
             "git",
-            long.as_str(),
-            "mcp__git__long_name_long_name_long_name_long_name_lon_3049177589",
+            "x_0123456789",
+            "mcp__git__x_0123456789_90ec2167fb",
+            "mcp__git__x_0123456789_90ec2167fb",
         ),
+        ("git", "", "mcp__git___eb30832e92", "mcp__git___eb30832e92"),
+        ("git", long.as_str(), cut, cut),
     ] {
-        assert_eq!(key(server, tool).exposed(), expected, "{server} {tool}");
+        let key = key(server, tool);
+        assert_eq!(key.exposed(), alone, "{server} {tool}");
+        assert_eq!(key.exposed_apart(), apart, "{server} {tool}");
     }
 }
 
@@ -174,10 +201,10 @@ fn tool_key() -> impl Strategy<Value = ToolKey> {
 /// The same key with its border moved, its characters replaced, or its exposed name as tool.
 fn cousins(key: &ToolKey) -> Vec<ToolKey> {
     let flat = format!("{}__{}", key.server, key.tool);
-    let exposed = key.exposed();
+    let apart = key.exposed_apart();
     let plain = normalize(&flat);
     let mut pairs = Vec::new();
-    for text in [flat.as_str(), &plain, exposed.trim_start_matches("mcp__")] {
+    for text in [flat.as_str(), &plain, apart.trim_start_matches("mcp__")] {
         for (at, _) in text.match_indices('_') {
             if let Some(tool) = text[at..].strip_prefix("__") {
                 pairs.push((text[..at].to_owned(), tool.to_owned()));
@@ -203,21 +230,34 @@ proptest! {
             family.push(key.clone());
             family
         }) {
-            let exposed = key.exposed();
-            if let Some(other) = seen.get(&exposed) {
-                prop_assert_eq!(other, &key, "{}", exposed);
+            let apart = key.exposed_apart();
+            if let Some(other) = seen.get(&apart) {
+                prop_assert_eq!(other, &key, "{}", apart);
             }
-            seen.insert(exposed, key);
+            seen.insert(apart, key);
         }
     }
 
     #[test]
     fn an_exposed_name_fits_every_provider(key in tool_key()) {
-        let exposed = key.exposed();
-        prop_assert!(exposed.len() <= MAX_EXPOSED_LEN);
-        prop_assert!(exposed.starts_with("mcp__"));
-        prop_assert!(exposed.chars().all(is_plain));
-        prop_assert_eq!(key.clone().exposed(), exposed);
+        for name in [key.exposed(), key.exposed_apart()] {
+            prop_assert!(name.len() <= MAX_EXPOSED_LEN);
+            prop_assert!(name.starts_with("mcp__"));
+            prop_assert!(name.chars().all(is_plain));
+        }
+    }
+
+    #[test]
+    fn sec_31_a_lossless_name_is_nobody_elses(key in tool_key()) {
+        if key.is_lossless() {
+            prop_assert_eq!(key.exposed(), key.exposed_apart());
+        }
+        for other in cousins(&key).iter().filter(|other| **other != key) {
+            prop_assert!(!(key.is_lossless() && other.is_lossless()) || key.exposed() != other.exposed());
+            // Nobody is shown under a name that tells another one apart.
+            prop_assert_ne!(other.exposed_apart(), key.exposed_apart());
+            prop_assert!(key.is_lossless() || other.exposed() != key.exposed_apart());
+        }
     }
 }
 
@@ -267,7 +307,7 @@ fn all_stay_apart(count: usize) {
             continue;
         };
         let key = ToolKey::new(server, tool);
-        let exposed = key.exposed();
+        let exposed = key.exposed_apart();
         assert!(exposed.len() <= MAX_EXPOSED_LEN && normalize(&exposed) == exposed);
         if let Some(owner) = owners.insert(exposed, key.clone()) {
             assert_eq!(owner, key);
@@ -289,20 +329,13 @@ fn sec_31_two_million_awkward_pairs_stay_apart() {
 
 proptest! {
     #[test]
-    fn sec_31_a_bare_name_fits_every_provider_and_is_one_of_its_server(
-        one in "\\PC{0,70}",
-        other in "[a-b_.]{0,3}",
-    ) {
-        let (one, other) = (key("s", &one), key("s", &other));
-        for key in [&one, &other] {
+    fn sec_31_a_bare_name_fits_every_provider(one in "\\PC{0,70}", other in "[a-b_.]{0,3}") {
+        for key in [key("s", &one), key("s", &other)] {
             let bare = key.exposed_bare();
             prop_assert!(bare.len() <= MAX_EXPOSED_LEN && normalize(&bare) == bare);
             prop_assert!(bare.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'));
             // Nothing without prefix is taken for something with one.
             prop_assert!(!bare.starts_with("mcp__") || bare == key.exposed());
-        }
-        if one != other {
-            prop_assert_ne!(one.exposed_bare(), other.exposed_bare());
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use serde_json::json;
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{ConnectionState, ServerName, ToolKey, TransportKind, Untrusted};
+use toolway_types::{ConnectionState, ServerName, TransportKind, Untrusted};
 use url::Url;
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
@@ -46,8 +46,7 @@ pub(crate) fn address(url: &str) -> String {
     shown
 }
 
-pub(super) fn tool(server: &ServerSnapshot, url: Option<String>) -> Builtin {
-    let key = ToolKey::new(server.name.clone(), NAME);
+pub(super) fn tool(shown: &str, server: &ServerSnapshot, url: Option<String>) -> Builtin {
     let name = server.name.clone();
     let entry = server.origin.to_string();
     let is_connector = server.transport == Some(TransportKind::Connector);
@@ -56,7 +55,7 @@ pub(super) fn tool(server: &ServerSnapshot, url: Option<String>) -> Builtin {
          begins the login and gives the page that a person has to open."
     );
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
-    Builtin::made(&key.exposed(), &description, schema, move |call| {
+    Builtin::made(shown, &description, schema, move |call| {
         let (name, url, entry) = (name.clone(), url.clone(), entry.clone());
         async move {
             let told = state(&call, name.as_str(), url.as_deref(), &entry);

@@ -143,12 +143,20 @@ impl Desk {
             listed.push(tool.listed(&tool.name));
             own.push(self.own(tool.clone(), key, tool.name.clone(), *presence));
         }
-        for (server, url) in locked {
+        let servers: Vec<_> = locked.collect();
+        for (server, url) in &servers {
             if !matches!(server.state, ConnectionState::NeedsAuth { .. }) {
                 continue;
             }
             let key = ToolKey::new(server.name.clone(), authenticate::NAME);
-            let tool = authenticate::tool(server, url);
+            let is_alike = |(other, _): &&(&ServerSnapshot, _)| {
+                other.name.normalized() == server.name.normalized()
+            };
+            let name = match servers.iter().filter(is_alike).count() {
+                1 => key.exposed(),
+                _ => key.exposed_apart(),
+            };
+            let tool = authenticate::tool(&name, server, url.clone());
             listed.push(tool.listed(&tool.name));
             let name = tool.name.clone();
             own.push(self.own(tool, key, name, Presence::Always));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolway_config::{Brought, Cited};
 use toolway_types::Origin;
 
-use crate::pins::Difference;
+use crate::pins::{Against, Difference};
 
 /// Who refused a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,11 +154,13 @@ impl fmt::Display for RefusedBy {
             RefusedBy::Person {
                 reason: Some(reason),
             } => write!(formatter, "by the person asked: {reason}"),
-            RefusedBy::Changed { difference } if !difference.compared => formatter
-                .write_str("because nobody can tell whether it changed since it was permitted"),
-            RefusedBy::Changed { .. } => {
-                formatter.write_str("because its definition changed since it was permitted")
-            }
+            RefusedBy::Changed { difference } => formatter.write_str(match difference.against {
+                Against::Permitted => "because its definition changed since it was permitted",
+                Against::Nothing => {
+                    "because nobody can tell whether it changed since it was permitted"
+                }
+                Against::Namesake => "because another tool was permitted under its name",
+            }),
             RefusedBy::NobodyToAsk { rule: None }
             | RefusedBy::NobodyForBrought { rule: None, .. } => {
                 formatter.write_str("because a person must be asked and there is none")

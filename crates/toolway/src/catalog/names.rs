@@ -4,7 +4,7 @@
 //! `toolway_types::name`; a tool's identity is its key, never a flattened string (SEC-31). An alias
 //! is one more name, which never takes the place of a tool's own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
@@ -29,7 +29,33 @@ const MAX_SUGGESTED: usize = 3;
 /// Something with an exposed name.
 pub(super) trait Named {
     fn name(&self) -> &str;
+    fn rename(&mut self, name: String);
     fn key(&self) -> &ToolKey;
+}
+
+/// Tells items apart whose plain spellings are alike: the one that is spelled so without loss keeps
+/// the spelling, all others go by a digest. So nothing that another server offers can rename it.
+/// `alias` is the key that a name is made from in place of the item's own; `kept_out` are names of
+/// tools that no list shows: they are nobody else's either.
+pub(super) fn tell_apart<'a, T: Named>(
+    items: &mut [T],
+    kept_out: &HashSet<String>,
+    alias: impl Fn(&ToolKey) -> Option<&'a ToolKey>,
+) {
+    let mut seen: HashMap<String, usize, RandomState> =
+        HashMap::with_capacity_and_hasher(items.len(), RandomState::default());
+    for item in items.iter() {
+        *seen.entry(item.name().to_owned()).or_default() += 1;
+    }
+    for item in items {
+        let is_alone = seen.get(item.name()) == Some(&1) && !kept_out.contains(item.name());
+        let key = alias(item.key()).unwrap_or(item.key());
+        if is_alone || key.is_lossless() || key.exposed() != item.name() {
+            continue;
+        }
+        let apart = key.exposed_apart();
+        item.rename(apart);
+    }
 }
 
 /// Takes out every item whose exposed name another one has too, and says so. Keeping either
@@ -81,13 +107,26 @@ pub(super) fn hide_collisions<T: Named>(
 /// Gives the prefix back to tools without one whose names are not theirs alone. A name that another
 /// has too says nothing; with its prefix it does.
 pub(super) fn prefix_collisions(tools: &mut [CatalogTool], warnings: &mut Vec<CatalogWarning>) {
-    let mut count: HashMap<String, usize, RandomState> =
+    /// How many have a name, and how many of them as their own.
+    #[derive(Default)]
+    struct Owners {
+        all: usize,
+        exact: usize,
+    }
+    let is_exact = |tool: &CatalogTool| tool.name == tool.key.tool;
+    let mut owners: HashMap<String, Owners, RandomState> =
         HashMap::with_capacity_and_hasher(tools.len(), RandomState::default());
     for tool in tools.iter() {
-        *count.entry(tool.name.clone()).or_default() += 1;
+        let owners = owners.entry(tool.name.clone()).or_default();
+        owners.all += 1;
+        owners.exact += usize::from(is_exact(tool));
     }
     for tool in tools {
-        if tool.name.starts_with(PREFIX) || count.get(&tool.name) == Some(&1) {
+        let keeps = owners.get(&tool.name).is_none_or(|owners| {
+            // What is spelled so without loss gives way to its like only.
+            owners.all == 1 || (owners.exact == 1 && is_exact(tool))
+        });
+        if tool.name.starts_with(PREFIX) || keeps {
             continue;
         }
         let prefixed = tool.key.exposed();

@@ -54,6 +54,10 @@ impl Named for CatalogPrompt {
         &self.name
     }
 
+    fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+
     fn key(&self) -> &ToolKey {
         &self.key
     }

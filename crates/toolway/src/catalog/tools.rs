@@ -71,6 +71,8 @@ pub struct CatalogTool {
     definition: OnceLock<Definition>,
     /// Its place among the pins, and the definition of its server that it was made for.
     place: OnceLock<(Option<Arc<str>>, Place)>,
+    /// Whether no other tool is spelled like it.
+    pub(super) spelled_alone: bool,
     /// What rules are matched against, made on first use.
     spellings: OnceLock<Spellings>,
     /// Who answers it, when that is the host itself.
@@ -117,8 +119,14 @@ impl CatalogTool {
 
     /// All its names, for rules.
     pub(crate) fn spellings(&self) -> &Spellings {
-        self.spellings
-            .get_or_init(|| Spellings::of_tool(&self.key, &self.name))
+        self.spellings.get_or_init(|| {
+            let spellings = Spellings::of_tool(&self.key, &self.name);
+            if self.spelled_alone {
+                spellings.spelled_alone()
+            } else {
+                spellings
+            }
+        })
     }
 
     /// Whether the host itself answers it.
@@ -145,6 +153,10 @@ impl CatalogTool {
 impl Named for CatalogTool {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn rename(&mut self, name: String) {
+        self.name = name;
     }
 
     fn key(&self) -> &ToolKey {
@@ -345,8 +357,8 @@ impl Naming<'_> {
         }
     }
 
-    /// The name models see. It comes from the tool's key, or from the alias in its place, so no
-    /// other server can change it.
+    /// The name models see, unless another tool is spelled alike. It comes from the tool's key, or
+    /// from the alias in its place.
     fn exposed(&self, key: &ToolKey) -> String {
         let alias = self.curation.alias(&key.tool);
         let key = match alias {
@@ -450,6 +462,7 @@ impl Naming<'_> {
             definition: OnceLock::new(),
             place: OnceLock::new(),
             own_name: OnceLock::new(),
+            spelled_alone: false,
             spellings: OnceLock::new(),
             own: None,
             offered: None,

@@ -19,7 +19,7 @@ use super::hooks::{HookDecision, HookedCall, Verdict};
 use crate::audit::Entry;
 use crate::call::{CallError, Consent, Question, RefusedBy};
 use crate::catalog::CatalogTool;
-use crate::pins::Standing;
+use crate::pins::{Against, Standing};
 
 mod answers;
 mod keeper;
@@ -160,7 +160,8 @@ async fn decide(
         _ if !call.tool().is_pinned() => Standing::Same,
         PinPolicy::Ask | PinPolicy::Warn => {
             let tool = call.tool();
-            pins.check(&tool.place(server), tool.definition())
+            let shown = tool.shown_for_pin();
+            pins.check(&tool.place(server), tool.definition(), shown)
         }
     };
     let mut change = None;
@@ -183,10 +184,14 @@ async fn decide(
                 call.tool().shown,
                 call.tool().key.server
             );
-            let stands = if difference.compared {
-                format!("{tool} is no longer defined as it was when it was first permitted")
-            } else {
-                format!("nobody can tell whether {tool} changed since it was permitted")
+            let stands = match difference.against {
+                Against::Permitted => {
+                    format!("{tool} is no longer defined as it was when it was first permitted")
+                }
+                Against::Nothing => {
+                    format!("nobody can tell whether {tool} changed since it was permitted")
+                }
+                Against::Namesake => format!("{tool} has the name of another"),
             };
             call.warn(format!("{stands}: {}", difference.lines.join(" | ")));
         }
@@ -215,7 +220,8 @@ async fn decide(
         entry.asked(call.arguments());
         let tool = call.tool();
         let place = tool.place(server).into_owned();
-        let pinned = pins.pin(place, tool.pin_label(), tool.definition());
+        let shown = tool.shown_for_pin();
+        let pinned = pins.pin(place, tool.pin_label(), tool.definition(), shown);
         Box::pin(pinned).await;
     }
     Ok(grant)

@@ -237,8 +237,19 @@ pub struct Difference {
     pub lines: Vec<String>,
     /// All of them, for whoever decides: no change may hide among those that are left out.
     pub all: Vec<String>,
-    /// Whether the two could be compared. If not, it may have changed.
-    pub compared: bool,
+    /// What was compared.
+    pub against: Against,
+}
+
+/// What a definition was held against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Against {
+    /// The one that was permitted.
+    Permitted,
+    /// Nothing: nobody knows how it was defined then. It may have changed.
+    Nothing,
+    /// Another tool: it is shown under a name under which that one was permitted.
+    Namesake,
 }
 
 impl Difference {
@@ -278,7 +289,7 @@ impl Difference {
         Self {
             lines,
             all,
-            compared: true,
+            against: Against::Permitted,
         }
     }
 
@@ -289,7 +300,7 @@ impl Difference {
         Self {
             lines: why().into_iter().chain(told.lines).collect(),
             all: why().into_iter().chain(told.all).collect(),
-            compared: true,
+            against: Against::Permitted,
         }
     }
 
@@ -298,7 +309,15 @@ impl Difference {
         Self {
             all: lines.clone(),
             lines,
-            compared: false,
+            against: Against::Nothing,
+        }
+    }
+
+    /// Of a tool that comes under a name that was another's: which, and what follows.
+    pub(super) fn namesake(lines: Vec<String>) -> Self {
+        Self {
+            against: Against::Namesake,
+            ..Self::unknown(lines)
         }
     }
 }

@@ -26,7 +26,7 @@ impl Instructions {
 
     /// How they differ from those that are remembered. New ones are remembered.
     pub(crate) async fn compare(self, pins: &Pins) -> Option<Difference> {
-        match pins.check(&self.place, &self.definition) {
+        match pins.check(&self.place, &self.definition, None) {
             Standing::Same => None,
             Standing::Changed(difference) => Some(difference),
             Standing::New => {
@@ -38,6 +38,7 @@ impl Instructions {
 
     /// Remembers them as they are.
     pub(crate) async fn accept(self, pins: &Pins) {
-        pins.pin(self.place, self.label, &self.definition).await;
+        pins.pin(self.place, self.label, &self.definition, None)
+            .await;
     }
 }

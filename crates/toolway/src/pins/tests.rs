@@ -138,26 +138,41 @@ async fn pins_outlive_the_process_and_are_private() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state/pins.json");
     let first = Pins::at(Some(path.clone()));
-    assert_eq!(first.check(&place("t"), &described("d")), Standing::New);
+    assert_eq!(
+        first.check(&place("t"), &described("d"), None),
+        Standing::New
+    );
     first
-        .pin(place("t"), "s.t".to_owned(), &described("d"))
+        .pin(place("t"), "s.t".to_owned(), &described("d"), None)
         .await;
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let second = Pins::at(Some(path));
-    assert_eq!(second.check(&place("t"), &described("d")), Standing::Same);
-    assert_eq!(second.check(&place("u"), &described("d")), Standing::New);
+    assert_eq!(
+        second.check(&place("t"), &described("d"), None),
+        Standing::Same
+    );
+    assert_eq!(
+        second.check(&place("u"), &described("d"), None),
+        Standing::New
+    );
     let elsewhere = Place::of(&key("t"), Some("another definition"));
-    assert_eq!(second.check(&elsewhere, &described("e")), Standing::New);
-    let Standing::Changed(difference) = second.check(&place("t"), &described("e")) else {
+    assert_eq!(
+        second.check(&elsewhere, &described("e"), None),
+        Standing::New
+    );
+    let Standing::Changed(difference) = second.check(&place("t"), &described("e"), None) else {
         panic!("it changed");
     };
     assert_eq!(difference.lines, ["- description: d", "+ description: e"]);
     // What is accepted in one process is accepted in the other.
     second
-        .pin(place("t"), "s.t".to_owned(), &described("e"))
+        .pin(place("t"), "s.t".to_owned(), &described("e"), None)
         .await;
-    assert_eq!(first.check(&place("t"), &described("e")), Standing::Same);
+    assert_eq!(
+        first.check(&place("t"), &described("e"), None),
+        Standing::Same
+    );
 }
 
 /// A catalogue with the one tool `s.t`, so described, that comes after another.
@@ -177,7 +192,7 @@ async fn sec_33_what_a_catalogue_keeps_of_a_tool_is_made_anew_for_the_next_one()
     let server: Arc<str> = "definition".into();
     let standing = |catalog: &Catalog| {
         let tool = &catalog.tools[0];
-        pins.check(&tool.place(Some(&server)), tool.definition())
+        pins.check(&tool.place(Some(&server)), tool.definition(), None)
     };
     let first = catalog(&Catalog::default(), "d");
     assert_eq!(standing(&first), Standing::New);
@@ -186,12 +201,58 @@ async fn sec_33_what_a_catalogue_keeps_of_a_tool_is_made_anew_for_the_next_one()
         (*tool.place(Some(&server))).clone(),
         tool.pin_label(),
         tool.definition(),
+        None,
     )
     .await;
     assert_eq!(standing(&first), Standing::Same);
     let second = catalog(&first, "e");
     assert!(matches!(standing(&second), Standing::Changed(_)));
     assert_eq!(standing(&catalog(&second, "d")), Standing::Same);
+}
+
+#[tokio::test]
+async fn sec_31_a_tool_that_comes_to_a_name_that_was_anothers_is_asked_about_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = || Pins::at(Some(folder.path().join("pins.json")));
+    let of = |server: &str, tool: &str| ToolKey::new(ServerName::new(server).unwrap(), tool);
+    let (lossy, lossless) = (of("my server", "get.item"), of("my_server", "get_item"));
+    let definition = described("d");
+    let check = |key: &ToolKey, name: &str| {
+        let shown = Some(Shown { name, key });
+        pins().check(&Place::of(key, None), &definition, shown)
+    };
+    let pin = async |key: &ToolKey, name: &str| {
+        let shown = Some(Shown { name, key });
+        let place = Place::of(key, None);
+        pins().pin(place, label_of(key), &definition, shown).await;
+    };
+    let plain = "mcp__my_server__get_item";
+    assert_eq!(check(&lossy, plain), Standing::New);
+    pin(&lossy, plain).await;
+    assert_eq!(check(&lossy, plain), Standing::Same);
+    // The name passes on to another tool: rules that were given for the first are not for this.
+    let said = unknown(check(&lossless, plain));
+    assert!(
+        said.contains("stood for another tool, `my server.get.item`"),
+        "{said}"
+    );
+    pin(&lossless, plain).await;
+    assert_eq!(check(&lossless, plain), Standing::Same);
+    // Under the name that is its own nothing is in doubt, nor under that which it had before.
+    assert_eq!(check(&lossy, &lossy.exposed_apart()), Standing::Same);
+    assert_eq!(check(&lossy, plain), Standing::Same);
+    // A third that was permitted under another name, and then comes under this one.
+    let third = of("my.server", "get.item");
+    pin(&third, &third.exposed_apart()).await;
+    assert_eq!(check(&third, &third.exposed_apart()), Standing::Same);
+    unknown(check(&third, plain));
+    // The same tool of a server that is defined anew is no other tool.
+    let place = Place::of(&lossy, Some("another definition"));
+    let shown = Some(Shown {
+        name: "mcp__x__y",
+        key: &lossy,
+    });
+    assert_eq!(pins().check(&place, &definition, shown), Standing::New);
 }
 
 #[test]
@@ -208,7 +269,9 @@ fn sec_33_the_place_of_a_tool_follows_the_definition_of_its_server() {
 /// What is said in the place of a difference.
 fn unknown(standing: Standing) -> String {
     match standing {
-        Standing::Changed(difference) if !difference.compared => difference.to_string(),
+        Standing::Changed(difference) if difference.against != Against::Permitted => {
+            difference.to_string()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -219,43 +282,61 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
     let path = folder.path().join("pins.json");
     let first = Pins::at(Some(path.clone()));
     first
-        .pin(place("t"), "s.t".to_owned(), &described("d"))
+        .pin(place("t"), "s.t".to_owned(), &described("d"), None)
         .await;
     first
-        .pin(place("u"), "s.u".to_owned(), &described("d"))
+        .pin(place("u"), "s.u".to_owned(), &described("d"), None)
         .await;
     let whole = std::fs::read_to_string(&path).unwrap();
     for broken in ["{garbage", "", "{}", "[]", &whole[..whole.len() - 3]] {
         std::fs::write(&path, broken).unwrap();
         let pins = Pins::at(Some(path.clone()));
-        let said = unknown(pins.check(&place("t"), &described("e")));
+        let said = unknown(pins.check(&place("t"), &described("e"), None));
         assert!(said.contains(&*path.to_string_lossy()), "{said}");
         assert!(said.contains("line 1"), "{said}");
         assert!(said.contains("move it away"), "{said}");
         // Not even one that is as it was, and one that nobody saw yet: nobody can tell.
-        unknown(pins.check(&place("t"), &described("d")));
-        unknown(pins.check(&place("new"), &described("d")));
+        unknown(pins.check(&place("t"), &described("d"), None));
+        unknown(pins.check(&place("new"), &described("d"), None));
         // What is accepted meanwhile holds in this process, and the file stays as it is.
-        pins.pin(place("t"), "s.t".to_owned(), &described("e"))
+        pins.pin(place("t"), "s.t".to_owned(), &described("e"), None)
             .await;
-        assert_eq!(pins.check(&place("t"), &described("e")), Standing::Same);
+        assert_eq!(
+            pins.check(&place("t"), &described("e"), None),
+            Standing::Same
+        );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), broken);
-        unknown(pins.check(&place("u"), &described("d")));
+        unknown(pins.check(&place("u"), &described("d"), None));
         // Once it is mended it counts again, in the same process.
         std::fs::write(&path, &whole).unwrap();
-        assert_eq!(pins.check(&place("u"), &described("d")), Standing::Same);
+        assert_eq!(
+            pins.check(&place("u"), &described("d"), None),
+            Standing::Same
+        );
         assert!(matches!(
-            pins.check(&place("u"), &described("e")),
-            Standing::Changed(Difference { compared: true, .. })
+            pins.check(&place("u"), &described("e"), None),
+            Standing::Changed(Difference {
+                against: Against::Permitted,
+                ..
+            })
         ));
-        assert_eq!(pins.check(&place("new"), &described("d")), Standing::New);
+        assert_eq!(
+            pins.check(&place("new"), &described("d"), None),
+            Standing::New
+        );
     }
     // What was pinned here stays, whatever becomes of the file.
     std::fs::write(&path, "{").unwrap();
-    assert_eq!(first.check(&place("t"), &described("d")), Standing::Same);
+    assert_eq!(
+        first.check(&place("t"), &described("d"), None),
+        Standing::Same
+    );
     assert!(matches!(
-        first.check(&place("t"), &described("e")),
-        Standing::Changed(Difference { compared: true, .. })
+        first.check(&place("t"), &described("e"), None),
+        Standing::Changed(Difference {
+            against: Against::Permitted,
+            ..
+        })
     ));
 }
 
@@ -267,10 +348,10 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
     let pins = || Pins::at(Some(path.clone())).with_roster(Some(roster.clone()));
     // One from a time without a list is on it as soon as anything is pinned.
     Pins::at(Some(path.clone()))
-        .pin(place("old"), "s.old".to_owned(), &described("d"))
+        .pin(place("old"), "s.old".to_owned(), &described("d"), None)
         .await;
     pins()
-        .pin(place("t"), "s.t".to_owned(), &described("d"))
+        .pin(place("t"), "s.t".to_owned(), &described("d"), None)
         .await;
     let whole = std::fs::read_to_string(&path).unwrap();
     let without_t = serde_json::to_string(&json!({ "pins": {} })).unwrap();
@@ -280,30 +361,39 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
             Some(text) => std::fs::write(&path, text).unwrap(),
         }
         for name in ["t", "old"] {
-            let said = unknown(pins().check(&place(name), &described("e")));
+            let said = unknown(pins().check(&place(name), &described("e"), None));
             assert!(said.contains(&*path.to_string_lossy()), "{said}");
             assert!(said.contains("it was permitted before"), "{said}");
         }
-        assert_eq!(pins().check(&place("new"), &described("d")), Standing::New);
+        assert_eq!(
+            pins().check(&place("new"), &described("d"), None),
+            Standing::New
+        );
         // What a person accepts is pinned anew; the rest stays gone.
         pins()
-            .pin(place("t"), "s.t".to_owned(), &described("e"))
+            .pin(place("t"), "s.t".to_owned(), &described("e"), None)
             .await;
-        assert_eq!(pins().check(&place("t"), &described("e")), Standing::Same);
-        unknown(pins().check(&place("old"), &described("d")));
+        assert_eq!(
+            pins().check(&place("t"), &described("e"), None),
+            Standing::Same
+        );
+        unknown(pins().check(&place("old"), &described("d"), None));
         std::fs::write(&path, &whole).unwrap();
     }
     // Whoever takes both away is forgotten; a list that cannot be read is not a short one.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&roster, "{garbage").unwrap();
-    let said = unknown(pins().check(&place("new"), &described("d")));
+    let said = unknown(pins().check(&place("new"), &described("d"), None));
     assert!(said.contains(&*roster.to_string_lossy()), "{said}");
     std::fs::remove_file(&roster).unwrap();
-    assert_eq!(pins().check(&place("t"), &described("e")), Standing::New);
+    assert_eq!(
+        pins().check(&place("t"), &described("e"), None),
+        Standing::New
+    );
     // What could not be pinned was not pinned.
     std::fs::write(&path, "{garbage").unwrap();
     pins()
-        .pin(place("t"), "s.t".to_owned(), &described("e"))
+        .pin(place("t"), "s.t".to_owned(), &described("e"), None)
         .await;
     assert!(!roster.exists());
 }
@@ -332,11 +422,14 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
         put(&path);
         let before = std::fs::symlink_metadata(&path).unwrap();
         let pins = Pins::at(Some(path.clone()));
-        let said = unknown(pins.check(&place("t"), &described("d")));
+        let said = unknown(pins.check(&place("t"), &described("d"), None));
         assert!(said.contains(words), "{said}");
-        pins.pin(place("t"), "s.t".to_owned(), &described("d"))
+        pins.pin(place("t"), "s.t".to_owned(), &described("d"), None)
             .await;
-        assert_eq!(pins.check(&place("t"), &described("d")), Standing::Same);
+        assert_eq!(
+            pins.check(&place("t"), &described("d"), None),
+            Standing::Same
+        );
         let after = std::fs::symlink_metadata(&path).unwrap();
         assert_eq!(after.file_type(), before.file_type(), "{words}");
         assert_eq!(after.len(), before.len(), "{words}");
@@ -346,7 +439,10 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
     std::fs::write(&file, "").unwrap();
     for path in [folder.path().join("a/b.json"), file.join("b.json")] {
         let pins = Pins::at(Some(path));
-        assert_eq!(pins.check(&place("t"), &described("d")), Standing::New);
+        assert_eq!(
+            pins.check(&place("t"), &described("d"), None),
+            Standing::New
+        );
     }
 }
 
@@ -354,44 +450,54 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
 async fn sec_33_a_server_that_fills_its_room_takes_no_pin_and_is_asked_about() {
     let pins = Pins::at(None);
     let of = |server: &str, tool: &str| Place::of(&key(tool), Some(server));
-    pins.pin(of("steady", "t"), "t".to_owned(), &described("d"))
+    pins.pin(of("steady", "t"), "t".to_owned(), &described("d"), None)
         .await;
-    pins.pin(of("loud", "first"), "first".to_owned(), &described("d"))
-        .await;
+    pins.pin(
+        of("loud", "first"),
+        "first".to_owned(),
+        &described("d"),
+        None,
+    )
+    .await;
     for number in 1..MOST_OF_ONE {
         let tool = format!("t{number}");
         assert_eq!(
-            pins.check(&of("loud", &tool), &described("d")),
+            pins.check(&of("loud", &tool), &described("d"), None),
             Standing::New
         );
-        pins.pin(of("loud", &tool), tool, &described(&"long ".repeat(200)))
-            .await;
+        pins.pin(
+            of("loud", &tool),
+            tool,
+            &described(&"long ".repeat(200)),
+            None,
+        )
+        .await;
     }
     // What comes then is not taken for new, however often it is permitted.
     for _ in 0..2 {
-        let said = unknown(pins.check(&of("loud", "one more"), &described("d")));
+        let said = unknown(pins.check(&of("loud", "one more"), &described("d"), None));
         assert!(said.contains("room for no more"), "{said}");
-        pins.pin(of("loud", "one more"), String::new(), &described("d"))
+        pins.pin(of("loud", "one more"), String::new(), &described("d"), None)
             .await;
     }
     // Neither another server's pin nor its own oldest is gone, and others have room.
     for place in [of("steady", "t"), of("loud", "first")] {
-        assert_eq!(pins.check(&place, &described("d")), Standing::Same);
+        assert_eq!(pins.check(&place, &described("d"), None), Standing::Same);
         assert!(matches!(
-            pins.check(&place, &described("e")),
+            pins.check(&place, &described("e"), None),
             Standing::Changed(_)
         ));
     }
     assert_eq!(
-        pins.check(&of("steady", "u"), &described("d")),
+        pins.check(&of("steady", "u"), &described("d"), None),
         Standing::New
     );
     // A change is noticed without the text, too.
     let last = of("loud", &format!("t{}", MOST_OF_ONE - 1));
-    let Standing::Changed(difference) = pins.check(&last, &described("d")) else {
+    let Standing::Changed(difference) = pins.check(&last, &described("d"), None) else {
         panic!("it is another now");
     };
-    assert!(difference.compared, "{difference:?}");
+    assert_eq!(difference.against, Against::Permitted);
     assert!(
         difference.to_string().contains("was not kept"),
         "{difference}"
@@ -413,6 +519,7 @@ fn sec_33_all_that_there_is_room_for_fits_into_the_file() {
         },
         when: u64::MAX,
         tool: "t".repeat(MAX_NAME),
+        name: "n".repeat(64),
     };
     let mut records: Records = (0..MOST)
         .map(|number| (format!("{number:064}"), record(number)))

@@ -74,6 +74,7 @@ impl Terms {
             .partition(|tool| tool.key.server.is_built_in());
         catalog.tools = tools;
         let mut own = self.introduce(own);
+        give_way(catalog, &mut own);
         free_names(catalog, &own);
         let all_deferred = self.defer(&mut catalog.tools);
         let listed = !catalog.resources.is_empty() || !catalog.templates.is_empty();
@@ -181,6 +182,19 @@ fn exceeds(listed: &[CatalogTool], limit: usize) -> bool {
     })
 }
 
+/// Where one of the host's own tools stands for a server, it gives way to a tool that is spelled
+/// alike and is another server's.
+fn give_way(catalog: &Catalog, own: &mut [(CatalogTool, Presence)]) {
+    for (own, _) in own {
+        if !own.key.server.is_built_in()
+            && !own.key.is_lossless()
+            && catalog.tools.iter().any(|tool| tool.name == own.name)
+        {
+            own.name = own.key.exposed_apart();
+        }
+    }
+}
+
 /// Takes the host's names from servers that show tools under them: such a tool goes by its full
 /// name, or not at all.
 fn free_names(catalog: &mut Catalog, own: &[(CatalogTool, Presence)]) {
@@ -192,7 +206,7 @@ fn free_names(catalog: &mut Catalog, own: &[(CatalogTool, Presence)]) {
         if !taken(&tool.name) {
             return true;
         }
-        let full = tool.key.exposed();
+        let full = tool.key.exposed_apart();
         let free = !taken(&full);
         let now = if free {
             format!("it is shown as `{full}`")

@@ -282,7 +282,7 @@ impl Reader {
 
     fn name(&mut self, tool: &CatalogTool) -> Field {
         let own = self.field([tool.key.tool.as_str()]);
-        if tool.name == tool.key.exposed() {
+        if tool.name == tool.key.exposed() || tool.name == tool.key.exposed_apart() {
             return own;
         }
         // It is shown under another name, which is the one its readers know.

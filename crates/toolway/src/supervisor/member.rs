@@ -24,7 +24,7 @@ use crate::connection::standing::Standing;
 use crate::connection::{self, Context, InProcessServer, Lists, Source};
 use crate::dispatch::send::Line;
 use crate::offering::Offering;
-use crate::pins::Difference;
+use crate::pins::{Against, Difference};
 use crate::pool::Loading;
 use crate::snapshot::{Counts, ServerSnapshot};
 
@@ -284,7 +284,7 @@ impl Member {
             return;
         };
         let lines = change.lines.join(" | ");
-        let found = if change.compared {
+        let found = if change.against == Against::Permitted {
             "what it says to models is not what it said when it first connected"
         } else {
             "nobody can tell whether what it says to models is what it said when it first connected"

@@ -8,6 +8,7 @@ use toolway_types::{Diagnosis, Origin, ServerName};
 
 use super::target;
 use crate::commands::add::require_known_scheme;
+use crate::connect::Wanted;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Report;
@@ -91,12 +92,13 @@ fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
     }
 }
 
-/// The server an exposed name belongs to: the one whose normalised name it carries.
+/// The server an exposed name belongs to: the one whose normalised name it carries. Where several
+/// are spelled alike, all of them are wanted: their tools say whose it is.
 pub(crate) fn find_by_exposed(
     context: &Context,
     plan: &Plan,
     exposed: &str,
-) -> Result<ServerName, Report> {
+) -> Result<(ServerName, Wanted), Report> {
     let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
     let mut names: Vec<&ServerName> = plan
         .servers
@@ -107,13 +109,30 @@ pub(crate) fn find_by_exposed(
         })
         .map(|server| &server.name)
         .collect();
-    // The longest name is the likeliest owner: `mcp__a__b__c` is `a__b`'s before it is `a`'s.
-    names.sort_by_key(|name| std::cmp::Reverse(name.as_str().len()));
-    if let Some(name) = names.first() {
-        require_admitted(context, plan, name.as_str())
-    } else {
+    // The longest name is the likeliest owner: `mcp__a__b__c` is `a__b`'s before it is `a`'s; then
+    // the one that is spelled so itself.
+    names.sort_by_key(|name| {
+        let spelled = name.normalized();
+        (std::cmp::Reverse(spelled.len()), spelled != name.as_str())
+    });
+    names.dedup();
+    let Some(first) = names.first() else {
         context.say_unreadable(plan);
         let name = rest.split("__").next().unwrap_or(rest);
-        Err(target::unknown(plan, name))
+        return Err(target::unknown(plan, name));
+    };
+    let spelled = first.normalized();
+    let alike = names.iter().filter(|name| name.normalized() == spelled);
+    let admitted: Vec<ServerName> = alike
+        .filter(|name| plan.admitted().any(|(server, _)| server.name == ***name))
+        .map(|name| ServerName::clone(name))
+        .collect();
+    match admitted.as_slice() {
+        [] | [_] => {
+            let name = admitted.first().unwrap_or(first);
+            let server = require_admitted(context, plan, name.as_str())?;
+            Ok((server.clone(), Wanted::Only(server)))
+        }
+        [first, ..] => Ok((first.clone(), Wanted::Some(admitted))),
     }
 }

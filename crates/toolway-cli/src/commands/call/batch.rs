@@ -179,8 +179,8 @@ fn request(context: &Context, plan: &Plan, line: &Line) -> Result<(Wanted, ToolR
         // They tell of all servers.
         None if RESERVED.contains(&line.tool.as_str()) => (Wanted::All, exposed()),
         None => {
-            let server = find_by_exposed(context, plan, &line.tool)?;
-            (Wanted::Only(server), exposed())
+            let (_, wanted) = find_by_exposed(context, plan, &line.tool)?;
+            (wanted, exposed())
         }
     };
     let arguments = line.arguments.clone();

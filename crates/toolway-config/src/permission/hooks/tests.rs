@@ -99,7 +99,12 @@ fn a_guard_finds_a_tool_under_any_of_its_spellings() {
         "mcp__my_server__get_item",
         "mcp__my server__get.item",
         "mcp__my_server__.*",
+        "mcp__my server__get_item",
+        "mcp__my_server__get.item",
+        "my server.get.item",
+        "my_server get_item",
         &key.exposed(),
+        &key.exposed_apart(),
     ] {
         let hooks = with_matcher(matcher);
         assert_eq!(

@@ -36,22 +36,22 @@ fn naive_deny(rule: &str, tool: &ToolKey) -> bool {
     let server = tool.server.as_str();
     let mut servers = forms(server).to_vec();
     servers.push(name::normalize_connector(server));
-    let mut names = vec![tool.exposed()];
+    let mut names = vec![tool.exposed(), tool.exposed_apart()];
     for tool in forms(&tool.tool) {
-        names.extend(
-            servers
-                .iter()
-                .map(|server| format!("mcp__{server}__{tool}")),
-        );
+        for server in &servers {
+            names.push(format!("mcp__{server}__{tool}"));
+            for between in [".", " ", "/", ":", "__"] {
+                names.push(format!("{server}{between}{tool}"));
+            }
+        }
         names.push(tool);
     }
     let rule = lower(rule);
+    let of_server = rule.strip_prefix("mcp__").unwrap_or(&rule);
     names.iter().any(|name| naive_text(&rule, &lower(name)))
-        || rule.strip_prefix("mcp__").is_some_and(|rest| {
-            servers
-                .iter()
-                .any(|server| naive_text(rest, &lower(server)))
-        })
+        || servers
+            .iter()
+            .any(|server| naive_text(of_server, &lower(server)))
 }
 
 /// Allow as the documentation says it: one identity.
@@ -69,12 +69,12 @@ fn naive_allow(rule: &str, tool: &ToolKey) -> bool {
     };
     match rest.split_once("__") {
         // The exposed name of a long server name is cut before the border.
-        None => naive_text(rest, tool.server.as_str()) || tool.exposed() == rule,
+        None => naive_text(rest, tool.server.as_str()) || tool.exposed_apart() == rule,
         Some((server, own)) => {
             let looks_exposed =
                 rule.len() <= name::MAX_EXPOSED_LEN && name::normalize(rule) == rule;
             if looks_exposed {
-                tool.exposed() == rule
+                tool.exposed_apart() == rule
             } else {
                 given(server, own)
             }
@@ -108,6 +108,7 @@ fn rule_text() -> impl Strategy<Value = String> {
         "mcp__[aA_*]{1,6}",
         "[aA_.*]{1,4}",
         tool_key().prop_map(|tool| tool.exposed()),
+        tool_key().prop_map(|tool| tool.exposed_apart()),
         tool_key().prop_map(|tool| format!("mcp__{}__{}", tool.server, tool.tool)),
     ]
     .prop_filter("a readable rule", |rule| {
@@ -151,7 +152,7 @@ proptest! {
     fn a_wildcard_matches_as_the_naive_matcher_does(
         pattern in "[ab*\u{e9}]{0,8}", name in "[ab\u{e9}]{0,10}",
     ) {
-        prop_assert_eq!(rule::Glob::new(&pattern).matches(&name), naive_text(&pattern, &name));
+        prop_assert_eq!(glob::Glob::new(&pattern).matches(&name), naive_text(&pattern, &name));
     }
 
     #[test]

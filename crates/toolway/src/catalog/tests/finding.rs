@@ -28,9 +28,14 @@ fn a_tool_is_found_by_every_name_it_has() {
         .unwrap()
         .name
         .clone();
-    assert_ne!(name, "mcp__my_server__get_item");
+    assert_eq!(name, "mcp__my_server__get_item");
+    let ToolTarget::Key(own) = key("my server", "get.item") else {
+        unreachable!("it is a key");
+    };
     for target in [
         exposed(&name),
+        // Whether or not it is shown so.
+        exposed(&own.exposed_apart()),
         exposed("mcp__my_server__get_item"),
         key("my server", "get.item"),
         key("my_server", "get_item"),
@@ -139,6 +144,76 @@ fn sec_31_names_that_flatten_alike_stay_apart() {
     ));
 }
 
+/// The names of all tools, by what they are.
+fn names(offers: impl IntoIterator<Item = ServerOffer>) -> Vec<(String, String)> {
+    let catalog = catalog(offers);
+    let name = |tool: &CatalogTool| {
+        (
+            format!("{}.{}", tool.key.server, tool.key.tool),
+            tool.name.clone(),
+        )
+    };
+    catalog.tools.iter().map(name).collect()
+}
+
+fn apart(of: &str, tool: &str) -> String {
+    ToolKey::new(server(of), tool).exposed_apart()
+}
+
+#[test]
+fn a_name_carries_a_digest_only_where_two_tools_really_collide() {
+    let one = |of: &str, tool: &str| names([offer(of, &[named(tool)])]).remove(0).1;
+    assert_eq!(one("My Server!", "do thing"), "mcp__My_Server___do_thing");
+    assert_eq!(one("plugin:p:s", "t"), "mcp__plugin_p_s__t");
+    assert_eq!(one("my-server", "get-item"), "mcp__my-server__get-item");
+    // Both are lossy: neither is more than the other.
+    let both = [
+        offer("x y", &[named("t"), named("u")]),
+        offer("x.y", &[named("t")]),
+    ];
+    let expected = [
+        ("x y.t", apart("x y", "t")),
+        ("x y.u", "mcp__x_y__u".to_owned()),
+        ("x.y.t", apart("x.y", "t")),
+    ];
+    assert_eq!(
+        names(both),
+        expected.map(|(what, name)| (what.to_owned(), name))
+    );
+}
+
+#[test]
+fn sec_31_nothing_that_another_server_offers_renames_a_lossless_tool() {
+    let honest = || offer("my_server", &[named("get_item")]);
+    let plain = (
+        "my_server.get_item".to_owned(),
+        "mcp__my_server__get_item".to_owned(),
+    );
+    for hostile in [
+        offer(
+            "my server",
+            &[named("get_item"), named("get.item"), named("get item")],
+        ),
+        offer("my.server", &[named("get_item")]),
+        offer("my_server__", &[named("get_item")]),
+        offer("my", &[named("_server__get_item")]),
+    ] {
+        let count = hostile.tools.len();
+        let names = names([hostile, honest()]);
+        assert!(names.contains(&plain), "{names:?}");
+        assert_eq!(names.len(), count + 1, "{names:?}");
+    }
+    // Nor does a tool take the name of one that its entry keeps out.
+    let kept_out = curated(
+        r#"{"command": "x", "excludeTools": ["get_item"]}"#,
+        offer("s", &[named("get_item"), named("get.item")]),
+    );
+    assert_eq!(
+        names([kept_out]),
+        [("s.get.item".to_owned(), apart("s", "get.item"))]
+    );
+}
+
 #[test]
 fn sec_31_a_loose_name_that_fits_two_tools_is_refused() {
     let catalog = catalog([
@@ -172,8 +247,8 @@ fn sec_31_a_loose_name_that_fits_two_tools_is_refused() {
 fn sec_31_tools_whose_exposed_names_collide_are_both_hidden_and_told() {
     // Two names with one shortened digest, found by search as an attacker would.
     let (one, other) = ("丈丗丳", "久乥乳");
-    let name = ToolKey::new(server("s"), one).exposed();
-    assert_eq!(name, ToolKey::new(server("s"), other).exposed());
+    let name = ToolKey::new(server("s"), one).exposed_apart();
+    assert_eq!(name, ToolKey::new(server("s"), other).exposed_apart());
 
     let catalog = catalog([offer("s", &[named(one), named(other), named("honest")])]);
     assert_eq!(keys(&catalog), [pair("s", "honest")]);

@@ -12,7 +12,7 @@ use toolway_wire::view;
 
 use super::{CatalogTool, Hints};
 use crate::offering::{Offered, Pinned};
-use crate::pins::Definition;
+use crate::pins::{Definition, Shown, label_of};
 
 impl CatalogTool {
     /// What stands for something that a server offers beside its tools.
@@ -53,6 +53,8 @@ impl CatalogTool {
             output_checker: OnceLock::new(),
             definition: definition.map_or_else(OnceLock::new, OnceLock::from),
             place: OnceLock::new(),
+            // No tool of a server has one of these names.
+            spelled_alone: true,
             spellings: OnceLock::new(),
             own: None,
             offered: Some(Box::new(offered)),
@@ -81,8 +83,14 @@ impl CatalogTool {
     pub(crate) fn pin_label(&self) -> String {
         match self.pinned_as() {
             Some(pin) => format!("{}: {}", self.key.server, pin.label()),
-            None => format!("{}.{}", self.key.server, self.key.tool),
+            None => label_of(&self.key),
         }
+    }
+
+    /// The name that it is permitted under; none for what is no tool.
+    pub(crate) fn shown_for_pin(&self) -> Option<Shown<'_>> {
+        let (name, key) = (self.name.as_str(), &self.key);
+        self.offered.is_none().then_some(Shown { name, key })
     }
 
     /// What it is pinned as, when it stands for something else.

@@ -4,6 +4,7 @@
 //! no (REL-30), and the person hears which hook it was.
 
 use toolway_config::HookEvent;
+use toolway_config::permission::names_of_server;
 use toolway_types::ServerName;
 
 use super::runner::{Heard, HookName, Means, Runner};
@@ -18,7 +19,7 @@ impl Runner {
         let event = HookEvent::Elicitation;
         let settings = self.settings();
         !self
-            .concerned(&settings.hooks, event, &names(server))
+            .concerned(&settings.hooks, event, &names_of_server(server))
             .is_empty()
     }
 
@@ -66,7 +67,7 @@ impl Runner {
         input: HookInput,
         settings: &Settings,
     ) -> Vec<Heard> {
-        let concerned = self.concerned(&settings.hooks, event, &names(server));
+        let concerned = self.concerned(&settings.hooks, event, &names_of_server(server));
         if concerned.is_empty() {
             return Vec::new();
         }
@@ -82,11 +83,6 @@ impl Runner {
         };
         self.run(concerned, event, input, means).await
     }
-}
-
-/// A matcher of these events is tried against the server's name, as configured or normalised.
-fn names(server: &ServerName) -> Vec<String> {
-    vec![server.as_str().to_owned(), server.normalized()]
 }
 
 /// A no beats a question put away, which beats a yes; of several of a kind the last counts.

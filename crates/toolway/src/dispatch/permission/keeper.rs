@@ -7,7 +7,7 @@ use std::fmt;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use toolway_config::{Brought, EditError, Edited, Environment};
+use toolway_config::{Brought, EditError, Edited, Environment, RuleList, write_rule};
 use toolway_types::Scope;
 
 use crate::tasks;
@@ -62,7 +62,7 @@ impl RuleKeeper for SettingsRules {
             KeepIn::User => Scope::User,
             KeepIn::Local => Scope::Local,
         };
-        written(move || toolway_config::allow(&environment, scope, &rule)).boxed()
+        written(move || write_rule(&environment, scope, RuleList::Allow, &rule)).boxed()
     }
 
     fn keep_for<'a>(
@@ -76,8 +76,8 @@ impl RuleKeeper for SettingsRules {
     }
 }
 
-async fn written(
-    write: impl FnOnce() -> Result<Edited<()>, EditError> + Send + 'static,
+async fn written<T: Send + 'static>(
+    write: impl FnOnce() -> Result<Edited<T>, EditError> + Send + 'static,
 ) -> Result<(), String> {
     match tasks::blocking("rule", write).await {
         Ok(Ok(_)) => Ok(()),

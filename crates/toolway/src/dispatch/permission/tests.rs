@@ -126,7 +126,7 @@ async fn a_no_carries_its_reason_cleaned() {
 async fn always_becomes_a_rule_in_the_chosen_scope_and_holds_at_once() {
     let always = |reach, keep_in| Answer::Always { reach, keep_in };
     for (reach, keep_in, rule, others) in [
-        (Reach::Tool, KeepIn::User, "mcp__s__do_it", 1),
+        (Reach::Tool, KeepIn::User, "mcp__s__do.it", 1),
         (Reach::Server, KeepIn::Local, "mcp__s", 0),
     ] {
         let keeper = Arc::new(Keeper(Mutex::default(), None));
@@ -139,7 +139,7 @@ async fn always_becomes_a_rule_in_the_chosen_scope_and_holds_at_once() {
         let _ = scene.call("guard", asked()).await;
         let kept = keeper.0.lock().unwrap().clone();
         assert_eq!(kept.len(), 1);
-        assert!(kept[0].0.starts_with(rule), "{kept:?}");
+        assert_eq!(kept[0].0, rule);
         assert_eq!(kept[0].1, keep_in);
         assert_eq!(person.seen().len(), 1 + others, "{reach:?}");
     }

@@ -1,0 +1,59 @@
+//! Patterns of names: `*` and nothing else.
+//!
+//! Owns the matching of one text. Which texts are tried is the business of rules and matchers.
+
+use wildmatch::WildMatchPattern;
+
+/// A pattern in which `*` stands for any run of characters and everything else for itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Glob {
+    /// What every match begins with. Every call is held against every rule, and most rules speak
+    /// of something else: that shows in their first letters.
+    start: String,
+    rest: Rest,
+}
+
+/// What follows the beginning.
+#[derive(Debug, Clone, PartialEq)]
+enum Rest {
+    Nothing,
+    Anything,
+    /// Whatever fits the whole pattern.
+    Pattern(WildMatchPattern<'*', '\0'>),
+}
+
+impl Glob {
+    pub(super) fn new(pattern: &str) -> Self {
+        let start = pattern.split('*').next().unwrap_or_default();
+        Self {
+            rest: match &pattern[start.len()..] {
+                "" => Rest::Nothing,
+                wild if wild.chars().all(|c| c == '*') => Rest::Anything,
+                _ => Rest::Pattern(WildMatchPattern::new(pattern)),
+            },
+            start: start.to_owned(),
+        }
+    }
+
+    pub(super) fn matches(&self, text: &str) -> bool {
+        match (&self.rest, text.strip_prefix(&self.start)) {
+            (_, None) => false,
+            (Rest::Nothing, Some(rest)) => rest.is_empty(),
+            (Rest::Anything, Some(_)) => true,
+            (Rest::Pattern(whole), Some(_)) => whole.matches(text),
+        }
+    }
+
+    pub(super) fn is_literal(&self) -> bool {
+        self.rest == Rest::Nothing
+    }
+
+    /// The one text that it matches.
+    pub(super) fn literal(&self) -> Option<&str> {
+        self.is_literal().then_some(&self.start)
+    }
+
+    pub(super) fn is_everything(&self) -> bool {
+        self.start.is_empty() && self.rest == Rest::Anything
+    }
+}

@@ -1,0 +1,101 @@
+//! Writing permission rules: what `toolway permissions allow|ask|deny|remove` and a person's
+//! "always" do to the files.
+//!
+//! Owns in which list of which file a rule stands. What a rule means is `permission.rs`; how a file
+//! is changed safely is `edit`'s work.
+
+use serde_json::Value;
+use toolway_types::Scope;
+
+use crate::Environment;
+use crate::edit::{Document, EditError, Edited};
+use crate::entries::{edit_settings, file_of};
+use crate::permission::RuleList;
+
+/// Adds a rule to a list of a scope, unless it stands there already, and takes it out of the
+/// others: there it would say something else. Gives those that it stood in.
+pub fn write_rule(
+    environment: &Environment,
+    scope: Scope,
+    list: RuleList,
+    rule: &str,
+) -> Result<Edited<Vec<RuleList>>, EditError> {
+    change(environment, scope, |lists| {
+        let left = lists.take_out(rule, |other| other != list)?;
+        lists.add(list, rule)?;
+        Ok(left)
+    })
+}
+
+/// Takes a rule out of every list of a scope. Gives those that it stood in.
+pub fn remove_rule(
+    environment: &Environment,
+    scope: Scope,
+    rule: &str,
+) -> Result<Edited<Vec<RuleList>>, EditError> {
+    change(environment, scope, |lists| lists.take_out(rule, |_| true))
+}
+
+fn change<T>(
+    environment: &Environment,
+    scope: Scope,
+    change: impl FnOnce(&mut Lists<'_>) -> Result<T, EditError>,
+) -> Result<Edited<T>, EditError> {
+    let path = file_of(environment, scope)?;
+    edit_settings(environment, scope, &path, |document| {
+        change(&mut Lists {
+            document,
+            path: &path,
+        })
+    })
+}
+
+/// The lists of one file.
+struct Lists<'d> {
+    document: &'d mut Document,
+    path: &'d std::path::Path,
+}
+
+impl Lists<'_> {
+    fn add(&mut self, list: RuleList, rule: &str) -> Result<(), EditError> {
+        let mut rules = self.of(list)?;
+        if !rules.iter().any(|written| written == rule) {
+            rules.push(Value::from(rule));
+        }
+        self.document.set(&key(list), &Value::Array(rules))
+    }
+
+    fn take_out(
+        &mut self,
+        rule: &str,
+        of: impl Fn(RuleList) -> bool,
+    ) -> Result<Vec<RuleList>, EditError> {
+        let mut left = Vec::new();
+        for list in RuleList::ALL.into_iter().filter(|list| of(*list)) {
+            let mut rules = self.of(list)?;
+            let before = rules.len();
+            rules.retain(|written| written != rule);
+            if rules.len() < before {
+                self.document.set(&key(list), &Value::Array(rules))?;
+                left.push(list);
+            }
+        }
+        Ok(left)
+    }
+
+    fn of(&self, list: RuleList) -> Result<Vec<Value>, EditError> {
+        match self.document.get(&key(list)) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(rules)) => Ok(rules),
+            Some(_) => Err(EditError::Refused(format!(
+                "`permissions.{}` in `{}` is not an array; it was left as it is",
+                list.as_str(),
+                self.path.display()
+            ))),
+        }
+    }
+}
+
+fn key(list: RuleList) -> [&'static str; 2] {
+    ["permissions", list.as_str()]
+}

@@ -23,8 +23,9 @@ use super::era_memory::Key;
 use super::line::Standing;
 use super::source::{Group, Source};
 use super::{Connected, Connection, Context, Lists};
+use crate::catalog_memory::Label;
 use crate::error::{ConnectError, RequestError};
-use crate::journal::{JournalWriter, secrets_of};
+use crate::journal::{JournalWriter, Redactor, secrets_of};
 use crate::respondent::Counterpart;
 use crate::session::question::Remarks;
 use crate::session::{self, Correlator, Greeting, Session, Tap};
@@ -178,7 +179,8 @@ impl Connection {
             all_lists,
             ..
         } = &*self.context;
-        let lists = Box::pin(Lists::fetch(&session, *connect_timeout, all_lists)).await?;
+        let mut lists = Box::pin(Lists::fetch(&session, *connect_timeout, all_lists)).await?;
+        lists.label = self.label(&filled);
         let standing = Standing::new(session, self.source.delivery());
         Ok(Connected {
             standing,
@@ -219,6 +221,16 @@ impl Connection {
             journal.keep_secrets_back(secrets);
         }
         Ok(Cow::Owned(Source::Spec(Box::new(spec))))
+    }
+
+    /// How what it offers is kept: under its definition as it was written, without what it was
+    /// given or sent.
+    fn label(&self, filled: &Source) -> Option<Label> {
+        let redactor = match &self.journal {
+            Some(journal) => journal.redactor(),
+            None => Arc::new(Redactor::new(&filled.secrets())),
+        };
+        Label::of(&self.source, redactor)
     }
 
     fn tap(&self) -> Option<Arc<dyn Tap>> {

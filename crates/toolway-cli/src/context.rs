@@ -2,19 +2,22 @@
 //!
 //! Owns the lookups that several commands share (a server by name, with a near miss suggested).
 
+mod offline;
+
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolway::installs_first;
 use toolway_auth::vault::Vault;
-use toolway_config::{Environment, Flags, Plan, PlannedServer};
-use toolway_types::{Diagnosis, Origin, Severity, TransportKind};
+use toolway_config::{Environment, Flags, Plan, PlannedServer, Verdict};
+use toolway_types::{Diagnosis, Origin, Severity, TransportKind, TransportSpec};
 
 use crate::commands::auth::{account_of, login_words};
 use crate::desk::Desk;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::report::{Report, render_diagnosis};
+use crate::output::{Errors, Output};
+use crate::report::Report;
 
 /// Findings about servers' entries that are printed in full before the others are counted.
 const ENTRIES_AT_ONCE: usize = 4;
@@ -37,9 +40,9 @@ pub(crate) struct Context {
 
 impl Context {
     /// Captures the environment.
-    pub(crate) fn new(flags: Flags, insecure_storage: bool) -> Self {
+    pub(crate) fn new(flags: Flags, insecure_storage: bool, errors: Errors) -> Self {
         let environment = Environment::capture();
-        let output = Output::new(&environment);
+        let output = Output::new(&environment).telling(errors);
         Self {
             environment,
             flags,
@@ -64,6 +67,13 @@ impl Context {
 
     /// A report with what is known about the login that it asks for.
     pub(crate) fn advised(&self, report: Report) -> Report {
+        if let Some(hint) = report
+            .failed
+            .as_deref()
+            .and_then(|it| self.offline_hint(it))
+        {
+            return report.hint(hint);
+        }
         let Some(server) = report.login_to.clone() else {
             return report;
         };
@@ -80,6 +90,17 @@ impl Context {
                 report.hint(format!("log in with `toolway login {words}`"))
             }
             None => report,
+        }
+    }
+
+    /// What to do about a server that a program fetches, on a machine without a network.
+    pub(crate) fn offline_hint(&self, server: &str) -> Option<String> {
+        let Verdict::Admitted(spec) = &self.plan().winner(server)?.verdict else {
+            return None;
+        };
+        match &spec.transport {
+            TransportSpec::Stdio(process) if installs_first(process) => offline::hint(process),
+            _ => None,
         }
     }
 
@@ -110,7 +131,7 @@ impl Context {
         };
         let (shown, counted) = entries.split_at(shown);
         for diagnosis in shown {
-            self.output.say(&render_diagnosis(diagnosis));
+            self.output.diagnosis(diagnosis);
         }
         if !counted.is_empty() {
             self.output.say(&format!(
@@ -124,7 +145,7 @@ impl Context {
     /// servers' entries have nothing to do with it.
     pub(crate) fn say_unreadable(&self, plan: &Plan) {
         for diagnosis in &plan.diagnoses {
-            self.output.say(&render_diagnosis(diagnosis));
+            self.output.diagnosis(diagnosis);
         }
     }
 

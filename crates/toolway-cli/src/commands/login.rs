@@ -159,7 +159,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         plan,
         Wanted::Only(server.clone()),
         async |host| log_in(host, &server, options).await,
-        || Err(given_up(&format!("the login to `{server}`"))),
+        |_| Err(given_up(&format!("the login to `{server}`"))),
     )?;
     let mut text = format!("logged in to `{server}` as `{}`", logged_in.account);
     match (logged_in.renews, logged_in.expires_at) {
@@ -253,7 +253,7 @@ fn only_one(context: &Context, plan: &Plan) -> Result<ServerName, Report> {
             connect::settle(context, host).await;
             Ok(host.snapshot())
         },
-        || Err(given_up("the login")),
+        |_| Err(given_up("the login")),
     )?;
     let wanting = wanting(&snapshot);
     match wanting.as_slice() {

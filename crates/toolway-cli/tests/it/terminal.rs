@@ -64,6 +64,11 @@ impl Seat {
         Self::of_size(command, Stdout::Piped, ROWS, COLUMNS)
     }
 
+    /// That terminal with stdout on it too.
+    pub(crate) fn small_with_stdout(command: &mut Command) -> Self {
+        Self::of_size(command, Stdout::Shown, ROWS, COLUMNS)
+    }
+
     fn of_size(command: &mut Command, stdout: Stdout, rows: u16, columns: u16) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
@@ -179,6 +184,17 @@ impl Seat {
     pub(crate) fn end(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Waits for the end of a program whose stdout is the terminal; gives all that was shown.
+    pub(crate) fn shown_to_the_end(mut self) -> String {
+        self.child.wait().unwrap();
+        let (screen, news) = &*self.screen;
+        let screen = news
+            .wait_timeout_while(screen.lock().unwrap(), PATIENCE, |screen| !screen.ended)
+            .unwrap()
+            .0;
+        screen.text.replace("\r\n", "\n")
     }
 
     /// Waits for the program's end.

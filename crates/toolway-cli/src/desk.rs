@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Mutex, MutexGuard, Notify, watch};
 
+use crate::log;
+
 /// The terminal of one run.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -34,6 +36,8 @@ pub(crate) enum Asker {
 pub(crate) struct Open<'a> {
     desk: &'a Desk,
     _count: Count<'a>,
+    // Before the turn is given on, so that what was kept back stands between two questions.
+    _log: log::Held,
     _turn: MutexGuard<'a, ()>,
 }
 
@@ -79,6 +83,7 @@ impl Desk {
         let open = Open {
             desk: self,
             _count: Count::of(&self.questions),
+            _log: log::hold(),
             _turn: turn,
         };
         wait_for_none(&self.views).await;

@@ -11,6 +11,7 @@ mod demo;
 mod desk;
 mod elicit;
 mod exit;
+mod log;
 mod output;
 mod prompt;
 mod report;
@@ -209,9 +210,5 @@ fn start_logging(verbosity: u8) {
         2 => tracing::Level::DEBUG,
         _ => tracing::Level::TRACE,
     };
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(io::stderr)
-        .without_time()
-        .init();
+    log::start(level);
 }

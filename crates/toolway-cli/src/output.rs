@@ -20,6 +20,7 @@ pub(crate) use self::table::render_table;
 use self::table::wrapped;
 use crate::report::{Report, render_diagnosis};
 use crate::screen::{Letters, Screen, turn};
+use crate::{log, terminal};
 
 /// The two streams and what is known about them.
 #[derive(Debug, Clone, Copy)]
@@ -181,6 +182,7 @@ impl Output {
     /// Lays a text before a person who decides about it, page by page. False when they turned
     /// away before its end, which is a no.
     pub(crate) fn lay_before(&self, text: &str) -> io::Result<bool> {
+        let _log = log::hold();
         let screen = self.screen();
         let pages = if self.can_ask() {
             screen.pages(text)
@@ -207,13 +209,18 @@ impl Output {
     /// What is typed to a question; none when there is nothing more to read.
     fn answer(&self, question: &str) -> io::Result<Option<String>> {
         // What was typed before the question stood there is no answer to it. From a pipe it is.
-        let _ = crate::terminal::forget_typed();
+        let is_typed = terminal::forget_typed().is_ok();
+        let _log = log::hold();
         let mut stderr = io::stderr().lock();
         stderr.write_all(clean(question).as_bytes())?;
         stderr.flush()?;
-        let mut answer = String::new();
-        let read = io::stdin().read_line(&mut answer)?;
-        Ok((read > 0).then(|| answer.trim().to_owned()))
+        let answer = if is_typed {
+            terminal::wait_for_line()?
+        } else {
+            let mut answer = String::new();
+            (io::stdin().read_line(&mut answer)? > 0).then_some(answer)
+        };
+        Ok(answer.map(|answer| answer.trim().to_owned()))
     }
 
     /// Writes rows as a table with a head; the last column takes what is left of the width.

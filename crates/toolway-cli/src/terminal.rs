@@ -4,6 +4,7 @@
 //! typed. Only terminals are read here; whose turn it is, is `desk.rs`.
 
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -74,25 +75,46 @@ pub(crate) fn forget_typed() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 
+/// The next line, waited for on this thread. Nothing of what was typed behind it is kept for the
+/// next question.
+pub(crate) fn wait_for_line() -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    loop {
+        if let ControlFlow::Break(line) = read_more(&mut bytes)? {
+            return Ok(line);
+        }
+    }
+}
+
 async fn read_line() -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
-    let mut chunk = [0; 4096];
     loop {
         readable().await?;
         // The terminal may be shared: what was there may have been read by another.
         if !poll_stdin(Some(&Timespec::default()))? {
             continue;
         }
-        match rustix::io::read(io::stdin(), &mut chunk) {
-            Ok(0) => return Ok(None),
-            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-            Err(Errno::INTR | Errno::AGAIN) => continue,
-            Err(errno) => return Err(errno.into()),
-        }
-        if bytes.last() == Some(&b'\n') || bytes.len() > MAX_LINE {
-            return Ok(Some(String::from_utf8_lossy(&bytes).into_owned()));
+        if let ControlFlow::Break(line) = read_more(&mut bytes)? {
+            return Ok(line);
         }
     }
+}
+
+/// Reads what is there, until it is a line or the end.
+fn read_more(bytes: &mut Vec<u8>) -> io::Result<ControlFlow<Option<String>>> {
+    let mut chunk = [0; 4096];
+    match rustix::io::read(io::stdin(), &mut chunk) {
+        Ok(0) => return Ok(ControlFlow::Break(None)),
+        Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+        Err(Errno::INTR | Errno::AGAIN) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let is_whole = bytes.last() == Some(&b'\n') || bytes.len() > MAX_LINE;
+    Ok(if is_whole {
+        ControlFlow::Break(Some(String::from_utf8_lossy(bytes).into_owned()))
+    } else {
+        ControlFlow::Continue(())
+    })
 }
 
 /// Waits for something to read, on a thread that takes nothing: left alone it is harmless, and

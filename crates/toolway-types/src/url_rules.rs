@@ -14,6 +14,7 @@ use std::net::IpAddr;
 
 use url::Url;
 
+pub use path::forms as path_forms;
 pub use pattern::{Reading, UrlPattern};
 
 /// Every list that an address is held against.

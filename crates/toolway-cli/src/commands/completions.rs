@@ -33,6 +33,9 @@ _toolway_offers() {
 complete -F _toolway_offers -o bashdefault -o default toolway
 "#;
 
+/// How the script for bash looks for files.
+const BASH_FILES: &str = r#"COMPREPLY=($(compgen -f "${cur}"))"#;
+
 /// The same in zsh: the function takes the place of the one that every script has, and calls it.
 const ZSH: &str = r#"
 functions[_toolway_alone]=$functions[_toolway]
@@ -101,7 +104,11 @@ pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Outcome {
     clap_complete::generate(args.shell, &mut shown(), "toolway", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     match args.shell {
-        Shell::Bash => script.push_str(BASH),
+        Shell::Bash => {
+            // It would put names of files in as they are; bash itself quotes what it finds.
+            script = script.replace(BASH_FILES, "COMPREPLY=()");
+            script.push_str(BASH);
+        }
         Shell::Zsh => {
             // Behind this the first tab of a shell would not know of it.
             let end = script.find(ZSH_END).unwrap_or(script.len());

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 use toolway_testkit::{Script, TempHome};
 
-use crate::support::{command, home_with, servers};
+use crate::support::{command, home_with, program, servers};
 use crate::terminal::Seat;
 
 const RUN_IT: &str = "(n and a reason) [n] ";
@@ -86,6 +86,54 @@ fn sec_52_what_is_typed_ahead_turns_no_page_and_approves_nothing() {
     seat.type_line("n");
     seat.expect("not approved, nothing was changed");
     assert_eq!(seat.leave().code, Some(6));
+}
+
+/// Some terminals are left in a mode in which keys come one by one, not in lines.
+#[test]
+fn sec_52_what_is_typed_ahead_approves_nothing_on_a_terminal_without_lines() {
+    let home = TempHome::new();
+    let long = "abcdefghi ".repeat(400);
+    let entry = json!({ "command": "sh", "args": ["-c", long] });
+    home.write(".mcp.json", servers(&[("build", entry)]));
+    let mut shell = home.command("sh");
+    let line = "stty -icanon min 1 && exec \"$0\" approve build";
+    let mut seat = Seat::small(shell.args(["-c", line, program()]));
+    seat.expect("(page 1 of 4: Enter shows the next one, anything else is a no) ");
+    // All of it answers this page, and more than Enter is a no.
+    seat.type_keys("\n\n\ny\n");
+    seat.expect("not approved, nothing was changed");
+    assert_eq!(seat.leave().code, Some(6));
+}
+
+#[test]
+fn sec_52_a_log_waits_until_the_question_is_answered() {
+    let home = TempHome::new();
+    let sign = home.home().join("sign");
+    let told = home.home().join("told");
+    for pipe in [&sign, &told] {
+        let made = Command::new("mkfifo").arg(pipe).status().unwrap();
+        assert!(made.success());
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/vanishing_server.py");
+    let entry = json!({ "command": "python3", "args": ["-S", "-u", script, sign, told] });
+    home.write_settings(servers(&[("s", entry)]));
+    let words = ["call", "s", "t", "--ask", "-vv"];
+    let mut seat = Seat::small(&mut command(&home, &words));
+    seat.expect(RUN_IT);
+    std::fs::write(sign, "now").unwrap();
+    // Told by the next server: that the first is gone has been logged.
+    assert_eq!(std::fs::read_to_string(told).unwrap(), "again");
+    seat.type_line("?");
+    let again = seat.expect(RUN_IT);
+    assert!(!again.contains("wants to run"), "{again}");
+    assert!(again.lines().count() < 3, "{again}");
+    seat.type_line("n");
+    let left = seat.leave();
+    assert!(
+        left.shown.contains("of server `safe` wants to run"),
+        "{}",
+        left.shown
+    );
 }
 
 #[test]

@@ -2,13 +2,17 @@
 //!
 //! Owns their syntax and evaluation. `key:pattern` compares an argument as text, `@readOnly` and
 //! its like look at what the server claims about the tool, `&&` joins several.
-//! Does not own: any knowledge of what an argument means. A pattern is no path or URL check; an
+//! Does not own: any knowledge of what an argument means, and what a text may be read as
+//! (`predicate/readings.rs`). A pattern is no path or URL check; an
 //! allow rule therefore takes nothing that climbs (`..`) or hides characters.
 
 use serde_json::{Map, Number, Value};
 use toolway_types::text::{self, fold};
 
+use self::readings::{climbs, readings};
 use super::rule::{Glob, Stance};
+
+mod readings;
 
 /// What a server claims about a tool (its annotations). Absent claims count as the protocol's
 /// defaults: not read-only, destructive, not idempotent, open world.
@@ -212,8 +216,8 @@ fn collect<'a>(arguments: &'a Map<String, Value>, key: &str, values: &mut Vec<&'
     }
 }
 
-/// Whether any scalar in the value fits: as given, as shown, as the path it leads to, or as
-/// another spelling of the same number.
+/// Whether any scalar in the value fits: as given, as shown, as the path or address it leads to, or
+/// as another spelling of the same number.
 fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| any_leaf(item, pattern, folded)),
@@ -231,10 +235,12 @@ fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
             let given = scalar_text(scalar);
             let shown = text::clean_line(&given);
             pattern.matches(&given)
-                || [&given, shown.as_ref(), &resolved(&shown)]
+                || [&given, shown.as_ref()]
                     .iter()
                     .any(|text| folded.matches(&fold(text)))
-                || address(&shown).is_some_and(|text| folded.matches(&fold(&text)))
+                || readings(&shown)
+                    .iter()
+                    .any(|text| folded.matches(&fold(text)))
         }
     }
 }
@@ -274,71 +280,6 @@ fn is_number(text: &str, number: &Number) -> bool {
     }
 }
 
-/// The text read as a path, without detours: `/tmp/..//./etc` is `/etc`. Only a deny looks at it,
-/// besides the text itself, so reading something else as a path does no harm.
-fn resolved(text: &str) -> String {
-    let decoded = decoded(text);
-    let mut segments: Vec<&str> = Vec::new();
-    for segment in decoded.split(['/', '\\']) {
-        match segment {
-            "" | "." => {}
-            ".." => {
-                segments.pop();
-            }
-            name => segments.push(name),
-        }
-    }
-    let root = if decoded.starts_with(['/', '\\']) {
-        "/"
-    } else {
-        ""
-    };
-    format!("{root}{}", segments.join("/"))
-}
-
-/// The text read as an address, without detours in its path: `file:/x/%2e./etc` is `file:///etc`.
-/// Only a deny looks at it, as with paths.
-fn address(text: &str) -> Option<String> {
-    /// How often an escape may itself be escaped.
-    const ROUNDS: usize = 4;
-    let mut plain = text.to_owned();
-    for _ in 0..ROUNDS {
-        plain = unescaped(&plain);
-    }
-    let (scheme, rest) = plain.split_once(':')?;
-    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-    if scheme.is_empty() || !scheme.chars().all(is_scheme) {
-        return None;
-    }
-    let (authority, path) = match rest.strip_prefix("//") {
-        Some(rest) => rest.split_at(rest.find(['/', '\\']).unwrap_or(rest.len())),
-        None => ("", rest),
-    };
-    let authority = if authority.eq_ignore_ascii_case("localhost") {
-        ""
-    } else {
-        authority
-    };
-    let path = resolved(path);
-    let path = path.trim_start_matches('/');
-    Some(format!("{scheme}://{authority}/{path}"))
-}
-
-/// The text with every escape undone once.
-fn unescaped(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let digits = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        plain.push(byte.unwrap_or(bytes[at]));
-        at += if byte.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8_lossy(&plain).into_owned()
-}
-
 /// Whether the value is a scalar, or a list of scalars, that fits entirely and hides nothing.
 fn is_within(value: &Value, pattern: &Glob) -> bool {
     match value {
@@ -352,21 +293,6 @@ fn is_within(value: &Value, pattern: &Glob) -> bool {
                 && (pattern.is_literal() || (text::clean(&given) == given && !climbs(&given)))
         }
     }
-}
-
-/// Whether a `..` stands as a path segment, also percent-encoded.
-fn climbs(text: &str) -> bool {
-    decoded(text)
-        .split(['/', '\\'])
-        .any(|segment| segment == "..")
-}
-
-/// The text in lower case with the characters of a path decoded.
-fn decoded(text: &str) -> String {
-    text.to_lowercase()
-        .replace("%2e", ".")
-        .replace("%2f", "/")
-        .replace("%5c", "\\")
 }
 
 fn scalar_text(value: &Value) -> String {

@@ -26,7 +26,7 @@ const KEYWORDS: [&str; 9] = [
 const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
 
 /// Programs whose arguments are a command, beside the shells.
-const WRAPPERS: [&str; 44] = [
+const WRAPPERS: [&str; 47] = [
     "builtin",
     "busybox",
     "chroot",
@@ -51,10 +51,12 @@ const WRAPPERS: [&str; 44] = [
     "parallel",
     "prlimit",
     "runuser",
+    "screen",
     "script",
     "setarch",
     "setpriv",
     "setsid",
+    "sg",
     "ssh-agent",
     "start-stop-daemon",
     "stdbuf",
@@ -65,6 +67,7 @@ const WRAPPERS: [&str; 44] = [
     "taskset",
     "time",
     "timeout",
+    "tmux",
     "toybox",
     "trap",
     "unbuffer",
@@ -158,6 +161,12 @@ impl Line {
                 .collect();
             if words.is_empty() {
                 continue;
+            }
+            // What a name stands for is run by the name, somewhere else on the line.
+            if words.iter().any(|word| word == "alias") {
+                let meant = |word: &String| word.split_once('=').map(|it| it.1.to_owned());
+                let words = words.iter().map(|word| meant(word).unwrap_or(word.clone()));
+                self.parts.push(Part::anywhere(words.collect()));
             }
             self.hides |= hides(&words) || (self.words.is_none() && reads_commands(&words));
             self.parts.push(match self.words {
@@ -279,6 +288,20 @@ mod tests {
             .iter()
             .flat_map(Part::commands)
             .any(|words| words == command)
+    }
+
+    #[test]
+    fn sec_53_what_another_name_stands_for_is_seen() {
+        for line in [
+            "alias q=evil; q x",
+            "alias q='evil x'\nshopt -s expand_aliases\nq",
+            "sg root -c 'evil x'",
+            "tmux -c \"evil x\"",
+        ] {
+            let read = Line::read(line);
+            let mut commands = read.parts.iter().flat_map(Part::commands);
+            assert!(commands.any(|words| words[0] == "evil"), "{line}");
+        }
     }
 
     #[test]

@@ -145,8 +145,9 @@ fn readings(path: &str) -> Option<Vec<String>> {
     None
 }
 
-/// What a text may be taken for without undoing an escape.
-fn forms(text: &str) -> Vec<String> {
+/// What a path may be taken for without undoing an escape, in lower case. `text` begins with a
+/// slash.
+pub fn forms(text: &str) -> Vec<String> {
     let mut forms: Vec<String> = Vec::new();
     let mut add = |parts: &[&str]| {
         let parts: Vec<&str> = parts

@@ -14,11 +14,20 @@ use crate::support::{Home, name};
 
 /// A PNG of one bit for each pixel, all of them black: a few kilobytes however large it is.
 fn png(width: u32, height: u32) -> Vec<u8> {
+    png_with_profile(width, height, &[])
+}
+
+/// The same with a colour profile, as it stands in the file.
+fn png_with_profile(width: u32, height: u32, profile: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     let mut head = [width.to_be_bytes(), height.to_be_bytes()].concat();
     // One bit, grey, and the only methods there are.
     head.extend([1, 0, 0, 0, 0]);
     chunk(&mut bytes, b"IHDR", &head);
+    if !profile.is_empty() {
+        // Its name and the only compression there is.
+        chunk(&mut bytes, b"iCCP", &[b"wide\0\0", profile].concat());
+    }
     let rows = (width.div_ceil(8) as usize + 1) * height as usize;
     chunk(&mut bytes, b"IDAT", &zeros(rows));
     chunk(&mut bytes, b"IEND", &[]);
@@ -221,5 +230,38 @@ async fn sec_56_pictures_that_are_decoded_at_once_share_their_memory() {
     // were given back, thread by thread, comes on top.
     let grown = (Usage::take().peak - before) / 1024;
     assert!(grown < 600, "{grown} MiB more");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn sec_56_a_colour_profile_is_not_inflated_beyond_its_file() {
+    if !alone("pictures::sec_56_a_colour_profile_is_not_inflated_beyond_its_file") {
+        return;
+    }
+    let home = Home::new();
+    let host = able(&home);
+    show(&host, "image/png", &png(8, 8)).await;
+    // Some hundred kilobytes that claims to be the profile of eight pixels by eight.
+    let picture = png_with_profile(8, 8, &zeros(64 << 20));
+    assert!(picture.len() < 1 << 20);
+    // What the messages themselves take is not the profile's.
+    show(
+        &host,
+        "image/png",
+        &png_with_profile(8, 8, &vec![0; picture.len() - 200]),
+    )
+    .await;
+    let before = Usage::take().peak;
+    let all = (0..4).map(|_| show(&host, "image/png", &picture));
+    for outcome in futures_util::future::join_all(all).await {
+        let blocks = &outcome.bounded.as_ref().expect("bounded").blocks;
+        assert!(
+            matches!(blocks[0], Block::Image { width: 8, .. }),
+            "{:?}",
+            told(&outcome)
+        );
+    }
+    let grown = (Usage::take().peak - before) / 1024;
+    assert!(grown < 100, "{grown} MiB more");
     host.shutdown().await;
 }

@@ -102,7 +102,9 @@ pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Option<Vec<Str
 fn uris_in(catalog: &Catalog) -> Vec<String> {
     let listed = catalog.resources.iter().map(|it| it.uri.clone());
     let templates = catalog.templates.iter().map(|it| it.uri_template.clone());
-    listed.chain(templates).collect()
+    // No address has a blank; behind one, where a line is read twice, a server could stand.
+    let is_address = |uri: &String| !uri.contains(char::is_whitespace);
+    listed.chain(templates).filter(is_address).collect()
 }
 
 /// What servers say within the time of a shell. Those that need longer are asked again behind it;

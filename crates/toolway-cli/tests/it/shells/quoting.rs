@@ -113,6 +113,35 @@ fn whole_words_in(shell: Shell) {
     session.end();
 }
 
+/// Names of files are a repository's, and every option that takes a value completes them.
+#[test]
+fn sec_49_bash_quotes_the_names_of_files() {
+    if !Shell::Bash.is_there() {
+        return;
+    }
+    let home = home_of(&[]);
+    let name = "cfg$(touch${IFS}canary);x.json";
+    home.write(name, "{}");
+    let mut session = Session::start(&home, Shell::Bash);
+    for option in ["list --mcp-config", "list --mcp-server", "login x --issuer"] {
+        let line = format!("toolway {option} cfg\t");
+        let given = session.run(&line);
+        assert_untouched(&home, &line);
+        assert_eq!(given.last().map(String::as_str), Some(name), "{line}");
+    }
+    session.end();
+}
+
+/// A blank would make a second word of it where a line is read twice, and a second word of `read`
+/// is a server.
+#[test]
+fn sec_49_no_address_with_a_blank_is_offered() {
+    let home = home_of(&["docs://a http://127.0.0.1:9/mcp", "docs://b"]);
+    let line = "toolway read docs://";
+    let given = crate::support::toolway(&home, &["__complete", "bash", line, "//"]);
+    assert_eq!(given.stdout, "//b\n");
+}
+
 #[test]
 fn sec_49_bash_runs_nothing_that_a_candidate_says_and_gets_it_whole() {
     whole_words_in(Shell::Bash);
@@ -144,7 +173,12 @@ fn names_in(shell: Shell) {
     ] {
         let key = if words.ends_with('p') { "a=" } else { "" };
         for (open, close) in [("", ""), ("\"", "\""), ("'", "'")] {
-            for value in [SPELLED[0], SPELLED[3]] {
+            // Addresses have no blanks.
+            let spelled = match words {
+                "read" => [SPELLED[5], SPELLED[3]],
+                _ => [SPELLED[0], SPELLED[3]],
+            };
+            for value in spelled {
                 let line = format!("toolway {words} {key}{open}{}\t", &value[..2]);
                 let given = session.run(&line);
                 assert_untouched(&home, &line);

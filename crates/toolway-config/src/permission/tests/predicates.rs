@@ -291,8 +291,9 @@ fn two_conditions_joined_without_spaces_fail_to_the_safe_side() {
 #[test]
 fn sec_59_a_denied_address_is_denied_behind_every_detour() {
     let tool = key("s", "ReadMcpResource");
-    let deny = rules(&json!({ "deny": ["mcp__s__ReadMcpResource(uri:file:///etc/*)"] }));
-    let decided = |uri: &str| {
+    let decided = |address: &str, uri: &str| {
+        let rule = format!("mcp__s__ReadMcpResource(uri:{address})");
+        let deny = rules(&json!({ "deny": [rule] }));
         let arguments = json!({ "uri": uri }).as_object().unwrap().clone();
         verdict(&deny, Subject::tool(&tool).with_arguments(&arguments)).0
     };
@@ -307,15 +308,59 @@ fn sec_59_a_denied_address_is_denied_behind_every_detour() {
         "file:///%65tc/passwd",
         "file:///x/%252e%252e/etc/passwd",
         "file:///x\\..\\etc/passwd",
+        "file://127.0.0.1/etc/passwd",
+        "file://x@localhost:/etc/passwd",
+        "file://other/etc/passwd",
+        "x:///etc/passwd",
+        "x:/etc/passwd",
+        "/etc/passwd",
+        "//etc/passwd",
     ] {
-        assert_eq!(decided(uri), 'd', "{uri}");
+        assert_eq!(decided("file:///etc/*", uri), 'd', "{uri}");
     }
     for uri in [
         "file:///var/etc/x",
-        "file://other/etc/passwd",
         "http:///etc/x",
+        "http://other/etc/passwd",
+        "docs://other/etc/passwd",
         "etc/passwd",
+        "what /etc/passwd is",
     ] {
-        assert_eq!(decided(uri), '?', "{uri}");
+        assert_eq!(decided("file:///etc/*", uri), '?', "{uri}");
+    }
+    for end in [
+        "", "#", "?", "?x", ";a", "%00", "%00.txt", "%20", "%2500", ".",
+    ] {
+        let uri = format!("file:///etc/shadow{end}");
+        assert_eq!(decided("file:///etc/shadow", &uri), 'd', "{uri}");
+        assert_eq!(decided("file:///*/shadow", &uri), 'd', "{uri}");
+    }
+    for uri in [
+        "http://host.example/secret",
+        "http://host.example:80/secret",
+        "http://host.example:/secret",
+        "http://u:p@host.example/secret",
+        "http://HOST.example./secret",
+        "http:/host.example/secret",
+        "http:host.example/secret",
+        "http:///host.example/secret",
+        "http:\\\\host.example\\secret",
+        "http://host.example/x/..;/secret",
+        "http://host.example?/../secret",
+    ] {
+        for rule in [
+            "http://host.example/secret*",
+            "http://host.example:80/secret*",
+        ] {
+            assert_eq!(decided(rule, uri), 'd', "{rule} {uri}");
+        }
+    }
+    for uri in [
+        "http://host.example:8080/secret",
+        "https://host.example/secret",
+        "http://host.example.org/secret",
+        "http://host.example/open?next=/secret",
+    ] {
+        assert_eq!(decided("http://host.example/secret*", uri), '?', "{uri}");
     }
 }

@@ -31,6 +31,9 @@ pub(crate) const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 const MAX_DECODED_EDGE: u32 = 16_384;
 /// The most memory that decoding and scaling may take, of all pictures at once.
 pub(crate) const MAX_MEMORY: usize = 256 * 1024 * 1024;
+/// The most memory that the head of a file may take beyond what the file itself is: enough for a
+/// compressed colour profile, which is left out where it is larger.
+const MAX_HEAD: usize = 4 * 1024 * 1024;
 /// The qualities of JPEG that are tried until the bytes fit.
 const QUALITIES: [u8; 4] = [85, 70, 50, 30];
 
@@ -87,15 +90,20 @@ pub(crate) fn fit(
 ) -> Result<Picture, Unfit> {
     let format = image::guess_format(bytes).map_err(|_| Unfit::NoPicture)?;
     let mime = mime_type(format).ok_or(Unfit::Kind)?;
-    let mut limits = Limits::no_limits();
-    limits.max_image_width = Some(MAX_DECODED_EDGE);
-    limits.max_image_height = Some(MAX_DECODED_EDGE);
-    limits.max_alloc = Some(memory.size() as u64);
+    let limits = |most: usize| {
+        let mut limits = Limits::no_limits();
+        limits.max_image_width = Some(MAX_DECODED_EDGE);
+        limits.max_image_height = Some(MAX_DECODED_EDGE);
+        limits.max_alloc = Some(most as u64);
+        limits
+    };
+    // Opening reads the head only, and what it reads is not yet taken from the pool.
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-    reader.limits(limits.clone());
+    reader.limits(limits(bytes.len().saturating_add(MAX_HEAD)));
     let mut decoder = reader
         .into_decoder()
         .map_err(|error| explain(&error, None))?;
+    let mut limits = limits(memory.size());
     let size = decoder.dimensions();
     let explain = |error: ImageError| explain(&error, Some(size));
     let (width, height) = size;

@@ -115,14 +115,13 @@ pub async fn show<W: Write>(
             news.to.write_all(text.as_bytes())?;
             news.to.flush()?;
         }
-        let terminal = match &mut terminal {
-            Some(terminal) => terminal,
-            None => {
-                let backend = InlineBackend::new(writer(), area(&app, options.screen));
-                terminal.insert(open(backend)?)
-            }
-        };
-        terminal.draw(|frame| servers::draw(frame, &app, Instant::now(), options.theme))?;
+        if terminal.is_none() {
+            let backend = InlineBackend::new(writer(), area(&app, options.screen));
+            terminal = Some(open(backend)?);
+        }
+        if let Some(terminal) = &mut terminal {
+            terminal.draw(|frame| servers::draw(frame, &app, Instant::now(), options.theme))?;
+        }
     }
     erase(terminal)
 }

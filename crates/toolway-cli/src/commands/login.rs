@@ -166,7 +166,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         plan,
         Wanted::Only(server.clone()),
         async |host| log_in(context.output, host, &server, options).await,
-        || Err(given_up(&format!("the login to `{server}`"))),
+        |_| Err(given_up(&format!("the login to `{server}`"))),
     )?;
     context.output.result(&format!("{}\n", told(&logged_in)))?;
     if let Some(of_entry) = of_entry.filter(|account| *account != logged_in.account) {
@@ -274,7 +274,7 @@ fn only_one(context: &Context, plan: &Plan) -> Result<ServerName, Report> {
             connect::settle(context, host).await;
             Ok(host.snapshot())
         },
-        || Err(given_up("the login")),
+        |_| Err(given_up("the login")),
     )?;
     let wanting = wanting(&snapshot);
     match wanting.as_slice() {

@@ -19,7 +19,7 @@ use crate::connect::What;
 use crate::desk::Desk;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
-use crate::report::{self, Report};
+use crate::report::{self, About, Report};
 
 /// Findings about servers' entries that are printed in full before the others are counted.
 const ENTRIES_AT_ONCE: usize = 4;
@@ -104,15 +104,16 @@ impl Context {
     }
 
     fn with_login(&self, report: Report) -> Report {
-        if let Some(hint) = report
-            .failed
-            .as_deref()
-            .and_then(|it| self.offline_hint(it))
-        {
-            return report.hint(hint);
-        }
-        let Some(server) = report.login_to.clone() else {
-            return report;
+        let server = match &report.about {
+            Some(About::WantsLogin(server)) => server.clone(),
+            Some(About::Failed(server)) => {
+                let hint = self.offline_hint(server);
+                return match hint {
+                    Some(hint) => report.hint(hint),
+                    None => report,
+                };
+            }
+            None => return report,
         };
         if let Some(advice) = self.advice(&server) {
             return report.hint(advice);

@@ -38,12 +38,19 @@ pub(crate) struct Report {
     /// Further lines below the message, such as a server's last words.
     pub(crate) details: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// The server that only wants a login.
-    pub(crate) login_to: Option<String>,
-    /// The server that failed before it answered anything.
-    pub(crate) failed: Option<String>,
+    /// The server that it is about, where more may be known of it than is said here.
+    pub(crate) about: Option<About>,
     /// The reader of stdout went away, which is no error of ours.
     pub(crate) stdout_closed: bool,
+}
+
+/// What a report about a server leaves open.
+#[derive(Debug, Clone)]
+pub(crate) enum About {
+    /// It only wants a login.
+    WantsLogin(String),
+    /// It failed before it answered anything.
+    Failed(String),
 }
 
 /// What every command gives back.
@@ -57,8 +64,7 @@ impl Report {
             message: message.into(),
             details: Vec::new(),
             hint: None,
-            login_to: None,
-            failed: None,
+            about: None,
             stdout_closed: false,
         }
     }
@@ -213,7 +219,7 @@ impl Report {
                 // What could not even be started has nothing to fetch.
                 let was_started =
                     matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
-                report.failed = was_started.then(|| server.to_owned());
+                report.about = was_started.then(|| About::Failed(server.to_owned()));
                 report
                     .details(
                         failure

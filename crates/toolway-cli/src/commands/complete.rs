@@ -193,7 +193,7 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
         return asked(context, plan, &Unfinished { server, wanted });
     }
     if command == "read" && before.is_empty() {
-        return uris(context, plan, word);
+        return Some(uris(context, plan, word));
     }
     // What the host's own tools take is known without asking anybody.
     if let ("call", [tool, given @ ..]) = (command.as_str(), before.as_slice())

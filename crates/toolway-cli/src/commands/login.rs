@@ -222,12 +222,11 @@ async fn log_in(
     let way = options.way;
     let problem = |problem| report(server, &problem, way);
     let mut beginning = std::pin::pin!(host.login(server.as_str(), options));
-    let handle = match timeout(QUIET, &mut beginning).await {
-        Ok(begun) => begun,
-        Err(_) => {
-            output.say(&format!("waiting for server `{server}` to answer"));
-            beginning.await
-        }
+    let handle = if let Ok(begun) = timeout(QUIET, &mut beginning).await {
+        begun
+    } else {
+        output.say(&format!("waiting for server `{server}` to answer"));
+        beginning.await
     };
     let handle = handle.map_err(problem)?;
     let outcome = handle.outcome().await.unwrap_or(Err(LoginProblem::Ended));

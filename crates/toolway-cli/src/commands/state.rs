@@ -107,7 +107,7 @@ fn print(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Outcome {
         .zip(&plan.servers)
         .map(|(row, planned)| Server {
             row,
-            normalized_name: planned.name.normalized().to_string(),
+            normalized_name: planned.name.normalized(),
             verdict: planned.verdict.word(),
             definition: without_secrets(&planned.definition),
         });
@@ -118,7 +118,7 @@ fn print(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Outcome {
         prompts: BTreeMap::new(),
     };
     for planned in &plan.servers {
-        let spelled = planned.name.normalized().to_string();
+        let spelled = planned.name.normalized();
         let originals = names.servers.entry(spelled).or_default();
         // Entries that others shadow have the same name.
         if !originals.contains(&planned.name.as_str()) {

@@ -73,7 +73,7 @@ fn knows(recalled: &Recalled, server: &ServerName, wanted: &Wish) -> bool {
 /// What can be read. Every server may have it, as for `toolway read` itself; so that a tab alone
 /// does not start them all, something of it has to be there before those are asked of whom nothing
 /// is kept. Who is late is not waited for.
-pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Option<Vec<String>> {
+pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Vec<String> {
     let recalled = recall(context, plan);
     refresh_old(context, &recalled);
     let mut uris = uris_in(&recalled.snapshot.catalog);
@@ -96,7 +96,7 @@ pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Option<Vec<Str
     }
     uris.sort();
     uris.dedup();
-    Some(uris)
+    uris
 }
 
 fn uris_in(catalog: &Catalog) -> Vec<String> {

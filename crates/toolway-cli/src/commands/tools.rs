@@ -189,6 +189,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         say_missing(context, &snapshot);
         say_late(context, &snapshot, limit);
         let nothing = snapshot.catalog.tools.is_empty()
+            && meant.is_none()
             && !args.instructions
             && (!args.all || snapshot.catalog.left_out.is_empty());
         if nothing && !args.json && args.format.is_none() {
@@ -197,7 +198,8 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         }
     }
     if let (Some(meant), Some(plan)) = (&meant, &rules) {
-        return one::show(context, args, plan, &snapshot.catalog, meant);
+        let outcome = one::show(context, args, plan, &snapshot.catalog, meant);
+        return outcome.and_then(|exit| stopped.map_or(Ok(exit), Err));
     }
     let outcome = match &args.search {
         Some(query) => show_found(context, args, &snapshot.catalog, None, query),

@@ -4,6 +4,7 @@
 //! `commands/`. The doc comments here *are* the help text.
 
 mod dashes;
+pub(crate) mod groups;
 
 use std::ffi::OsString;
 
@@ -49,10 +50,15 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// The command line with its commands in groups.
+    pub(crate) fn whole() -> clap::Command {
+        groups::apply(Self::command())
+    }
+
     /// Reads what was typed, and how errors are to be told: a command that prints JSON tells them as
     /// JSON too.
     pub(crate) fn read(words: Vec<OsString>) -> Result<(Self, Errors), clap::Error> {
-        let matches = Self::command().try_get_matches_from(words)?;
+        let matches = Self::whole().try_get_matches_from(words)?;
         let cli = Self::from_arg_matches(&matches)?;
         Ok((
             cli,

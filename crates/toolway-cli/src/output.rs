@@ -17,7 +17,7 @@ use toolway_types::text::{clean, is_hidden};
 use toolway_types::{Diagnosis, Severity};
 
 pub(crate) use self::table::render_table;
-use self::table::wrapped;
+use self::table::{fit, wrapped};
 use crate::report::{Report, render_diagnosis};
 use crate::screen::{Letters, Screen, turn};
 use crate::{log, terminal};
@@ -221,6 +221,20 @@ impl Output {
             (io::stdin().read_line(&mut answer)? > 0).then_some(answer)
         };
         Ok(answer.map(|answer| answer.trim().to_owned()))
+    }
+
+    /// Writes rows, each cut at the width.
+    pub(crate) fn rows(&self, rows: impl IntoIterator<Item = String>) -> io::Result<()> {
+        let mut text = String::new();
+        for row in rows {
+            let row = clean(&row).replace('\n', " ");
+            match self.width {
+                Some(width) => text.push_str(&fit(&row, width)),
+                None => text.push_str(&row),
+            }
+            text.push('\n');
+        }
+        self.verbatim(&text)
     }
 
     /// Writes rows as a table with a head; the last column takes what is left of the width.

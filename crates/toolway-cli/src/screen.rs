@@ -249,6 +249,46 @@ impl Sheet {
         }
     }
 
+    /// A line that can be copied into a shell below a word of ours: words in quotes already, broken
+    /// behind a backslash where a row is full. False, and nothing written, where a word is wider
+    /// than a row or the terminal has not the letters.
+    pub(crate) fn typable(&mut self, lead: &str, words: &[String]) -> bool {
+        let columns = self
+            .screen
+            .columns
+            .map_or(usize::MAX, |columns| columns - 1);
+        let mut rows = vec![String::from("  ")];
+        let mut used = 2;
+        for word in words {
+            if word
+                .chars()
+                .any(|c| self.screen.letter(c).0 != c.to_string())
+            {
+                return false;
+            }
+            let width: usize = word.chars().map(|c| self.screen.letter(c).1).sum();
+            // The blank before it, and a backslash behind it.
+            if used > 2 && used + width + 3 > columns {
+                rows.push(String::from("    "));
+                used = 4;
+            }
+            if used + width + 2 > columns {
+                return false;
+            }
+            if let Some(row) = rows.last_mut() {
+                if !row.trim().is_empty() {
+                    row.push(' ');
+                    used += 1;
+                }
+                row.push_str(word);
+            }
+            used += width;
+        }
+        self.put(lead);
+        self.put(&rows.join(" \\\n"));
+        true
+    }
+
     /// How many rows there are by now.
     pub(crate) fn len(&self) -> usize {
         self.text.lines().count()

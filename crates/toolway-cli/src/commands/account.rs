@@ -27,7 +27,7 @@ use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
-/// Log in to the provider of your connectors, log out, or see where you stand
+/// Log in to the provider of your connectors, or log out
 ///
 /// The provider stands under `account` in your settings or your organisation's.
 #[derive(Debug, Args)]

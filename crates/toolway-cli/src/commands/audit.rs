@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, unwritable};
 
-/// Show which tools were called, who allowed it, and what became of it
+/// Show which tools were called, and who allowed it
 ///
 /// Every call of this machine's Toolway processes is one line: when, by whom, server and tool,
 /// who decided that it may run, how long it took and how it ended. Arguments and results are not

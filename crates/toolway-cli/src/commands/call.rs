@@ -42,7 +42,7 @@ pub(super) use path::steps;
 pub(super) use schema::Schema;
 pub(super) use target::near_built_in;
 use target::{Server, Target};
-use usage::Place;
+pub(super) use usage::Place;
 
 /// Call a tool
 ///

@@ -162,7 +162,8 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
         word,
     } = line;
     let plan = context.plan();
-    let takes_name = matches!(command.as_str(), "call" | "prompt") && word.starts_with(FLAT);
+    let takes_name =
+        matches!(command.as_str(), "call" | "tools" | "prompt") && word.starts_with(FLAT);
     if before.is_empty() && !takes_name {
         let own = match command.as_str() {
             "call" | "permissions" => &RESERVED[..],
@@ -185,7 +186,7 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
             return Some(owners.iter().map(flat).collect());
         };
         let wanted = match command.as_str() {
-            "call" => Wish::ToolName { flat: true },
+            "call" | "tools" => Wish::ToolName { flat: true },
             _ => Wish::PromptName { flat: true },
         };
         let server = only.clone();
@@ -203,6 +204,9 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
     }
     let unfinished = match command.as_str() {
         "call" => tool_of(plan, before, word)?,
+        "tools" if before.len() == 1 && admitted(plan, &before[0]).is_some() => {
+            tool_of(plan, before, word)?
+        }
         "prompt" => prompt_of(plan, before, word)?,
         "skill" => skill_of(plan, before)?,
         "read" if before[0].contains('{') => template_of(plan, before, word)?,

@@ -25,7 +25,7 @@ use crate::demo::server::{DemoServer, Flavour, Speaks};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
-/// See it work: three embedded servers, connected, listed and called
+/// See it work on three embedded servers
 ///
 /// Nothing is installed, and nothing outside temporary directories is read or written. The picture
 /// that it makes stays in one of them.

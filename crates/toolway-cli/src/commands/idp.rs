@@ -25,7 +25,7 @@ use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
-/// Log in at your organisation's identity provider, log out, or see where you stand
+/// Log in at your organisation's identity provider, or log out
 ///
 /// One login there serves every server with cross-app access (`oauth.xaa` in its entry with
 /// `TOOLWAY_ENABLE_XAA=1`, or your organisation's policy). The provider stands under

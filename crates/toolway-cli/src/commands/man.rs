@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory as _};
 
 use super::offers::nearest;
-use crate::args::Cli;
+use crate::args::{Cli, groups};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -49,8 +49,9 @@ pub(crate) fn is_shown(command: &clap::Command) -> bool {
 pub(crate) fn pages() -> Result<Vec<(String, String)>, Report> {
     let mut root = Cli::command();
     root.build();
-    let root = root.mut_subcommand("help", |help| help.hide(true));
-    let mut pages = vec![("toolway".to_owned(), render(root.clone())?)];
+    let root = groups::ordered(root.mut_subcommand("help", |help| help.hide(true)));
+    let page = groups::head(&render(root.clone())?);
+    let mut pages = vec![("toolway".to_owned(), page)];
     for command in root.get_subcommands().filter(|command| is_shown(command)) {
         let name = format!("toolway-{}", command.get_name());
         pages.push((name.clone(), render(command.clone().name(name.clone()))?));

@@ -1,31 +1,33 @@
 //! `toolway permissions`: the rules that count, and which of them would decide a call.
 //!
-//! Owns the words; changing rules is [`change`]. Nothing is connected: what only a connected server
+//! Owns the list; changing rules is [`change`], the words for one tool [`judged`]. Nothing is connected: what only a connected server
 //! could tell, its tools' annotations, counts as not known, and a rule about them then asks; that
 //! two of its tools are spelled alike is not known either.
 
 mod change;
+mod judged;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
+use toolway::Offering;
 use toolway::builtin::{self, AUTHENTICATE, RESERVED};
-use toolway::{Builtin, Offering};
-use toolway_config::permission::{Cited, Decision, Permissions, Subject};
+use toolway_config::permission::{Permissions, Subject};
 use toolway_config::{Hooks, Mode, Plan, Unheeded};
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{Diagnosis, Origin, ServerName, ToolKey, TransportKind};
 
 use self::change::Change;
+pub(super) use self::judged::Judged;
+use self::judged::{Own, told};
 use super::call::near_built_in;
 use super::doctor::diagnosis_json;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
 
-/// Show the permission rules, change them, or show what they decide about a tool
+/// Show permission rules, change them, or try them on a tool
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -76,82 +78,13 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
     if let Some(arguments) = &arguments {
         subject = subject.with_arguments(arguments);
     }
-    let permissions = &plan.permissions;
-    let is_auto = permissions.mode() == Mode::Auto;
-    let classifier = permissions.classifier().filter(|_| is_auto);
-    let (word, rule) = match permissions.decide(subject) {
-        Decision::Deny { rule } => ("denied", Some(rule)),
-        Decision::Unreadable { origin } => {
-            let rule = "a file that cannot be read".to_owned();
-            ("denied", Some(Arc::new(Cited { rule, origin })))
-        }
-        Decision::Ask { rule: None } if classifier.is_some() => ("classified", None),
-        Decision::Ask { rule } => ("asked", rule),
-        Decision::Allow { rule } => ("allowed", rule),
-    };
-    // Nobody is asked about the host's own tools unless a rule wants it.
-    let is_open = rule.is_none() && matches!(word, "asked" | "classified");
-    let unheeded = is_open.then(|| permissions.unheeded(subject)).flatten();
-    let (word, otherwise) = match own {
-        Own::Always(own) if own.is_free() && is_open => ("allowed", None),
-        Own::WhileLocked if is_open => ("allowed", Some(word)),
-        _ => (word, None),
-    };
+    let judged = Judged::of(&plan.permissions, &named.key, subject, own);
     if args.json {
-        let mut decided = json!({
-            "server": key.server.as_str(),
-            "tool": key.tool,
-            "decision": word,
-            "rule": rule.as_ref().map(|cited| &cited.rule),
-            "source": rule.as_ref().map(|cited| source(&cited.origin)),
-            "mode": permissions.mode().as_str(),
-        });
-        if let Some(Unheeded { rule, server }) = &unheeded {
-            decided["unheeded"] = json!({
-                "rule": rule.rule,
-                "source": source(&rule.origin),
-                "entry": source(&server.origin),
-            });
-        }
-        if let Some(otherwise) = otherwise {
-            decided["while"] = "needs-auth".into();
-            decided["otherwise"] = otherwise.into();
-        }
-        context.output.json(&decided)?;
-        return Ok(Exit::Success);
+        context.output.json(&judged.json())?;
+    } else {
+        let said = judged.lines().map(|line| format!("{shown}: {line}\n"));
+        context.output.result(&said.collect::<String>())?;
     }
-    let by_mode = match classifier {
-        Some(classifier) => format!(
-            "by `{}` in the mode `auto`: no rule names it",
-            classifier.action.title()
-        ),
-        None if is_auto => {
-            "by the mode `auto`, which has no classifier: no rule names it".to_owned()
-        }
-        None => format!("by the mode `{}`: no rule names it", mode(permissions)),
-    };
-    let text = match (&rule, otherwise) {
-        (Some(cited), _) => format!("{word} by `{}` in {}", cited.rule, cited.origin),
-        (None, Some(otherwise)) => format!(
-            "{word} while server `{}` wants a login: it is Toolway's own then, and no rule names \
-             it\n{shown}: otherwise {otherwise} {by_mode}",
-            key.server
-        ),
-        (None, None) if is_open && word == "allowed" => {
-            format!("{word}: it is Toolway's own, and no rule names it")
-        }
-        (None, None) => match (&unheeded, Offering::named(&key.tool)) {
-            (Some(unheeded), _) => format!("{word}: {}", told(unheeded)),
-            (None, Some(Offering::ReadResource)) if is_open => {
-                format!(
-                    "allowed for what `{}` lists, otherwise {word} {by_mode}",
-                    key.server
-                )
-            }
-            (None, _) => format!("{word} {by_mode}"),
-        },
-    };
-    context.output.result(&format!("{shown}: {text}\n"))?;
     Ok(Exit::Success)
 }
 
@@ -161,23 +94,6 @@ struct Named {
     /// The name models see.
     shown: String,
     own: Own,
-}
-
-/// Whether it is the host's own.
-enum Own {
-    Never,
-    /// It is this one.
-    Always(Box<Builtin>),
-    /// As long as its server wants a login.
-    WhileLocked,
-}
-
-/// Why a rule does not count.
-fn told(Unheeded { rule, server }: &Unheeded) -> String {
-    format!(
-        "`{}` here comes from {}, and `{}` in {} was given for another server of that name",
-        server.server, server.origin, rule.rule, rule.origin
-    )
 }
 
 /// The rules of a plan, and the matchers of these hooks, that miss or are not what they seem.

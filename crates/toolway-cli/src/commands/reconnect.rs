@@ -14,7 +14,7 @@ use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
-/// Forget what is remembered about servers, and connect to them anew
+/// Connect to servers anew, and forget what is remembered
 ///
 /// Every running Toolway process that watches its configuration connects anew as well. Here each
 /// server is connected to once, to show what comes of it.

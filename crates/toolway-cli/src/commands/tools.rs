@@ -1,19 +1,16 @@
 //! `toolway tools`: every tool of every server, under the name it is called by; or, for a provider
 //! of models, what a session of a model would be listed.
 //!
-//! Owns the row that `tools` shows; the JSON shape is an interface. Parts: `export.rs` (`--format`),
-//! `kept.rs` (`--cached`), `early.rs` (rows while a slow server is waited for), `absent.rs` (servers
-//! that are not there).
+//! Owns what is shown. Parts: `rows.rs` (the shapes that `--json` prints), `one.rs` (one tool at a
+//! glance), `long.rs` (`--long`), `export.rs` (`--format`), `kept.rs` (`--cached`), `early.rs` (rows
+//! while a slow server is waited for), `absent.rs` (servers that are not there).
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::value::RawValue;
 use toolway::builtin::TOOL_SEARCH;
-use toolway::catalog::{LeftOutTool, Section};
 use toolway::{Catalog, CatalogTool, HostSnapshot, Known, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
@@ -21,8 +18,11 @@ pub(crate) use self::absent::{require_connected, say_missing};
 use self::absent::{require_in_time, say_late};
 use self::early::Early;
 use self::export::{Format, print_export, show_pool};
-use self::kept::{Asked, asked_of};
-use crate::commands::call::require_admitted;
+use self::kept::asked_of;
+use self::long::{listed, show_long};
+use self::rows::{Listing, Planned, Sayings, Source, left_out, said};
+pub(super) use self::rows::{Row, row};
+use crate::commands::call::{find_by_exposed, require_admitted};
 use crate::commands::list::say_warnings;
 use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
@@ -31,16 +31,26 @@ use crate::report::Outcome;
 
 mod absent;
 mod early;
+mod example;
 mod export;
 mod kept;
+mod long;
+mod one;
+mod rows;
+mod shape;
 
 /// How many tools a search shows.
 const SEARCH_RESULTS: usize = 10;
 
-/// List the tools of all servers, or of one
+/// List the tools of all servers or of one, or show one tool
+///
+/// With a tool's name: what it takes, what its server says of it, which rule decides about it, and an
+/// example of a call.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   toolway tools
+  toolway tools -l
+  toolway tools github create_issue
   toolway tools github --json
   toolway tools --search 'open an issue'
   toolway tools github --all
@@ -49,8 +59,16 @@ const SEARCH_RESULTS: usize = 10;
   toolway tools https://mcp.example.com/mcp
   toolway tools -- npx -y @modelcontextprotocol/server-everything")]
 pub(crate) struct ToolsArgs {
-    /// A server's name, or a URL
+    /// A server's name, or a URL; or a tool's whole name
     server: Option<String>,
+
+    /// A tool of the server, to be shown alone
+    #[arg(conflicts_with_all = ["search", "long", "all", "instructions", "accept_change", "format", "no_connect"])]
+    tool: Option<String>,
+
+    /// Show what each tool takes, too
+    #[arg(short, long, conflicts_with_all = ["instructions", "format", "no_connect"])]
+    long: bool,
 
     /// Only the tools that fit these words, best first; `select:name,name` for those of a name
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["all", "instructions", "no_connect"])]
@@ -95,70 +113,6 @@ pub(crate) struct ToolsArgs {
     command: TypedCommand,
 }
 
-/// One tool, as `tools --json` prints it. Absent values are null, never left out.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Row<'a> {
-    name: &'a str,
-    server: &'a ServerName,
-    tool: &'a str,
-    title: Option<&'a str>,
-    description: &'a str,
-    input_schema: &'a RawValue,
-    output_schema: Option<&'a RawValue>,
-    annotations: Option<&'a RawValue>,
-    deferred: bool,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Listing<'a> {
-    tools: Vec<Row<'a>>,
-    /// Only with `--all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left_out: Option<Vec<LeftOut<'a>>>,
-    /// Only with `--cached`: when who was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asked: Option<Vec<Asked<'a>>>,
-    /// Only with `--no-connect`: who would be asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    servers: Option<Vec<Planned<'a>>>,
-}
-
-/// A server that was not asked.
-#[derive(Debug, Serialize)]
-struct Planned<'a> {
-    name: &'a ServerName,
-    source: Source,
-}
-
-#[derive(Debug, Serialize)]
-struct Source {
-    path: String,
-    line: Option<u32>,
-}
-
-/// One tool that its server's entry leaves out.
-#[derive(Debug, Serialize)]
-struct LeftOut<'a> {
-    server: &'a ServerName,
-    tool: &'a str,
-    description: &'a str,
-    reason: &'a str,
-}
-
-/// What one server says to models about itself.
-#[derive(Debug, Serialize)]
-struct Said<'a> {
-    server: &'a ServerName,
-    text: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct Sayings<'a> {
-    instructions: Vec<Said<'a>>,
-}
-
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     let typed = Typed::either(context, args.server.as_deref(), &args.command)?;
@@ -168,8 +122,11 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
             Some(name) => {
                 let plan = context.plan();
                 require_flags_only(plan)?;
-                let name = require_admitted(context, plan, name)?;
-                (plan.clone(), Wanted::Only(name))
+                let wanted = match one::whole_name(args, plan) {
+                    Some(whole) => find_by_exposed(context, plan, whole)?.1,
+                    None => Wanted::Only(require_admitted(context, plan, name)?),
+                };
+                (plan.clone(), wanted)
             }
             None => (context.plan().clone(), Wanted::All),
         },
@@ -186,9 +143,11 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     if args.no_connect {
         return no_connect(context, args, &plan, only.as_deref());
     }
+    let meant = one::meant(args, &plan, only.as_deref())?;
     if args.cached {
-        return kept::run(context, args, plan, only.as_deref());
+        return kept::run(context, args, plan, only.as_deref(), meant.as_ref());
     }
+    let rules = meant.is_some().then(|| plan.clone());
     let limit = args.timeout.map(Duration::from_secs);
     let mut early = Early::new(context, args);
     let (snapshot, stopped) = connect::with_host_until(
@@ -230,12 +189,17 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         say_missing(context, &snapshot);
         say_late(context, &snapshot, limit);
         let nothing = snapshot.catalog.tools.is_empty()
+            && meant.is_none()
             && !args.instructions
             && (!args.all || snapshot.catalog.left_out.is_empty());
         if nothing && !args.json && args.format.is_none() {
             say_none(context, &snapshot);
             return stopped.map_or(Ok(Exit::Success), Err);
         }
+    }
+    if let (Some(meant), Some(plan)) = (&meant, &rules) {
+        let outcome = one::show(context, args, plan, &snapshot.catalog, meant);
+        return outcome.and_then(|exit| stopped.map_or(Ok(exit), Err));
     }
     let outcome = match &args.search {
         Some(query) => show_found(context, args, &snapshot.catalog, None, query),
@@ -265,7 +229,7 @@ fn show_found(
     if let Some(format) = args.format {
         print_export(context, format.into(), &found.tools)?;
     } else if args.json {
-        let tools = found.tools.iter().copied().map(row).collect();
+        let tools = found.tools.iter().copied().map(listed(args)).collect();
         context.output.json(&Listing {
             tools,
             left_out: None,
@@ -279,6 +243,8 @@ fn show_found(
                 .output
                 .say("hint: use other words, or fewer; `toolway tools` shows all");
         }
+    } else if args.long {
+        show_long(context, found.tools.iter().copied(), &[])?;
     } else {
         let rows: Vec<Vec<String>> = found.tools.iter().copied().map(cells).collect();
         context.output.table(&["NAME", "DESCRIPTION"], &rows)?;
@@ -315,7 +281,7 @@ fn show(
         return show_pool(context, format.into(), catalog, args.all, only);
     }
     if args.json {
-        let tools = catalog.tools.iter().map(row).collect();
+        let tools = catalog.tools.iter().map(listed(args)).collect();
         let left_out = args
             .all
             .then(|| catalog.left_out.iter().map(left_out).collect());
@@ -325,6 +291,10 @@ fn show(
             asked: asked_of(known),
             servers: None,
         })?;
+    } else if args.long && !(catalog.tools.is_empty() && catalog.left_out.is_empty()) {
+        let left_out = if args.all { &catalog.left_out[..] } else { &[] };
+        show_long(context, &catalog.tools, left_out)?;
+        say_deferred(context, catalog);
     } else if args.all && !catalog.left_out.is_empty() {
         table_of_all(context, catalog)?;
         say_deferred(context, catalog);
@@ -389,55 +359,29 @@ fn table_of_all(context: &Context, catalog: &Catalog) -> io::Result<()> {
         .table(&["NAME", "OFFERED", "DESCRIPTION"], &rows)
 }
 
-fn said(section: &Section) -> Said<'_> {
-    Said {
-        server: &section.server,
-        text: &section.text,
-    }
-}
-
-fn left_out(tool: &LeftOutTool) -> LeftOut<'_> {
-    LeftOut {
-        server: &tool.key.server,
-        tool: &tool.key.tool,
-        description: &tool.description,
-        reason: &tool.reason,
-    }
-}
-
 /// The table of a catalogue's tools.
 pub(crate) fn table(context: &Context, catalog: &Catalog) -> io::Result<()> {
     let rows: Vec<Vec<String>> = catalog.tools.iter().map(cells).collect();
     context.output.table(&["NAME", "DESCRIPTION"], &rows)
 }
 
-pub(super) fn row(tool: &CatalogTool) -> Row<'_> {
-    Row {
-        name: &tool.name,
-        server: &tool.key.server,
-        tool: &tool.key.tool,
-        title: tool.title.as_deref(),
-        description: &tool.description,
-        input_schema: &tool.input_schema,
-        output_schema: tool.output_schema.as_deref(),
-        annotations: tool.annotations.as_deref(),
-        deferred: tool.deferred,
-    }
+fn cells(tool: &CatalogTool) -> Vec<String> {
+    vec![tool.name.clone(), said_first(tool)]
 }
 
-fn cells(tool: &CatalogTool) -> Vec<String> {
+/// The first line of what is said about a tool.
+fn said_first(tool: &CatalogTool) -> String {
     let first = tool
         .description
         .lines()
         .find(|line| !line.trim().is_empty())
         .unwrap_or_default()
         .trim();
-    let words = if tool.deferred {
+    if tool.deferred {
         format!("(deferred) {first}")
     } else {
         first.to_owned()
-    };
-    vec![tool.name.clone(), words]
+    }
 }
 
 fn no_connect(

@@ -4,13 +4,13 @@
 //! streams.
 
 use toolway_types::text::clean;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// What stands between two columns.
 const GAP: usize = 2;
 
 /// The last column has this much at least, as long as another one can give it.
-const LAST: usize = 16;
+const LAST: usize = 20;
 
 /// No column is cut further than this: a name that short still says which it is.
 const NARROWEST: usize = 8;
@@ -102,10 +102,23 @@ fn columns(text: &str) -> usize {
     }
 }
 
-/// Cuts text to a width, with an ellipsis where something is missing.
-fn fit(text: &str, width: usize) -> String {
+/// Cuts text to a width, with an ellipsis where something is missing: the end, or the beginning of a
+/// path, whose end says which file and line it is.
+pub(super) fn fit(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
+    }
+    if text.starts_with('/') && !text.contains(' ') {
+        let mut kept: Vec<char> = Vec::new();
+        let mut used = 1;
+        for character in text.chars().rev() {
+            used += character.width().unwrap_or_default();
+            if used > width {
+                break;
+            }
+            kept.push(character);
+        }
+        return std::iter::once('…').chain(kept.into_iter().rev()).collect();
     }
     let mut cut = String::new();
     for character in text.chars() {
@@ -172,6 +185,13 @@ fn wrap_line(line: &str, width: usize, shown: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_keeps_its_end() {
+        let path = "/home/someone/.config/toolway/settings.json:12";
+        assert_eq!(fit(path, 17), "…settings.json:12");
+        assert_eq!(fit("/a path and words", 9), "/a path …");
+    }
 
     #[test]
     fn the_widest_columns_give_way_to_the_last_one() {

@@ -32,6 +32,7 @@ mod documented;
 mod exports;
 mod given;
 mod giving_up;
+mod glance;
 mod helper;
 mod hooks;
 mod hostile;

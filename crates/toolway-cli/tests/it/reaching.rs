@@ -8,12 +8,12 @@ use toolway_testkit::{CommandOutput, TempHome};
 use crate::support::{command, servers, toolway};
 
 /// The entry of a server with these tools.
-fn offering(tools: &Value) -> Value {
+pub(crate) fn offering(tools: &Value) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tools_server.py");
     json!({ "command": "python3", "args": ["-u", script, tools.to_string()] })
 }
 
-fn home_of(entries: &[(&str, Value)]) -> TempHome {
+pub(crate) fn home_of(entries: &[(&str, Value)]) -> TempHome {
     let home = TempHome::new();
     home.write_settings(servers(entries));
     home

@@ -139,3 +139,108 @@ fn a_word_that_is_no_text_is_named_and_never_a_panic() {
         run(words).expect_code(2);
     }
 }
+
+#[test]
+fn help_groups_the_commands_by_what_people_want() {
+    let home = TempHome::new();
+    let short = toolway(&home, &["-h"]).expect_code(0).stdout;
+    let commands = |help: &str| {
+        let from = help.find("\nServers:").unwrap();
+        help[from..help.find("\nOptions:").unwrap()].to_owned()
+    };
+    let long = toolway(&home, &["--help"]).expect_code(0).stdout;
+    assert_eq!(commands(&short), commands(&long));
+    assert_eq!(commands(&toolway(&home, &["help"]).stdout), commands(&long));
+    assert_eq!(commands(&toolway(&home, &[]).stderr), commands(&long));
+    assert_snapshot!(short, @"
+    Every MCP server you use, in one program
+
+    Usage: toolway [OPTIONS] <COMMAND>
+
+    Servers:
+      add              Add a server
+      add-json         Add a server from its JSON entry
+      import           Import servers from other clients
+      list             List the configured servers and connect to them [alias: ls]
+      get              Show one server's configuration [alias: show]
+      remove           Remove a server [alias: rm]
+      enable           Switch servers on, in this project or everywhere
+      disable          Switch servers off, in this project or everywhere
+      reconnect        Connect to servers anew, and forget what is remembered
+
+    Calling:
+      tools            List the tools of all servers or of one, or show one tool
+      call             Call a tool
+      resources        List the resources of all servers, or of one
+      read             Read a resource
+      prompts          List the prompts of all servers, or of one
+      prompt           Render a prompt
+      skills           List the skills of all servers, or of one
+      skill            Show a skill's instructions
+
+    Permissions:
+      permissions      Show permission rules, change them, or try them on a tool
+      approve          Approve a server that came with the repository
+      reject           Reject a server that came with the repository
+      reset-approvals  Forget all approvals and rejections of this project
+      policy           Show which variables the organisation sets, and confirm them
+
+    Logins:
+      login            Log in to a server
+      logout           Log out of a server
+      auth             See who is logged in where
+      account          Log in to the provider of your connectors, or log out
+      idp              Log in at your organisation's identity provider, or log out
+      vault            Show, set, remove and export secrets and logins
+
+    Looking:
+      explain          Explain where a server comes from and what became of it
+      doctor           Check the configuration and say how to mend it
+      logs             Show what a server logged and what was said to it
+      audit            Show which tools were called, and who allowed it
+      state            Print everything that is known as one JSON document
+
+    Setting up:
+      demo             See it work on three embedded servers
+      completions      Print a shell's completion script
+      man              Print a manual page
+      help             Show the help of a command
+
+    Options:
+          --mcp-config <FILE|JSON>         Servers for this run only: a file, or JSON itself. Repeatable
+          --mcp-server <NAME=COMMAND|URL>  One server for this run only. Repeatable
+          --strict-mcp-config              Use only what `--mcp-config` and `--mcp-server` say
+          --approve-project-servers        Let this run use the repository's servers although nobody
+                                           approved them
+          --ide                            Also connect to the editor that has this directory open, as
+                                           the server `ide`
+      -v, --verbose...                     Say more on stderr; twice for still more
+      -h, --help                           Print help (see more with '--help')
+      -V, --version                        Print version
+
+    Exit codes:
+      0  success
+      1  unexpected error
+      2  usage: the command line makes no sense
+      3  configuration: a file is wrong, or no such server is configured
+      4  connection: the server cannot be reached
+      5  login: the server wants one first
+      6  refused by policy, permission or a missing approval
+      7  the tool answered an error
+      8  timed out or cancelled
+      130  ended by Ctrl-C (129 and 143: by SIGHUP and SIGTERM)
+    ");
+    let page = toolway(&home, &["man"]).expect_code(0).stdout;
+    let heads: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with(".SS"))
+        .collect();
+    assert_snapshot!(heads.join("\n"), @r#"
+    .SS "Servers"
+    .SS "Calling"
+    .SS "Permissions"
+    .SS "Logins"
+    .SS "Looking"
+    .SS "Setting up"
+    "#);
+}

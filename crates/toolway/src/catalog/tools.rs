@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolway_config::Curation;
 pub use toolway_config::permission::Hints;
-use toolway_config::permission::Spellings;
+use toolway_config::permission::{Spellings, Subject};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::{headers, view};
 
@@ -118,7 +118,7 @@ impl CatalogTool {
     }
 
     /// All its names, for rules.
-    pub(crate) fn spellings(&self) -> &Spellings {
+    fn spellings(&self) -> &Spellings {
         self.spellings.get_or_init(|| {
             let spellings = Spellings::of_tool(&self.key, &self.name);
             if self.spelled_alone {
@@ -127,6 +127,11 @@ impl CatalogTool {
                 spellings
             }
         })
+    }
+
+    /// The tool as rules look at it, before anything is known of a call's arguments.
+    pub fn subject(&self) -> Subject<'_> {
+        self.spellings().subject().with_hints(self.hints)
     }
 
     /// Whether the host itself answers it.

@@ -266,11 +266,7 @@ fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<Opinion, Re
 
 /// The call, as rules look at it.
 fn subject<'c>(call: &'c HookedCall<'_>) -> Subject<'c> {
-    let tool = call.tool();
-    let spelled = tool.spellings().subject();
-    spelled
-        .with_arguments(call.arguments())
-        .with_hints(tool.hints)
+    call.tool().subject().with_arguments(call.arguments())
 }
 
 fn owned(cited: &Cited) -> (String, Origin) {

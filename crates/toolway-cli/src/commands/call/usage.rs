@@ -13,7 +13,7 @@ use super::schema::{Kind, Schema};
 const MAX_OPTIONAL: usize = 6;
 
 /// How the server was named, so that the line names it the same way.
-pub(super) enum Place<'a> {
+pub(in crate::commands) enum Place<'a> {
     /// By its name or its URL.
     Server(&'a str),
     /// By the command behind `--`.

@@ -32,6 +32,8 @@ impl Early {
     pub(super) fn new(context: &Context, args: &ToolsArgs) -> Self {
         let is_plain = !args.json
             && !args.all
+            && !args.long
+            && args.tool.is_none()
             && !args.instructions
             && args.search.is_none()
             && args.format.is_none();

@@ -11,6 +11,7 @@ use toolway_config::Plan;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
 
+use super::one::{self, Meant};
 use super::{ToolsArgs, show, show_found};
 use crate::connect::memory::{ago, recall, refresh_old};
 use crate::context::Context;
@@ -40,6 +41,7 @@ pub(super) fn run(
     args: &ToolsArgs,
     mut plan: Plan,
     only: Option<&str>,
+    meant: Option<&Meant<'_>>,
 ) -> Outcome {
     plan.servers
         .retain(|server| only.is_none_or(|only| server.name.as_str() == only));
@@ -64,9 +66,10 @@ pub(super) fn run(
         ));
     }
     let (catalog, known) = (&recalled.snapshot.catalog, Some(&recalled.known));
-    let exit = match &args.search {
-        Some(query) => show_found(context, args, catalog, known, query)?,
-        None => show(context, args, catalog, known, only)?,
+    let exit = match (meant, &args.search) {
+        (Some(meant), _) => one::show(context, args, &plan, catalog, meant)?,
+        (None, Some(query)) => show_found(context, args, catalog, known, query)?,
+        (None, None) => show(context, args, catalog, known, only)?,
     };
     say_age(context, &recalled);
     refresh_old(context, &recalled);

@@ -1,0 +1,156 @@
+//! What the rules say about one tool, and which of them does.
+//!
+//! Owns the words and the JSON for it. Who may know what of a tool is said by whoever asks.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolway::{Builtin, CatalogTool, Offering, builtin};
+use toolway_config::permission::{Cited, Decision, Permissions, Subject};
+use toolway_config::{Mode, Unheeded};
+use toolway_types::ToolKey;
+
+use super::{mode, source};
+
+/// Whether it is the host's own.
+pub(super) enum Own {
+    Never,
+    /// It is this one.
+    Always(Box<Builtin>),
+    /// As long as its server wants a login.
+    WhileLocked,
+}
+
+/// What was decided about a tool.
+pub(in crate::commands) struct Judged<'a> {
+    key: &'a ToolKey,
+    word: &'static str,
+    rule: Option<Arc<Cited>>,
+    /// A rule that would count, were its server the one it was given for.
+    unheeded: Option<Unheeded>,
+    /// What is decided once its server wants no login any more.
+    otherwise: Option<&'static str>,
+    /// Whether no rule decides.
+    is_open: bool,
+    mode: &'static str,
+    by_mode: String,
+}
+
+impl<'a> Judged<'a> {
+    /// Of a tool that a connected server offers.
+    pub(in crate::commands) fn of_tool(permissions: &Permissions, tool: &'a CatalogTool) -> Self {
+        let own = builtin::own(&tool.name).filter(|_| tool.is_built_in());
+        let own = own.map_or(Own::Never, |own| Own::Always(Box::new(own)));
+        Self::of(permissions, &tool.key, tool.subject(), &own)
+    }
+
+    pub(super) fn of(
+        permissions: &Permissions,
+        key: &'a ToolKey,
+        subject: Subject<'_>,
+        own: &Own,
+    ) -> Self {
+        let is_auto = permissions.mode() == Mode::Auto;
+        let classifier = permissions.classifier().filter(|_| is_auto);
+        let (word, rule) = match permissions.decide(subject) {
+            Decision::Deny { rule } => ("denied", Some(rule)),
+            Decision::Unreadable { origin } => {
+                let rule = "a file that cannot be read".to_owned();
+                ("denied", Some(Arc::new(Cited { rule, origin })))
+            }
+            Decision::Ask { rule: None } if classifier.is_some() => ("classified", None),
+            Decision::Ask { rule } => ("asked", rule),
+            Decision::Allow { rule } => ("allowed", rule),
+        };
+        // Nobody is asked about the host's own tools unless a rule wants it.
+        let is_open = rule.is_none() && matches!(word, "asked" | "classified");
+        let unheeded = is_open.then(|| permissions.unheeded(subject)).flatten();
+        let (word, otherwise) = match own {
+            Own::Always(own) if own.is_free() && is_open => ("allowed", None),
+            Own::WhileLocked if is_open => ("allowed", Some(word)),
+            _ => (word, None),
+        };
+        let by_mode = match classifier {
+            Some(classifier) => format!(
+                "by `{}` in the mode `auto`: no rule names it",
+                classifier.action.title()
+            ),
+            None if is_auto => {
+                "by the mode `auto`, which has no classifier: no rule names it".to_owned()
+            }
+            None => format!("by the mode `{}`: no rule names it", mode(permissions)),
+        };
+        Self {
+            key,
+            word,
+            rule,
+            unheeded,
+            otherwise,
+            is_open,
+            mode: mode(permissions),
+            by_mode,
+        }
+    }
+
+    /// As data.
+    pub(in crate::commands) fn json(&self) -> Value {
+        let mut decided = json!({
+            "server": self.key.server.as_str(),
+            "tool": self.key.tool,
+            "decision": self.word,
+            "rule": self.rule.as_ref().map(|cited| &cited.rule),
+            "source": self.rule.as_ref().map(|cited| source(&cited.origin)),
+            "mode": self.mode,
+        });
+        if let Some(Unheeded { rule, server }) = &self.unheeded {
+            decided["unheeded"] = json!({
+                "rule": rule.rule,
+                "source": source(&rule.origin),
+                "entry": source(&server.origin),
+            });
+        }
+        if let Some(otherwise) = self.otherwise {
+            decided["while"] = "needs-auth".into();
+            decided["otherwise"] = otherwise.into();
+        }
+        decided
+    }
+
+    /// In words: a line, or two where it depends.
+    pub(in crate::commands) fn lines(&self) -> impl Iterator<Item = String> + use<> {
+        let Self {
+            key, word, by_mode, ..
+        } = self;
+        let server = &key.server;
+        let mut second = None;
+        let first = match (&self.rule, self.otherwise) {
+            (Some(cited), _) => format!("{word} by `{}` in {}", cited.rule, cited.origin),
+            (None, Some(otherwise)) => {
+                second = Some(format!("otherwise {otherwise} {by_mode}"));
+                format!(
+                    "{word} while server `{server}` wants a login: it is Toolway's own then, and \
+                     no rule names it"
+                )
+            }
+            (None, None) if self.is_open && *word == "allowed" => {
+                format!("{word}: it is Toolway's own, and no rule names it")
+            }
+            (None, None) => match (&self.unheeded, Offering::named(&key.tool)) {
+                (Some(unheeded), _) => format!("{word}: {}", told(unheeded)),
+                (None, Some(Offering::ReadResource)) if self.is_open => {
+                    format!("allowed for what `{server}` lists, otherwise {word} {by_mode}")
+                }
+                (None, _) => format!("{word} {by_mode}"),
+            },
+        };
+        [Some(first), second].into_iter().flatten()
+    }
+}
+
+/// Why a rule does not count.
+pub(super) fn told(Unheeded { rule, server }: &Unheeded) -> String {
+    format!(
+        "`{}` here comes from {}, and `{}` in {} was given for another server of that name",
+        server.server, server.origin, rule.rule, rule.origin
+    )
+}

@@ -1,0 +1,37 @@
+//! `toolway tools --long`: the list with what each tool takes.
+
+use std::io;
+
+use toolway::CatalogTool;
+use toolway::catalog::LeftOutTool;
+
+use super::one::signature_of;
+use super::rows::{Row, row};
+use super::{ToolsArgs, said_first};
+use crate::context::Context;
+
+/// The row of a list, with what the tool takes where that is wanted.
+pub(super) fn listed<'a>(args: &ToolsArgs) -> impl Fn(&'a CatalogTool) -> Row<'a> {
+    let long = args.long;
+    move |tool| Row {
+        signature: long.then(|| signature_of(tool)),
+        ..row(tool)
+    }
+}
+
+/// The list with what each tool takes: two rows for each.
+pub(super) fn show_long<'a>(
+    context: &Context,
+    tools: impl IntoIterator<Item = &'a CatalogTool>,
+    left_out: &[LeftOutTool],
+) -> io::Result<()> {
+    let offered = tools
+        .into_iter()
+        .flat_map(|tool| [signature_of(tool), format!("  {}", said_first(tool))]);
+    let others = left_out.iter().flat_map(|tool| {
+        let reason = format!("  (not offered) {}", tool.reason);
+        [tool.key.exposed(), reason]
+    });
+    let rows = offered.chain(others).filter(|row| !row.trim().is_empty());
+    context.output.rows(rows)
+}

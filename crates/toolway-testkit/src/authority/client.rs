@@ -185,7 +185,11 @@ pub(super) fn authenticate(state: &State, seen: &Seen) -> Result<Client, Reply> 
         return asserted(state, seen, assertion).ok_or_else(|| refused("the assertion is no good"));
     } else {
         let id = seen.param("client_id").unwrap_or_default().to_owned();
-        match seen.param("client_secret") {
+        // An empty one says as much as none (RFC 6749 section 2.3.1).
+        match seen
+            .param("client_secret")
+            .filter(|secret| !secret.is_empty())
+        {
             Some(secret) => (id, Some(secret.to_owned()), "client_secret_post"),
             None => (id, None, "none"),
         }

@@ -134,6 +134,9 @@ pub struct Settings {
     /// Whether the id of a client must stand in the form, as the official Python SDK has it, even
     /// where a header says it.
     pub client_in_form: bool,
+    /// Whether whoever gives a token back must show a secret, as the official Python SDK has it,
+    /// even a client that has none: an empty one does.
+    pub secret_in_revocation: bool,
     /// How long codes are, beside what makes them different.
     pub code_padding: usize,
     /// Whether clients can register.
@@ -221,6 +224,7 @@ impl Default for Settings {
             names_scopes: true,
             auth_methods: methods.map(str::to_owned).to_vec(),
             client_in_form: false,
+            secret_in_revocation: false,
             code_padding: 0,
             registration: true,
             documents: true,

@@ -5,7 +5,9 @@
 
 mod dashes;
 
-use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use toolway_config::Flags;
 use toolway_types::name::{AccountError, check_account};
 
@@ -13,9 +15,12 @@ pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
     account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
     explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions, policy,
-    prompt, prompts, read, reconnect, remove, resources, skills, switch, tools, vault,
+    prompt, prompts, read, reconnect, refresh, remove, resources, skills, state, switch, tools,
+    vault,
 };
+use crate::connect::memory;
 use crate::exit;
+use crate::output::Errors;
 
 /// What was typed, without what is no text: no command is called like that.
 pub(crate) fn typed_words() -> impl Iterator<Item = String> {
@@ -41,6 +46,32 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Reads what was typed, and how errors are to be told: a command that prints JSON tells them as
+    /// JSON too.
+    pub(crate) fn read(words: Vec<OsString>) -> Result<(Self, Errors), clap::Error> {
+        let matches = Self::command().try_get_matches_from(words)?;
+        let cli = Self::from_arg_matches(&matches)?;
+        Ok((
+            cli,
+            if wants_json(&matches) {
+                Errors::Json
+            } else {
+                Errors::Text
+            },
+        ))
+    }
+}
+
+/// Whether `--json` was given to the command that was typed. One may have an argument of that name
+/// that is no flag.
+fn wants_json(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        Some((_, below)) if wants_json(below) => true,
+        _ => matches!(matches.try_get_one::<bool>("json"), Ok(Some(true))),
+    }
 }
 
 /// Flags that every command takes.
@@ -149,6 +180,7 @@ pub(crate) enum Command {
     Prompt(prompt::PromptArgs),
     Skills(skills::SkillsArgs),
     Skill(skills::SkillArgs),
+    State(state::StateArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Demo(demo::DemoArgs),
@@ -158,6 +190,9 @@ pub(crate) enum Command {
     /// What could come next on a command line, for shells.
     #[command(hide = true, name = "__complete")]
     Complete(complete::CompleteArgs),
+    /// What servers offer, asked for behind a completion.
+    #[command(hide = true, name = memory::REFRESH)]
+    Refresh(refresh::RefreshArgs),
     /// Writes the reference documentation.
     #[command(hide = true)]
     GenerateDocs(generate_docs::GenerateDocsArgs),

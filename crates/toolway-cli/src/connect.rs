@@ -3,8 +3,9 @@
 //! Owns the runtime, the live view while servers connect, and the orderly end: whatever happens —
 //! success, error, Ctrl-C — the host is shut down before the program exits. Parts: `options.rs`
 //! (what every host starts with), `vault.rs` (where secrets are kept), `typed.rs` (servers that
-//! nobody configured).
+//! nobody configured), `memory.rs` (what servers offered before).
 
+pub(crate) mod memory;
 mod options;
 mod typed;
 mod vault;
@@ -17,7 +18,7 @@ use tokio::signal::unix::SignalKind;
 use toolway::watch::{ConfigWatch, Watched};
 use toolway::{Audit, Host, HostOptions, Prompter, Respondent};
 use toolway_config::{Plan, PlannedServer};
-use toolway_tui::{Screen, Theme};
+use toolway_tui::{News, Screen, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
 pub(crate) use self::options::{CALLER, State, client_options, host_options, shield};
@@ -67,7 +68,7 @@ pub(crate) fn with_host<T>(
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    run_host(context, plan, wanted, Person::default(), work, || {
+    run_host(context, plan, wanted, Person::default(), work, |_| {
         Err(stopped())
     })
 }
@@ -111,7 +112,7 @@ pub(crate) fn with_person<T>(
             never = follow_reconnects(context, host) => never,
         }
     };
-    run_host(context, plan, wanted, person, work, || Err(stopped()))
+    run_host(context, plan, wanted, person, work, |_| Err(stopped()))
 }
 
 /// How long a request runs before anybody could want it freed.
@@ -129,15 +130,24 @@ async fn follow_reconnects<T>(context: &Context, host: &Host) -> T {
     std::future::pending().await
 }
 
-/// As [`with_host`], for work without an end of its own: `told` says what it means to be told.
+/// As [`with_host`], for work without an end of its own, or with something to show before it:
+/// `told` says what it means to be told to end.
 pub(crate) fn with_host_until<T>(
     context: &Context,
     plan: Plan,
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
-    told: impl FnOnce() -> Result<T, Report>,
+    told: impl FnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
     run_host(context, plan, wanted, Person::default(), work, told)
+}
+
+/// The person ended what was under way, and has seen what was there.
+pub(crate) fn stopped_showing() -> Report {
+    Report {
+        exit: Exit::Interrupted,
+        ..stopped()
+    }
 }
 
 fn stopped() -> Report {
@@ -150,7 +160,7 @@ fn run_host<T>(
     wanted: Wanted,
     person: Person,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
-    told: impl FnOnce() -> Result<T, Report>,
+    told: impl FnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
     let asks_provider = matches!(wanted, Wanted::Listing);
     let only = match wanted {
@@ -190,7 +200,7 @@ fn run_host<T>(
                     signal = signals.next() => {
                         is_ctrl_c = signal == SignalKind::interrupt();
                         if !(is_ctrl_c && context.desk.interrupted()) {
-                            break told();
+                            break told(&host);
                         }
                         signals.forget_last();
                         is_ctrl_c = false;
@@ -250,11 +260,25 @@ fn interrupted(hint: &str) -> Report {
 
 /// Waits until no server is pending any more, with a live view where there is a terminal.
 pub(crate) async fn settle(context: &Context, host: &Host) {
+    settle_telling(context, host, None).await;
+}
+
+/// As [`settle`]; what there is to tell of each picture is printed meanwhile, above the view.
+pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<News<'_>>) {
     if context.output.can_animate() {
         // A terminal that cannot be drawn on is no reason to fail.
-        let _ = toolway_tui::show(host.watch(), io::stderr(), view(context)).await;
+        let _ = toolway_tui::show(host.watch(), io::stderr, view(context), news).await;
     }
     host.settled().await;
+}
+
+/// Waits for as long as was said; for as long as it takes where nothing was.
+pub(crate) async fn within(limit: Option<Duration>, waiting: impl Future<Output = ()>) {
+    match limit {
+        // What is late is seen in the picture.
+        Some(limit) => drop(tokio::time::timeout(limit, waiting).await),
+        None => waiting.await,
+    }
 }
 
 /// How live views are drawn on stderr.

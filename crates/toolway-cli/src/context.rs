@@ -2,21 +2,24 @@
 //!
 //! Owns the lookups that several commands share (a server by name, with a near miss suggested).
 
+mod offline;
+
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolway::installs_first;
 use toolway_auth::vault::Vault;
-use toolway_config::{Environment, Flags, Plan, PlannedServer, address_without_secrets};
-use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind};
+use toolway_config::{Environment, Flags, Plan, PlannedServer, Verdict, address_without_secrets};
+use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
 use crate::commands::add::as_address;
 use crate::commands::auth::{account_of, login_words};
 use crate::connect::What;
 use crate::desk::Desk;
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::report::{self, Report, render_diagnosis};
+use crate::output::{Errors, Output};
+use crate::report::{self, About, Report};
 
 /// Findings about servers' entries that are printed in full before the others are counted.
 const ENTRIES_AT_ONCE: usize = 4;
@@ -41,9 +44,9 @@ pub(crate) struct Context {
 
 impl Context {
     /// Captures the environment.
-    pub(crate) fn new(flags: Flags, insecure_storage: bool) -> Self {
+    pub(crate) fn new(flags: Flags, insecure_storage: bool, errors: Errors) -> Self {
         let environment = toolway_config::with_managed_variables(Environment::capture());
-        let output = Output::new(&environment);
+        let output = Output::new(&environment).telling(errors);
         Self {
             environment,
             flags,
@@ -101,8 +104,16 @@ impl Context {
     }
 
     fn with_login(&self, report: Report) -> Report {
-        let Some(server) = report.login_to.clone() else {
-            return report;
+        let server = match &report.about {
+            Some(About::WantsLogin(server)) => server.clone(),
+            Some(About::Failed(server)) => {
+                let hint = self.offline_hint(server);
+                return match hint {
+                    Some(hint) => report.hint(hint),
+                    None => report,
+                };
+            }
+            None => return report,
         };
         if let Some(advice) = self.advice(&server) {
             return report.hint(advice);
@@ -117,6 +128,17 @@ impl Context {
                 report.hint(format!("log in with `toolway login {words}`"))
             }
             None => report,
+        }
+    }
+
+    /// What to do about a server that a program fetches, on a machine without a network.
+    pub(crate) fn offline_hint(&self, server: &str) -> Option<String> {
+        let Verdict::Admitted(spec) = &self.plan().winner(server)?.verdict else {
+            return None;
+        };
+        match &spec.transport {
+            TransportSpec::Stdio(process) if installs_first(process) => offline::hint(process),
+            _ => None,
         }
     }
 
@@ -147,7 +169,7 @@ impl Context {
         };
         let (shown, counted) = entries.split_at(shown);
         for diagnosis in shown {
-            self.output.say(&render_diagnosis(diagnosis));
+            self.output.diagnosis(diagnosis);
         }
         if !counted.is_empty() {
             self.output.say(&format!(
@@ -161,7 +183,7 @@ impl Context {
     /// servers' entries have nothing to do with it.
     pub(crate) fn say_unreadable(&self, plan: &Plan) {
         for diagnosis in &plan.diagnoses {
-            self.output.say(&render_diagnosis(diagnosis));
+            self.output.diagnosis(diagnosis);
         }
     }
 

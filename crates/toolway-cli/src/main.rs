@@ -21,14 +21,14 @@ mod terminal;
 
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser as _};
 use toolway_config::Environment;
 
 use crate::args::{Cli, Command, typed_words, with_dashes};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Errors, Output};
 use crate::report::{Outcome, Report};
 
 fn main() -> ExitCode {
@@ -43,19 +43,19 @@ fn main() -> ExitCode {
             return ExitCode::from(report.exit.code());
         }
     };
-    let cli = match Cli::try_parse_from(words) {
-        Ok(cli) => cli,
+    let (cli, errors) = match Cli::read(words) {
+        Ok(read) => read,
         Err(error) => return usage(&error),
     };
     start_logging(cli.global.verbose);
     if let Err(error) = closed {
         tracing::warn!(%error, "other processes of this user may look into this one");
     }
-    let context = Context::new(cli.global.flags(), cli.command.insecure_storage());
+    let context = Context::new(cli.global.flags(), cli.command.insecure_storage(), errors);
     let exit = match run(&context, cli.command) {
         Ok(exit) => exit,
         Err(report) => {
-            context.output.say(&report.render());
+            context.output.report(&report);
             report.exit
         }
     };
@@ -102,7 +102,9 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Prompt(args) => commands::prompt::run(context, &args),
         Command::Skills(args) => commands::skills::run(context, &args),
         Command::Skill(args) => commands::skills::show(context, &args),
+        Command::State(args) => commands::state::run(context, &args),
         Command::Complete(args) => commands::complete::run(context, &args),
+        Command::Refresh(args) => commands::refresh::run(context, &args),
         Command::Completions(args) => commands::completions::run(context, &args),
         Command::Man(args) => commands::man::run(context, &args),
         Command::Demo(args) => commands::demo::run(context, &args),
@@ -139,6 +141,16 @@ fn usage(error: &clap::Error) -> ExitCode {
     let unreadable = unreadable_word().filter(|_| error.kind() == ErrorKind::InvalidUtf8);
     let message = unreadable.as_deref().unwrap_or(message);
     let output = Output::new(&Environment::capture());
+    let mut flags = typed_words().take_while(|word| word != "--");
+    if flags.any(|word| word == "--json") {
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+        let report = Report::new(Exit::Usage, message)
+            .details(usage)
+            .hint(usage_hint(error));
+        output.telling(Errors::Json).report(&report);
+        return ExitCode::from(Exit::Usage.code());
+    }
     output.say(message);
     if let Some(usage) = error.get(ContextKind::Usage) {
         output.say(&format!("\n{usage}\n"));

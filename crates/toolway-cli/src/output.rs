@@ -1,7 +1,10 @@
 //! Where words go: results to stdout, everything else to stderr.
 //!
-//! Owns terminal detection, colour, width and tables. Holds no state of the product. How text by
-//! others is laid out where a person decides about it is `screen.rs`.
+//! Owns terminal detection, colour and width. Holds no state of the product. Tables and lines that fit
+//! a width are `output/table.rs`; how text by others is laid out where a person decides about it is
+//! `screen.rs`.
+
+mod table;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,8 +14,11 @@ use std::os::fd::AsFd;
 use serde::Serialize;
 use toolway_config::Environment;
 use toolway_types::text::{clean, is_hidden};
-use unicode_width::UnicodeWidthStr as _;
+use toolway_types::{Diagnosis, Severity};
 
+pub(crate) use self::table::render_table;
+use self::table::wrapped;
+use crate::report::{Report, render_diagnosis};
 use crate::screen::{Letters, Screen, turn};
 use crate::{log, terminal};
 
@@ -25,6 +31,16 @@ pub(crate) struct Output {
     colour: bool,
     width: Option<usize>,
     letters: Letters,
+    errors: Errors,
+}
+
+/// How errors are told on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Errors {
+    /// For people.
+    Text,
+    /// One line of JSON each.
+    Json,
 }
 
 #[expect(
@@ -43,6 +59,28 @@ impl Output {
                 && environment.var("TERM") != Some("dumb"),
             width: stdout_is_terminal.then(terminal_width).flatten(),
             letters: Letters::of(|name| environment.var(name)),
+            errors: Errors::Text,
+        }
+    }
+
+    /// The same, telling errors in this way.
+    pub(crate) fn telling(self, errors: Errors) -> Self {
+        Self { errors, ..self }
+    }
+
+    /// Tells an error.
+    pub(crate) fn report(&self, report: &Report) {
+        match self.errors {
+            Errors::Text => self.say(&report.render()),
+            Errors::Json => self.say(&escape_hidden(&report.as_json().to_string())),
+        }
+    }
+
+    /// Tells what is wrong with the configuration.
+    pub(crate) fn diagnosis(&self, diagnosis: &Diagnosis) {
+        match (self.errors, diagnosis.severity) {
+            (Errors::Json, Severity::Error) => self.report(&Report::of_entry(diagnosis)),
+            _ => self.say(&render_diagnosis(diagnosis)),
         }
     }
 
@@ -187,7 +225,32 @@ impl Output {
 
     /// Writes rows as a table with a head; the last column takes what is left of the width.
     pub(crate) fn table(&self, head: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-        self.verbatim(&render_table(head, rows, self.width))
+        self.table_keeping(&[], head, rows)
+    }
+
+    /// The same; the columns of these names are never cut, however narrow the terminal is.
+    pub(crate) fn table_keeping(
+        &self,
+        whole: &[&str],
+        head: &[&str],
+        rows: &[Vec<String>],
+    ) -> io::Result<()> {
+        self.verbatim(&render_table(whole, head, rows, self.width))
+    }
+
+    /// The text of a table, for a view that prints it itself.
+    pub(crate) fn table_text(&self, head: &[&str], rows: &[Vec<String>]) -> String {
+        render_table(&[], head, rows, self.width)
+    }
+
+    /// Writes a result for people, its lines broken at words where a terminal would break them
+    /// anywhere.
+    pub(crate) fn paragraphs(&self, text: &str) -> io::Result<()> {
+        let text = clean(text);
+        match self.width {
+            Some(width) => self.verbatim(&wrapped(&text, width)),
+            None => self.verbatim(&text),
+        }
     }
 }
 
@@ -231,76 +294,6 @@ fn paint(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(painted)
-}
-
-/// A table of plain columns, two spaces apart. With a width, the last column is cut to fit.
-/// Cells are cleaned one by one: nearly all are plain, and then that costs nothing.
-pub(crate) fn render_table(head: &[&str], rows: &[Vec<String>], width: Option<usize>) -> String {
-    let mut widths: Vec<usize> = head.iter().map(|cell| columns(cell)).collect();
-    for row in rows {
-        for (column, cell) in row.iter().enumerate() {
-            widths[column] = widths[column].max(columns(cell));
-        }
-    }
-    let mut text = String::with_capacity((rows.len() + 1) * 96);
-    render_row(&mut text, head.iter().copied(), &widths, width);
-    for row in rows {
-        render_row(&mut text, row.iter().map(String::as_str), &widths, width);
-    }
-    text
-}
-
-fn render_row<'a>(
-    text: &mut String,
-    cells: impl ExactSizeIterator<Item = &'a str>,
-    widths: &[usize],
-    width: Option<usize>,
-) {
-    let last = cells.len().saturating_sub(1);
-    let mut used = 0;
-    for (column, cell) in cells.enumerate() {
-        let cell = clean(cell);
-        match width {
-            Some(width) if column == last => text.push_str(&fit(&cell, width.saturating_sub(used))),
-            _ => text.push_str(&cell),
-        }
-        if column < last {
-            let gap = widths[column].saturating_sub(columns(&cell)) + 2;
-            text.extend(std::iter::repeat_n(' ', gap));
-            used += widths[column] + 2;
-        }
-    }
-    text.truncate(text.trim_end_matches(' ').len());
-    text.push('\n');
-}
-
-/// How many columns a text takes.
-fn columns(text: &str) -> usize {
-    if text.is_ascii() {
-        text.len()
-    } else {
-        text.width()
-    }
-}
-
-/// Cuts text to a width, with an ellipsis where something is missing. Never below ten columns:
-/// a terminal that narrow wraps anyway.
-fn fit(text: &str, width: usize) -> String {
-    let width = width.max(10);
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut cut = String::new();
-    for character in text.chars() {
-        let mut longer = cut.clone();
-        longer.push(character);
-        if longer.width() + 1 > width {
-            break;
-        }
-        cut = longer;
-    }
-    cut.push('…');
-    cut
 }
 
 /// Columns and rows; where the terminal does not know, what terminals have always had.

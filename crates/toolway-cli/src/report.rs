@@ -4,20 +4,20 @@
 //! [`Report`]; nothing else prints an error.
 
 mod hint;
+mod json;
 mod login;
 mod reach;
 mod refused;
+mod unwritable;
 
 use std::fmt::Write as _;
-use std::io::ErrorKind;
-use std::path::Path;
+use std::time::Duration;
 
 use toolway::auth::NotWidened;
 use toolway::catalog::KeptOutBy;
 use toolway::{CallError, RefusedBy, ToolTarget};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::vault::VaultError;
-use toolway_config::edit::EditError;
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
 use toolway_wire::era::method;
@@ -26,21 +26,31 @@ use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
 pub(crate) use self::reach::{ad_hoc, by_flags};
 use self::refused::refused_hint;
+pub(crate) use self::unwritable::unwritable;
 use crate::commands::call::own_usage;
 use crate::exit::Exit;
 
 /// An error on its way to the terminal.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Report {
     pub(crate) exit: Exit,
     pub(crate) message: String,
     /// Further lines below the message, such as a server's last words.
     pub(crate) details: Vec<String>,
     pub(crate) hint: Option<String>,
-    /// The server that only wants a login.
-    pub(crate) login_to: Option<String>,
+    /// The server that it is about, where more may be known of it than is said here.
+    pub(crate) about: Option<About>,
     /// The reader of stdout went away, which is no error of ours.
     pub(crate) stdout_closed: bool,
+}
+
+/// What a report about a server leaves open.
+#[derive(Debug, Clone)]
+pub(crate) enum About {
+    /// It only wants a login.
+    WantsLogin(String),
+    /// It failed before it answered anything.
+    Failed(String),
 }
 
 /// What every command gives back.
@@ -54,7 +64,7 @@ impl Report {
             message: message.into(),
             details: Vec::new(),
             hint: None,
-            login_to: None,
+            about: None,
             stdout_closed: false,
         }
     }
@@ -162,7 +172,22 @@ pub(crate) fn render_diagnosis(diagnosis: &Diagnosis) -> String {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    let mut text = format!("{severity}: ");
+    let mut text = format!("{severity}: {}{}\n", place(diagnosis), diagnosis.message);
+    match (&diagnosis.hint, diagnosis.severity) {
+        (Some(hint), _) => {
+            let _ = writeln!(text, "hint: {hint}");
+        }
+        (None, Severity::Error) => {
+            text.push_str("hint: mend it at that place, then check with `toolway doctor`\n");
+        }
+        (None, Severity::Warning) => {}
+    }
+    text
+}
+
+/// Where something is wrong, as words before the message.
+fn place(diagnosis: &Diagnosis) -> String {
+    let mut text = String::new();
     if let Some(origin) = &diagnosis.origin {
         let _ = write!(text, "{origin}");
         if let Some(column) = diagnosis.column {
@@ -172,16 +197,6 @@ pub(crate) fn render_diagnosis(diagnosis: &Diagnosis) -> String {
     }
     if let Some(server) = &diagnosis.server {
         let _ = write!(text, "server `{server}`: ");
-    }
-    let _ = writeln!(text, "{}", diagnosis.message);
-    match (&diagnosis.hint, diagnosis.severity) {
-        (Some(hint), _) => {
-            let _ = writeln!(text, "hint: {hint}");
-        }
-        (None, Severity::Error) => {
-            text.push_str("hint: mend it at that place, then check with `toolway doctor`\n");
-        }
-        (None, Severity::Warning) => {}
     }
     text
 }
@@ -197,17 +212,22 @@ impl Report {
                     FailureKind::Forbidden => Exit::Refused,
                     _ => Exit::Connection,
                 };
-                Report::new(
+                let mut report = Report::new(
                     exit,
                     format!("server `{server}` failed: {}", failure.message),
-                )
-                .details(
-                    failure
-                        .stderr
-                        .iter()
-                        .map(|line| format!("| {}", line.line())),
-                )
-                .hint(failure_hint(server, failure))
+                );
+                // What could not even be started has nothing to fetch.
+                let was_started =
+                    matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
+                report.about = was_started.then(|| About::Failed(server.to_owned()));
+                report
+                    .details(
+                        failure
+                            .stderr
+                            .iter()
+                            .map(|line| format!("| {}", line.line())),
+                    )
+                    .hint(failure_hint(server, failure))
             }
             ConnectionState::NeedsAuth { .. } => Report::needs_login(server, &[]),
             ConnectionState::Disabled { reason } => Report::new(
@@ -223,6 +243,17 @@ impl Report {
                 "try again; see its state with `toolway list`, its entry with `toolway get {word}`"
             )),
         }
+    }
+}
+
+impl Report {
+    /// A server that was not waited for any longer.
+    pub(crate) fn late(server: &str, limit: Duration) -> Self {
+        let message = format!("server `{server}` has not answered within {limit:?}");
+        Report::new(Exit::TimedOut, message).hint(format!(
+            "give it longer with `--timeout <seconds>`; what it writes is in `toolway logs {}`",
+            as_word(server)
+        ))
     }
 }
 
@@ -385,60 +416,5 @@ impl From<CallError> for Report {
                 ))
             }
         }
-    }
-}
-
-/// What helps when a file cannot be read or written.
-pub(crate) fn unwritable(path: &Path, why: ErrorKind) -> String {
-    let path = path.display();
-    match why {
-        ErrorKind::StorageFull => format!("make room on the disk that holds `{path}`"),
-        ErrorKind::QuotaExceeded => {
-            format!("make room: you may not store more on the disk that holds `{path}`")
-        }
-        ErrorKind::ReadOnlyFilesystem => {
-            format!("the file system is read-only: make the one that holds `{path}` writable")
-        }
-        ErrorKind::NotADirectory => {
-            format!("a file stands where `{path}` needs a directory: move it away")
-        }
-        _ => format!("check the rights on `{path}`"),
-    }
-}
-
-impl From<EditError> for Report {
-    fn from(error: EditError) -> Self {
-        let message = error.to_string();
-        let (exit, hint) = match error {
-            EditError::Invalid { path, .. } => (
-                Exit::Configuration,
-                format!("mend `{}` first; nothing was written", path.display()),
-            ),
-            EditError::NotAnObject { path, .. } | EditError::NotAFile { path } => (
-                Exit::Configuration,
-                format!("look at `{}`; nothing was written", path.display()),
-            ),
-            EditError::Exists { .. } => {
-                (Exit::Configuration, "replace it with `--force`".to_owned())
-            }
-            EditError::Io { path, source } => (
-                Exit::Unexpected,
-                format!("{}; nothing was written", unwritable(&path, source.kind())),
-            ),
-            EditError::Unconfirmed { path, .. } => (
-                Exit::Unexpected,
-                format!(
-                    "check the disk, then see that `{}` is still as it should be",
-                    path.display()
-                ),
-            ),
-            EditError::Locked { .. } => (
-                Exit::Unexpected,
-                "end the other process, then try again".to_owned(),
-            ),
-            EditError::Changed { .. } => (Exit::Unexpected, "try again".to_owned()),
-            EditError::Refused(_) => (Exit::Refused, "nothing was written".to_owned()),
-        };
-        Report::new(exit, message).hint(hint)
     }
 }

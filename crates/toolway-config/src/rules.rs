@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolway_types::Scope;
 
 use crate::Environment;
+use crate::approval::{LocalTrust, local_settings_text, local_trust};
 use crate::edit::{Document, EditError, Edited};
 use crate::entries::{edit_settings, file_of};
 use crate::permission::RuleList;
@@ -20,11 +21,28 @@ pub fn write_rule(
     list: RuleList,
     rule: &str,
 ) -> Result<Edited<Vec<RuleList>>, EditError> {
+    if (scope, list) == (Scope::Local, RuleList::Allow) {
+        counts_locally(environment)?;
+    }
     change(environment, scope, |lists| {
         let left = lists.take_out(rule, |other| other != list)?;
         lists.add(list, rule)?;
         Ok(left)
     })
+}
+
+/// Refuses to allow something in local settings that a repository brought: it would not count, and
+/// whoever wrote it would be asked again.
+fn counts_locally(environment: &Environment) -> Result<(), EditError> {
+    let text = local_settings_text(environment).ok().flatten();
+    match text.map(|text| local_trust(environment, &text)) {
+        Some(LocalTrust::Untrusted) => Err(EditError::Refused(format!(
+            "`{}` has what you did not approve, so no rule that allows counts there; look at it \
+             with `toolway approve --local-settings`, or keep the rule in the user scope",
+            file_of(environment, Scope::Local)?.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Takes a rule out of every list of a scope. Gives those that it stood in.

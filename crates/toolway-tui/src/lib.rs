@@ -15,7 +15,7 @@ mod view;
 pub mod waiting;
 
 pub use live::watch;
-pub use progress::{Options, Screen, show};
+pub use progress::{News, Options, Screen, show};
 pub use view::Theme;
 pub use view::servers::offers;
 pub use waiting::wait;

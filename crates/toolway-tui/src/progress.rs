@@ -66,25 +66,40 @@ pub struct Options {
     pub theme: Theme,
 }
 
+/// What is told above the view while it stands there.
+pub struct News<'a> {
+    /// What there is to tell of a picture; asked for each, and now and then.
+    pub of: &'a mut dyn FnMut(&HostSnapshot) -> Option<String>,
+    /// Where it goes: the same terminal, perhaps another stream.
+    pub to: &'a mut dyn Write,
+}
+
 /// Shows the servers while they connect. Returns when none is pending any more, with everything
 /// it drew removed. Dropping the future removes it too.
-pub async fn show(
+pub async fn show<W: Write>(
     mut snapshots: watch::Receiver<Arc<HostSnapshot>>,
-    writer: impl Write,
+    writer: impl Fn() -> W,
     options: Options,
+    mut news: Option<News<'_>>,
 ) -> io::Result<()> {
     let mut app = App::default();
-    let first = Event::Snapshot(Arc::clone(&snapshots.borrow_and_update()));
-    update(&mut app, &first, Instant::now());
+    let mut picture = Arc::clone(&snapshots.borrow_and_update());
+    update(
+        &mut app,
+        &Event::Snapshot(Arc::clone(&picture)),
+        Instant::now(),
+    );
 
     let mut ticks = tokio::time::interval_at(Instant::now() + PATIENCE, TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut backend = Some(InlineBackend::new(writer, area(&app, options.screen)));
     let mut terminal = None;
     while !app.is_settled() {
         let event = tokio::select! {
             changed = snapshots.changed() => match changed {
-                Ok(()) => Event::Snapshot(Arc::clone(&snapshots.borrow_and_update())),
+                Ok(()) => {
+                    picture = Arc::clone(&snapshots.borrow_and_update());
+                    Event::Snapshot(Arc::clone(&picture))
+                }
                 Err(_) => Event::Ended,
             },
             _ = ticks.tick() => Event::Tick,
@@ -93,15 +108,27 @@ pub async fn show(
         if app.ticks == 0 {
             continue;
         }
-        if let Some(backend) = backend.take() {
+        if let Some(news) = &mut news
+            && let Some(text) = (news.of)(&picture)
+        {
+            erase(terminal.take())?;
+            news.to.write_all(text.as_bytes())?;
+            news.to.flush()?;
+        }
+        if terminal.is_none() {
+            let backend = InlineBackend::new(writer(), area(&app, options.screen));
             terminal = Some(open(backend)?);
         }
         if let Some(terminal) = &mut terminal {
             terminal.draw(|frame| servers::draw(frame, &app, Instant::now(), options.theme))?;
         }
     }
-    match &mut terminal {
-        Some(terminal) => terminal.backend_mut().erase(),
+    erase(terminal)
+}
+
+fn erase<W: Write>(terminal: Option<Terminal<InlineBackend<W>>>) -> io::Result<()> {
+    match terminal {
+        Some(mut terminal) => terminal.backend_mut().erase(),
         None => Ok(()),
     }
 }

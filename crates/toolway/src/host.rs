@@ -4,7 +4,8 @@
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
 //! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
 //! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
-//! `attention.rs` (permission is asked for one call at a time), `logins.rs` (logging in and out).
+//! `attention.rs` (permission is asked for one call at a time), `logins.rs` (logging in and out),
+//! `ending.rs` (the orderly end, and what is kept for the next run).
 //! What a host does with skills is `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
@@ -14,12 +15,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolway_auth::account::Account;
 use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
@@ -42,6 +40,7 @@ use crate::auth::Auth;
 use crate::call::{
     CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
+use crate::catalog_memory::CatalogMemory;
 use crate::connection::{ConnectLimits, Context, EraMemory, Interests};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{Runner, RunnerOwner};
@@ -61,14 +60,12 @@ use crate::tasks::{self, Task};
 pub(crate) mod attention;
 mod background;
 mod batch;
+mod ending;
 mod following;
 mod logins;
 mod offers;
 mod options;
 pub(crate) mod reload;
-
-/// How long authorization servers have to answer when a host ends.
-const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// A running host.
 pub struct Host {
@@ -86,6 +83,7 @@ pub struct Host {
     auth: Option<Arc<Auth>>,
     attendant: Option<Task<()>>,
     supervisor: Task<()>,
+    catalogs: Option<CatalogMemory>,
 }
 
 /// What a call needs of the host, so that one can outlive its caller.
@@ -214,6 +212,7 @@ impl Host {
             auth,
             attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
+            catalogs: options.catalog_memory.map(CatalogMemory::at),
         }
     }
 
@@ -321,40 +320,6 @@ impl Host {
     /// hear that they changed; modern ones are told with the next request that asks.
     pub fn set_roots(&self, roots: Vec<Root>) {
         self.roots.send_replace(Arc::from(roots));
-    }
-
-    /// Ends every connection. Every process is gone when this returns; calls in flight fail. A
-    /// login that is being renewed is saved, if its authorization server answers within 5 s.
-    pub async fn shutdown(self) {
-        let settled_by = Instant::now() + SETTLED_WITHIN;
-        // Both may begin renewals.
-        drop((self.following, self.attendant));
-        self.background.end();
-        if let Some(auth) = &self.auth {
-            auth.end();
-        }
-        let connectors = self.reload.account.connectors();
-        if let Some(connectors) = &connectors {
-            connectors.door.end();
-        }
-        let account = connectors.map(|connectors| connectors.account);
-        self.stop.cancel();
-        if let Err(failure) = self.supervisor.join().await {
-            tracing::warn!(%failure, "the supervisor did not end by itself");
-        }
-        drop(self.hooks);
-        let within = settled_by.saturating_duration_since(Instant::now());
-        // A server whose start was given up half-way has nobody else who waits for its end.
-        tokio::join!(
-            self.keeper.end(),
-            settle(self.auth.as_deref(), account.as_ref(), within)
-        );
-        if let Some(journal) = &self.journal {
-            journal.flush().await;
-        }
-        if let Some(audit) = &self.reach.audit {
-            audit.flush().await;
-        }
     }
 }
 
@@ -471,22 +436,6 @@ impl Reach {
         self.requests.send(request(done)).await.ok()?;
         answer.await.ok()
     }
-}
-
-/// Waits for renewals under way: a token that took the place of another and was not saved is a
-/// login that is lost.
-async fn settle(auth: Option<&Auth>, account: Option<&Account>, within: Duration) {
-    let logins = async {
-        if let Some(auth) = auth {
-            auth.settle(within).await;
-        }
-    };
-    let account = async {
-        if let Some(account) = account {
-            account.settle(within).await;
-        }
-    };
-    tokio::join!(logins, account);
 }
 
 fn settings(plan: Plan) -> Arc<Settings> {

@@ -34,7 +34,7 @@ use toolway_types::{Secret, ServerName, Untrusted};
 use tracing::warn;
 
 use message::Piece;
-use redact::Redactor;
+pub(crate) use redact::Redactor;
 
 pub(crate) use file::{LogFile, file_stem};
 pub use line::{Kind, Line, timestamp};
@@ -187,6 +187,11 @@ impl JournalWriter {
     /// The same for secrets that a definition names and does not hold.
     pub fn keep_secrets_back(&self, secrets: Vec<Secret>) {
         self.sink.learn(secrets);
+    }
+
+    /// What keeps back the secrets that are known by now.
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
+        self.sink.redactor()
     }
 
     /// A line the server logged.

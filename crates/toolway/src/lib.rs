@@ -35,6 +35,7 @@ pub mod auth;
 pub mod builtin;
 pub mod call;
 pub mod catalog;
+mod catalog_memory;
 mod connection;
 pub mod dispatch;
 pub mod error;
@@ -65,6 +66,7 @@ pub use call::{
     TimeLimit, ToolOutcome, ToolRequest, ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
+pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};
 pub use connection::clock::{Clock, Reading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::classifier::{
@@ -85,8 +87,10 @@ pub use offering::Offering;
 pub use pins::{Against, Difference};
 pub use pool::{Loading, ToolPool};
 pub use respondent::{Elicitation, ElicitationAnswer, MoreRights, Offers, Respondent, Root};
+pub use session::patience::installs_first;
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
+pub use supervisor::recall::{Known, Recalled, recall_catalog};
 pub use template::{TemplateError, UriTemplate};
 /// Logins: what an account is asked with, and where it is kept.
 pub use toolway_auth;

@@ -14,6 +14,7 @@ use toolway_types::{
 
 use crate::call::{CallError, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
+use crate::connection::Lists;
 use crate::dispatch::send::{GeneralLimits, Line, Lines};
 use crate::error::scopes_in;
 use crate::offering::Offering;
@@ -29,6 +30,8 @@ pub struct HostSnapshot {
     pub(crate) lines: BTreeMap<ServerName, Arc<dyn Line>>,
     /// The digests of what they are defined as.
     pub(crate) definitions: BTreeMap<ServerName, Arc<str>>,
+    /// What they listed, as it was received.
+    pub(crate) lists: BTreeMap<ServerName, Lists>,
     /// Those that were connected, are lost, and are being brought back.
     pub(crate) healing: BTreeSet<ServerName>,
     /// Whether one that is not connected may come.

@@ -3,7 +3,7 @@
 //! Owns the map of servers, starts and stops their connections, and publishes a new
 //! [`HostSnapshot`] whenever a connection reports. The one place where a server's state is set.
 //! Parts: `member.rs` (who is in), `request.rs` (what may be asked of it), `apply.rs` (a new plan
-//! takes over).
+//! takes over), `recall.rs` (the picture of what was on offer last time).
 //! Does not own any connection's inner life (`connection.rs`).
 
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ use crate::tasks::{self, Task};
 
 mod apply;
 mod member;
+pub(crate) mod recall;
 mod request;
 
 /// How many reports may wait before connections are held back.
@@ -344,6 +345,9 @@ impl Supervisor {
         let definitions = standing()
             .filter_map(|(name, member)| Some((name.clone(), member.definition(name)?)))
             .collect();
+        let lists = standing()
+            .map(|(name, member)| (name.clone(), member.lists.clone()))
+            .collect();
         let servers: Vec<ServerSnapshot> = self
             .members
             .values()
@@ -362,6 +366,7 @@ impl Supervisor {
             catalog,
             lines,
             definitions,
+            lists,
             panics: self.context.panics.load(Ordering::Relaxed),
             settings: Arc::clone(&self.settings),
         }));

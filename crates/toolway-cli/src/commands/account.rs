@@ -17,7 +17,7 @@ use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Directory, Plan, Provider};
 use toolway_transport::client::Client;
-use toolway_types::Scope;
+use toolway_types::{Scope, TransportKind};
 
 use super::auth::{StatusArgs, not_read};
 use super::login::{AtTerminal, WayArgs, until_given_up};
@@ -156,6 +156,9 @@ async fn log_out(context: &Context, provider: &Provider) -> Outcome {
     let host = provider.host();
     // First, so that whoever hears of the logout finds no connectors; and also when nobody is
     // logged in: what is left of an earlier login goes.
+    connect::memory::forget(context, context.plan(), |planned| {
+        planned.transport == Some(TransportKind::Connector)
+    });
     account::forget(&copy_file(&context.environment))?;
     let out = kept(context, provider)
         .log_out()

@@ -132,7 +132,8 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
         context.output.say("no such calls were written down");
     } else {
         let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
-        context.output.table(&HEAD, &rows)?;
+        let whole = ["TIME", "OUTCOME"];
+        context.output.table_keeping(&whole, &HEAD, &rows)?;
     }
     if !args.follow {
         return Ok(Exit::Success);

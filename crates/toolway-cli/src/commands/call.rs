@@ -60,7 +60,7 @@ use usage::Place;
   toolway call echo message=hi -- npx -y @modelcontextprotocol/server-everything
   TOOLWAY_TOOL_SEARCH=true toolway call ToolSearch query='open an issue'
   toolway call github list_issues repo=acme/site --select '.items[] | {number, title}'
-  echo '{\"server\": \"time\", \"tool\": \"get_current_time\", \"arguments\": {\"timezone\": \"UTC\"}}' | toolway call --batch -")]
+  toolway call --batch - < calls.jsonl")]
 pub(crate) struct CallArgs {
     /// The server and the tool, then the arguments
     #[arg(required_unless_present = "batch", num_args = 1.., value_names = ["SERVER", "TOOL", "KEY=VALUE"])]

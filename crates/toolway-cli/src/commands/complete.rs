@@ -1,41 +1,35 @@
 //! `toolway __complete`: what could come next on a command line that names a server, and there a
 //! tool, a prompt or a template.
 //!
-//! Owns asking the server that the line names, or all of them for a URI; the line is read in
-//! `complete/line.rs`, and what a shell is given is `complete/spelling.rs`. A shell waits while this
-//! runs: servers have two seconds, and nothing is said when it fails.
+//! Owns asking: what is kept of the server that the line names, or of all of them for a URI, and
+//! the servers themselves only where nothing is kept or only they can know (`complete/ask.rs`). The
+//! line is read in `complete/line.rs`, and what a shell is given is `complete/spelling.rs`. A shell
+//! waits while this runs: servers have two seconds, and nothing is said when it fails.
 
+mod ask;
 mod line;
 mod quoting;
 mod spelling;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
 use toolway::builtin::{self, RESERVED};
-use toolway::catalog::{CatalogPrompt, CatalogTool};
-use toolway::template::UriTemplate;
-use toolway::{CompletionReference, Host, ListedSkill, ToolTarget};
 use toolway_config::Plan;
-use toolway_types::{ServerName, ToolKey};
+use toolway_types::ServerName;
 
+use self::ask::{asked, uris};
 use self::line::Line;
 use self::quoting::Dialect;
 use self::spelling::Charset;
 use super::call::{Schema, steps};
-use super::prompt;
-use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::Outcome;
 
 /// How whole names begin.
 const FLAT: &str = "mcp__";
-
-/// The longest a shell is kept waiting.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What could come next on a command line, for shells
 #[derive(Debug, Args)]
@@ -198,7 +192,7 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
         return asked(context, plan, &Unfinished { server, wanted });
     }
     if command == "read" && before.is_empty() {
-        return uris(context, plan, word);
+        return Some(uris(context, plan, word));
     }
     // What the host's own tools take is known without asking anybody.
     if let ("call", [tool, given @ ..]) = (command.as_str(), before.as_slice())
@@ -216,38 +210,6 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
         _ => return None,
     };
     asked(context, plan, &unfinished)
-}
-
-/// What the one server says that the line names.
-fn asked(context: &Context, plan: &Plan, unfinished: &Unfinished) -> Option<Vec<String>> {
-    let wanted = Wanted::Only(unfinished.server.clone());
-    let found = connect::with_host(context, plan.clone(), wanted, async |host| {
-        let asked = tokio::time::timeout(PATIENCE, ask(host, unfinished)).await;
-        Ok::<_, Report>(asked.ok().flatten())
-    });
-    found.ok().flatten()
-}
-
-/// What can be read. Every server may have it, as for `toolway read` itself; so that a tab alone
-/// does not start them all, something of it has to be there. Who is late is not waited for.
-fn uris(context: &Context, plan: &Plan, word: &str) -> Option<Vec<String>> {
-    if word.is_empty() && plan.admitted().count() > 1 {
-        return None;
-    }
-    let found = connect::with_host(context, plan.clone(), Wanted::All, async |host| {
-        let _ = tokio::time::timeout(PATIENCE, host.settled()).await;
-        let snapshot = host.snapshot();
-        let catalog = &snapshot.catalog;
-        let listed = catalog.resources.iter().map(|it| it.uri.clone());
-        let templates = catalog.templates.iter().map(|it| it.uri_template.clone());
-        // No address has a blank; behind one, where a line is read twice, a server could stand.
-        let is_address = |uri: &String| !uri.contains(char::is_whitespace);
-        let mut uris: Vec<String> = listed.chain(templates).filter(is_address).collect();
-        uris.sort();
-        uris.dedup();
-        Ok::<_, Report>(uris)
-    });
-    found.ok()
 }
 
 fn names(plan: &Plan) -> Vec<String> {
@@ -358,90 +320,6 @@ fn template_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished>
             word: word.to_owned(),
         },
     })
-}
-
-async fn ask(host: &Host, unfinished: &Unfinished) -> Option<Vec<String>> {
-    let server = &unfinished.server;
-    host.ready(server.as_str()).await;
-    let snapshot = host.snapshot();
-    let (reference, known, before, word) = match &unfinished.wanted {
-        Wish::ToolName { flat } => {
-            let catalog = &snapshot.catalog;
-            let own = catalog.built_in().iter();
-            let own = own.filter(|tool| tool.key.server == *server);
-            let tools = catalog.tools_of(server).iter().chain(own);
-            // As it is shown.
-            let name = |tool: &CatalogTool| match (flat, catalog.alias(&tool.key)) {
-                (true, _) => tool.name.clone(),
-                (false, Some(alias)) => alias.to_owned(),
-                (false, None) => tool.key.tool.clone(),
-            };
-            return Some(tools.map(name).collect());
-        }
-        Wish::ToolArgument { tool, before, word } => {
-            let target = if tool.starts_with("mcp__") {
-                ToolTarget::Exposed(tool.clone())
-            } else {
-                ToolTarget::Key(ToolKey::new(server.clone(), tool))
-            };
-            let tool = snapshot.catalog.find(&target).ok()?;
-            let schema: Value = serde_json::from_str(tool.input_schema.get()).ok()?;
-            return arguments_of(&schema, &given(before), word);
-        }
-        Wish::PromptName { flat } => {
-            let prompts = snapshot.catalog.prompts.iter();
-            let of_server = prompts.filter(|prompt| prompt.key.server == *server);
-            let name = |prompt: &CatalogPrompt| match flat {
-                true => prompt.name.clone(),
-                false => prompt.key.tool.clone(),
-            };
-            return Some(of_server.map(name).collect());
-        }
-        Wish::SkillName => {
-            let skills = host.skills(server).await.ok()?.skills;
-            let name = |skill: &ListedSkill| skill.name().as_received().to_owned();
-            return Some(skills.iter().map(name).collect());
-        }
-        Wish::PromptArgument {
-            prompt,
-            before,
-            word,
-        } => {
-            let prompt = prompt::find(&snapshot.catalog, Some(server), prompt).ok()?;
-            let known: Vec<String> = prompt
-                .arguments
-                .iter()
-                .map(|argument| argument.name.clone())
-                .collect();
-            let reference = CompletionReference::Prompt(prompt.key.tool.clone());
-            (reference, known, before, word)
-        }
-        Wish::Variable {
-            template,
-            before,
-            word,
-        } => {
-            let parsed = UriTemplate::parse(template).ok()?;
-            let known = parsed.variables().into_iter().map(str::to_owned).collect();
-            let reference = CompletionReference::Template(template.clone());
-            (reference, known, before, word)
-        }
-    };
-    let given = given(before);
-    let Some((key, value)) = word.split_once('=') else {
-        let open = known.iter().filter(|name| !given.contains_key(*name));
-        return Some(open.map(|name| format!("{name}=")).collect());
-    };
-    let found = host
-        .complete(server, &reference, key, value, &given)
-        .await
-        .ok()?;
-    let values = found.values.iter();
-    Some(
-        values
-            .map(|value| format!("{key}={}", value.as_received()))
-            .collect(),
-    )
 }
 
 /// What stands on the line already.

@@ -4,7 +4,9 @@
 //! child of the same binary, and over loopback HTTP — configured, connected, listed and called.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,7 +27,8 @@ use crate::report::{Outcome, Report};
 
 /// See it work: three embedded servers, connected, listed and called
 ///
-/// Nothing is installed, and nothing outside a temporary directory is read or written.
+/// Nothing is installed, and nothing outside temporary directories is read or written. The picture
+/// that it makes stays in one of them.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {}
 
@@ -59,20 +62,29 @@ pub(crate) fn serve(args: &DemoServerArgs) -> Outcome {
 pub(crate) fn run(context: &Context, _args: &DemoArgs) -> Outcome {
     let directory = tempfile::Builder::new().prefix("toolway-demo-").tempdir()?;
     let environment = environment(context, directory.path())?;
-    block_on(async {
+    let results = tempfile::Builder::new()
+        .prefix("toolway-demo-results-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()?;
+    let outcome = block_on(async {
         let studio = DemoServer::new(Flavour::Studio).speaking(Speaks::Modern);
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (server, driver) =
             Server::bind(Arc::new(studio), loopback).map_err(anyhow::Error::from)?;
         configure(context, &environment, &server.url())?;
         let tour = async {
-            let outcome = tour(context, &environment).await;
+            let outcome = tour(context, &environment, results.path()).await;
             server.shutdown().await;
             outcome
         };
         let (outcome, ()) = tokio::join!(tour, driver);
         outcome
-    })
+    });
+    // A person may want to look at the picture whose path was printed.
+    if std::fs::read_dir(results.path())?.next().is_some() {
+        let _ = results.keep();
+    }
+    outcome
 }
 
 /// An environment that reaches nothing of the person's: its own home, project and config home.
@@ -129,18 +141,19 @@ fn configure(context: &Context, environment: &Environment, url: &str) -> Result<
     Ok(())
 }
 
-async fn tour(context: &Context, environment: &Environment) -> Outcome {
+async fn tour(context: &Context, environment: &Environment, results: &Path) -> Outcome {
     let plan = toolway_config::plan(environment, &Flags::default());
     context.say_diagnoses(&plan);
     let desk = toolway_gateway::in_process(Arc::new(DemoServer::new(Flavour::Desk)));
     let options = HostOptions {
         in_process: vec![(server_name("desk")?, desk)],
-        output_dir: environment.state_home().join("results"),
+        output_dir: results.to_owned(),
         roots: toolway::Root::directory(environment.project_root())
             .into_iter()
             .collect(),
         // The demo leaves nothing behind in the real state directory.
         era_memory: None,
+        catalog_memory: None,
         pins: None,
         rule_keeper: None,
         journal: None,

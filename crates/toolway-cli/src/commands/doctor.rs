@@ -102,7 +102,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     if found.is_empty() && checks.iter().all(|check| check.health == Health::Ok) {
         text.push_str("\nno problems found\n");
     }
-    context.output.result(&text)?;
+    context.output.paragraphs(&text)?;
     Ok(exit)
 }
 

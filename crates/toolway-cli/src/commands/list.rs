@@ -1,13 +1,17 @@
 //! `toolway list`: every configured server and where it stands.
 //!
 //! Owns the row that `list` shows, as a table and as JSON; the JSON shape is an interface. What
-//! `--watch` shows is `list/watch.rs`.
+//! `--watch` shows is `list/watch.rs`, `--cached` `list/kept.rs`; `list/why.rs` finds the words of a
+//! server that say why it failed.
 
 mod event;
+mod kept;
 mod watch;
+mod why;
 
 use std::borrow::Cow;
 use std::io;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -15,7 +19,7 @@ use serde_json::Value;
 use toolway::{HostSnapshot, ServerSnapshot};
 use toolway_config::{Plan, PlannedServer, Verdict};
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, TransportKind};
+use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, TransportKind};
 
 use super::account;
 use super::auth::{self, Shown};
@@ -41,6 +45,25 @@ pub(crate) struct ListArgs {
     #[arg(short, long, conflicts_with = "no_connect")]
     watch: bool,
 
+    /// Answer at once with what the servers offered before, and how long ago: start nothing, wait
+    /// for nothing
+    #[arg(long, conflicts_with_all = ["no_connect", "watch", "check"])]
+    cached: bool,
+
+    /// End with 4 when a server that may connect is not connected, with 5 when it only wants a
+    /// login, with 3 when an entry is wrong
+    #[arg(long, conflicts_with_all = ["no_connect", "watch"])]
+    check: bool,
+
+    /// Show what is there after this many seconds; servers that need longer are shown as pending
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..),
+        conflicts_with = "watch"
+    )]
+    timeout: Option<u64>,
+
     /// Print JSON; with `--watch` one object per line for each change
     #[arg(long)]
     json: bool,
@@ -49,8 +72,8 @@ pub(crate) struct ListArgs {
 /// One server, as `list --json` prints it. Absent values are null, never left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row {
-    name: String,
+pub(crate) struct Row {
+    pub(crate) name: String,
     scope: &'static str,
     source: Source,
     transport: Option<&'static str>,
@@ -69,6 +92,15 @@ struct Row {
     /// The command that logs in; absent where no login is wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<String>,
+    /// The last lines that it wrote to stderr; absent where it wrote none or did not fail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stderr: Vec<String>,
+    /// With `--cached`, how long ago it was asked what it offers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds_ago: Option<u64>,
+    /// What else there is to say of it.
+    #[serde(skip)]
+    note: Option<String>,
     /// What to do about it.
     #[serde(skip)]
     hint: Option<String>,
@@ -96,22 +128,34 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     let mut plan = Cow::Borrowed(context.plan());
     context.require_flags(&plan)?;
     let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
-    if !args.no_connect && (plan.admitted().next().is_some() || plan.account.is_some()) {
+    let mut stopped = None;
+    if args.cached {
+        kept::fill(context, &mut rows, &plan);
+    } else if !args.no_connect && (plan.admitted().next().is_some() || plan.account.is_some()) {
         let known = plan.clone().into_owned();
-        let (fresh, snapshot) =
-            connect::with_host(context, known, Wanted::Listing, async |host| {
-                connect::settle(context, host).await;
+        let limit = args.timeout.map(Duration::from_secs);
+        let (fresh, snapshot, interrupted) = connect::with_host_until(
+            context,
+            known,
+            Wanted::Listing,
+            async |host| {
+                connect::within(limit, connect::settle(context, host)).await;
                 let fresh = account::freshened(context, host, &plan).await;
-                Ok((fresh, host.snapshot()))
-            })?;
+                Ok((fresh, host.snapshot(), None))
+            },
+            |host| Ok((None, host.snapshot(), Some(connect::stopped_showing()))),
+        )?;
         if let Some(fresh) = fresh {
             rows = fresh.servers.iter().map(planned).collect();
             plan = Cow::Owned(fresh);
         }
         fill(context, &mut rows, &plan, &snapshot);
+        note_late(&mut rows, &plan, limit);
         say_warnings(context, &snapshot);
+        stopped = interrupted;
     }
     add_logins(context, &mut rows);
+    let exit = exit(args, &plan, &rows);
     if args.json {
         context.output.json(&Listing { servers: rows })?;
     } else if rows.is_empty() {
@@ -125,7 +169,52 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
         say_hints(context, &rows);
         say_off(context, &plan);
     }
-    Ok(Exit::Success)
+    match stopped {
+        Some(stopped) => Err(stopped),
+        None => Ok(exit),
+    }
+}
+
+/// How the command ends: with what is wrong, the files first, and with `--check` the servers.
+fn exit(args: &ListArgs, plan: &Plan, rows: &[Row]) -> Exit {
+    let is_error = |diagnosis: &Diagnosis| diagnosis.severity == Severity::Error;
+    if plan.diagnoses.iter().any(is_error) {
+        return Exit::Configuration;
+    }
+    if !args.check {
+        return Exit::Success;
+    }
+    let mut exit = Exit::Success;
+    for (row, planned) in rows.iter().zip(&plan.servers) {
+        match (&planned.verdict, row.state) {
+            (Verdict::Invalid { .. }, _) => return Exit::Configuration,
+            (Verdict::Admitted(_), "failed" | "pending") => exit = Exit::Connection,
+            (Verdict::Admitted(_), "needs-auth") if exit == Exit::Success => {
+                exit = Exit::NeedsLogin;
+            }
+            _ => {}
+        }
+    }
+    exit
+}
+
+/// Says of those that have not answered how long they had.
+fn note_late(rows: &mut [Row], plan: &Plan, limit: Option<Duration>) {
+    for (row, planned) in rows.iter_mut().zip(&plan.servers) {
+        if matches!(planned.verdict, Verdict::Admitted(_)) && row.state == "pending" {
+            row.note = Some(match limit {
+                Some(limit) => format!("has not answered within {limit:?}"),
+                None => "has not answered yet".to_owned(),
+            });
+        }
+    }
+}
+
+/// The rows of a plan whose servers are connected.
+pub(crate) fn rows(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Vec<Row> {
+    let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
+    fill(context, &mut rows, plan, snapshot);
+    rows
 }
 
 /// What a person can do about servers that wait for one.
@@ -223,8 +312,7 @@ pub(crate) fn show(
     snapshot: &HostSnapshot,
     as_json: bool,
 ) -> io::Result<()> {
-    let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
-    fill(context, &mut rows, plan, snapshot);
+    let rows = rows(context, plan, snapshot);
     if as_json {
         return context.output.json(&Listing { servers: rows });
     }
@@ -283,6 +371,9 @@ fn planned(server: &PlannedServer) -> Row {
         prompts: None,
         account: auth::account_of(server).map(str::to_owned),
         login: None,
+        stderr: Vec::new(),
+        seconds_ago: None,
+        note: None,
         hint: None,
         logins: Vec::new(),
     }
@@ -332,7 +423,10 @@ fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Option<String>
     let name = &row.name;
     match state {
         ConnectionState::Failed(failure) => {
-            Some(format!("`{name}`: {}", failure_hint(name, failure)))
+            let was_started = matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
+            let offline = was_started.then(|| context.offline_hint(name)).flatten();
+            let hint = offline.unwrap_or_else(|| failure_hint(name, failure));
+            Some(format!("`{name}`: {hint}"))
         }
         ConnectionState::NeedsAuth { .. } => context.advice(name).or_else(|| {
             let what = if is_connector(row) {
@@ -373,7 +467,14 @@ fn fill_row(row: &mut Row, server: &ServerSnapshot) {
             row.protocol_version = Some(facts.protocol_version.clone());
             row.server_info = Some(facts.server_info.clone());
         }
-        ConnectionState::Failed(failure) => row.error = Some(failure.message.clone()),
+        ConnectionState::Failed(failure) => {
+            row.error = Some(failure.message.clone());
+            row.stderr = failure
+                .stderr
+                .iter()
+                .map(|line| line.line().to_string())
+                .collect();
+        }
         ConnectionState::NeedsAuth { .. } => {
             row.error = Some(match &row.account {
                 Some(account) => format!("wants a login as `{account}` first"),
@@ -399,10 +500,17 @@ fn cells(row: &Row) -> Vec<String> {
         _ => "·",
     };
     let detail = match (&row.error, &row.reason, &row.protocol_version) {
-        (Some(error), _, _) => error.lines().next().unwrap_or_default().to_owned(),
+        (Some(error), _, _) => {
+            let error = error.lines().next().unwrap_or_default();
+            // The server knows better than we do why it ended.
+            match why::telling_line(&row.stderr) {
+                Some(line) => format!("{line} ({error})"),
+                None => error.to_owned(),
+            }
+        }
         (None, Some(reason), _) => reason.clone(),
         (None, None, Some(version)) => format!("protocol {version}"),
-        (None, None, None) => String::new(),
+        (None, None, None) => row.note.clone().unwrap_or_default(),
     };
     let logins: Vec<String> = row.logins.iter().map(Shown::words).collect();
     let detail = match (detail.as_str(), logins.as_slice()) {

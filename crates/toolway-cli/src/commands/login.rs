@@ -166,7 +166,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         plan,
         Wanted::Only(server.clone()),
         async |host| log_in(context.output, host, &server, options).await,
-        || Err(given_up(&format!("the login to `{server}`"))),
+        |_| Err(given_up(&format!("the login to `{server}`"))),
     )?;
     context.output.result(&format!("{}\n", told(&logged_in)))?;
     if let Some(of_entry) = of_entry.filter(|account| *account != logged_in.account) {
@@ -222,12 +222,11 @@ async fn log_in(
     let way = options.way;
     let problem = |problem| report(server, &problem, way);
     let mut beginning = std::pin::pin!(host.login(server.as_str(), options));
-    let handle = match timeout(QUIET, &mut beginning).await {
-        Ok(begun) => begun,
-        Err(_) => {
-            output.say(&format!("waiting for server `{server}` to answer"));
-            beginning.await
-        }
+    let handle = if let Ok(begun) = timeout(QUIET, &mut beginning).await {
+        begun
+    } else {
+        output.say(&format!("waiting for server `{server}` to answer"));
+        beginning.await
     };
     let handle = handle.map_err(problem)?;
     let outcome = handle.outcome().await.unwrap_or(Err(LoginProblem::Ended));
@@ -274,7 +273,7 @@ fn only_one(context: &Context, plan: &Plan) -> Result<ServerName, Report> {
             connect::settle(context, host).await;
             Ok(host.snapshot())
         },
-        || Err(given_up("the login")),
+        |_| Err(given_up("the login")),
     )?;
     let wanting = wanting(&snapshot);
     match wanting.as_slice() {

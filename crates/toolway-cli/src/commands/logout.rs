@@ -90,6 +90,10 @@ fn told(context: &Context, login: &LoggedOut) -> Result<(), Report> {
              at the identity provider\nhint: end that with `toolway idp logout`"
         ));
     }
+    // What it offered to that account is nobody else's business.
+    connect::memory::forget(context, context.plan(), |planned| {
+        planned.name.as_str() == server
+    });
     // Running processes notice when the server refuses them; this is only sooner.
     if let Ok(name) = ServerName::new(server)
         && let Err(error) = request_reconnect(&State(context).reconnects(), &name)

@@ -34,7 +34,7 @@ pub(crate) struct PromptsArgs {
 
 /// One prompt, as `--json` prints it. Absent values are null, never left out.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+pub(super) struct Row<'a> {
     name: &'a str,
     server: &'a ServerName,
     prompt: &'a str,
@@ -88,7 +88,7 @@ fn cells(prompt: &CatalogPrompt) -> Vec<String> {
     vec![prompt.name.clone(), arguments, text]
 }
 
-fn row(prompt: &CatalogPrompt) -> Row<'_> {
+pub(super) fn row(prompt: &CatalogPrompt) -> Row<'_> {
     Row {
         name: &prompt.name,
         server: &prompt.key.server,

@@ -92,7 +92,7 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
     let (plan, wanted) = (servers.plan.clone(), servers.wanted());
     if args.follow {
         // To be told to end is how following succeeds.
-        connect::with_host_until(context, plan, wanted, work, || Ok(Exit::Success))
+        connect::with_host_until(context, plan, wanted, work, |_| Ok(Exit::Success))
     } else {
         connect::with_person(context, plan, wanted, Person::answering(context), work)
     }

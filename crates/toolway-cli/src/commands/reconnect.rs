@@ -105,6 +105,7 @@ fn forget(context: &Context, plan: &Plan, server: &ServerName) {
             .output
             .say(&format!("warning: server `{server}`: {what}: {error}"));
     };
+    connect::memory::forget(context, plan, |planned| planned.name == *server);
     let needs = state.needs();
     for (planned, spec) in plan.admitted() {
         if planned.name == *server {

@@ -40,7 +40,7 @@ pub(crate) struct ResourcesArgs {
 /// One resource, as `--json` prints it. Absent values are null, never left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ResourceRow<'a> {
+pub(super) struct ResourceRow<'a> {
     uri: &'a str,
     server: &'a ServerName,
     name: &'a str,
@@ -53,7 +53,7 @@ struct ResourceRow<'a> {
 /// One template, as `--json` prints it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct TemplateRow<'a> {
+pub(super) struct TemplateRow<'a> {
     uri_template: &'a str,
     server: &'a ServerName,
     name: &'a str,
@@ -136,7 +136,7 @@ fn cells(uri: &str, server: &ServerName, mime_type: Option<&str>, label: String)
     vec![uri.to_owned(), server.to_string(), mime_type, label]
 }
 
-fn resource_row(resource: &CatalogResource) -> ResourceRow<'_> {
+pub(super) fn resource_row(resource: &CatalogResource) -> ResourceRow<'_> {
     ResourceRow {
         uri: &resource.uri,
         server: &resource.server,
@@ -148,7 +148,7 @@ fn resource_row(resource: &CatalogResource) -> ResourceRow<'_> {
     }
 }
 
-fn template_row(template: &CatalogTemplate) -> TemplateRow<'_> {
+pub(super) fn template_row(template: &CatalogTemplate) -> TemplateRow<'_> {
     let variables = UriTemplate::parse(&template.uri_template)
         .map(|parsed| parsed.variables().into_iter().map(str::to_owned).collect())
         .unwrap_or_default();

@@ -1,27 +1,38 @@
 //! `toolway tools`: every tool of every server, under the name it is called by; or, for a provider
 //! of models, what a session of a model would be listed.
 //!
-//! Owns the row that `tools` shows; the JSON shape is an interface. Parts: `export.rs` (`--format`).
+//! Owns the row that `tools` shows; the JSON shape is an interface. Parts: `export.rs` (`--format`),
+//! `kept.rs` (`--cached`), `early.rs` (rows while a slow server is waited for), `absent.rs` (servers
+//! that are not there).
 
+use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use toolway::builtin::TOOL_SEARCH;
 use toolway::catalog::{LeftOutTool, Section};
-use toolway::{Catalog, CatalogTool, HostSnapshot, ServerSnapshot};
+use toolway::{Catalog, CatalogTool, HostSnapshot, Known, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
+pub(crate) use self::absent::{require_connected, say_missing};
+use self::absent::{require_in_time, say_late};
+use self::early::Early;
 use self::export::{Format, print_export, show_pool};
+use self::kept::{Asked, asked_of};
 use crate::commands::call::require_admitted;
 use crate::commands::list::say_warnings;
 use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::Outcome;
 
+mod absent;
+mod early;
 mod export;
+mod kept;
 
 /// How many tools a search shows.
 const SEARCH_RESULTS: usize = 10;
@@ -71,6 +82,15 @@ pub(crate) struct ToolsArgs {
     #[arg(long)]
     no_connect: bool,
 
+    /// Answer at once from what the servers offered before, and say how long ago: start nothing,
+    /// wait for nothing
+    #[arg(long, conflicts_with_all = ["no_connect", "instructions", "accept_change", "format"])]
+    cached: bool,
+
+    /// Show what is there after this many seconds, without the servers that need longer
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+
     #[command(flatten)]
     command: TypedCommand,
 }
@@ -78,7 +98,7 @@ pub(crate) struct ToolsArgs {
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Row<'a> {
+pub(super) struct Row<'a> {
     name: &'a str,
     server: &'a ServerName,
     tool: &'a str,
@@ -97,6 +117,9 @@ struct Listing<'a> {
     /// Only with `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<Vec<LeftOut<'a>>>,
+    /// Only with `--cached`: when who was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<Vec<Asked<'a>>>,
     /// Only with `--no-connect`: who would be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     servers: Option<Vec<Planned<'a>>>,
@@ -163,15 +186,30 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     if args.no_connect {
         return no_connect(context, args, &plan, only.as_deref());
     }
-    let snapshot = connect::with_host(context, plan, wanted, async |host| {
-        connect::settle(context, host).await;
-        if let (true, Some(name)) = (args.accept_change, &only)
-            && let Ok(name) = ServerName::new(name)
-        {
-            host.accept_instructions(&name).await?;
-        }
-        Ok(host.snapshot())
-    })?;
+    if args.cached {
+        return kept::run(context, args, plan, only.as_deref());
+    }
+    let limit = args.timeout.map(Duration::from_secs);
+    let mut early = Early::new(context, args);
+    let (snapshot, stopped) = connect::with_host_until(
+        context,
+        plan,
+        wanted,
+        async |host| {
+            let settled = early.while_settling(context, host);
+            connect::within(limit, settled).await;
+            if let (true, Some(name)) = (args.accept_change, &only)
+                && let Ok(name) = ServerName::new(name)
+            {
+                host.accept_instructions(&name).await?;
+            }
+            Ok((host.snapshot(), None))
+        },
+        |host| Ok((host.snapshot(), Some(connect::stopped_showing()))),
+    )?;
+    if let (Some(_), Some(stopped)) = (&only, stopped.as_ref()) {
+        return Err(stopped.clone());
+    }
     say_warnings(context, &snapshot);
     if let Some(name) = &only {
         // A model is listed the tool that begins its login.
@@ -185,26 +223,36 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
         if exports_login {
             say_missing(context, &snapshot);
         } else {
+            require_in_time(&snapshot, name, limit)?;
             require_connected(&snapshot, name, typed.as_ref())?;
         }
     } else {
         say_missing(context, &snapshot);
+        say_late(context, &snapshot, limit);
         let nothing = snapshot.catalog.tools.is_empty()
             && !args.instructions
             && (!args.all || snapshot.catalog.left_out.is_empty());
         if nothing && !args.json && args.format.is_none() {
             say_none(context, &snapshot);
-            return Ok(Exit::Success);
+            return stopped.map_or(Ok(Exit::Success), Err);
         }
     }
-    match &args.search {
-        Some(query) => show_found(context, args, &snapshot.catalog, query),
-        None => show(context, args, &snapshot.catalog, only.as_deref()),
-    }
+    let outcome = match &args.search {
+        Some(query) => show_found(context, args, &snapshot.catalog, None, query),
+        None if early.has_told() => early.show_rest(context, &snapshot.catalog),
+        None => show(context, args, &snapshot.catalog, None, only.as_deref()),
+    };
+    outcome.and_then(|exit| stopped.map_or(Ok(exit), Err))
 }
 
 /// What a search finds: what a model would, by the same ranking.
-fn show_found(context: &Context, args: &ToolsArgs, catalog: &Catalog, query: &str) -> Outcome {
+fn show_found(
+    context: &Context,
+    args: &ToolsArgs,
+    catalog: &Catalog,
+    known: Option<&BTreeMap<ServerName, Known>>,
+    query: &str,
+) -> Outcome {
     let found = catalog.search(query, SEARCH_RESULTS);
     for missing in &found.missing {
         context
@@ -221,6 +269,7 @@ fn show_found(context: &Context, args: &ToolsArgs, catalog: &Catalog, query: &st
         context.output.json(&Listing {
             tools,
             left_out: None,
+            asked: asked_of(known),
             servers: None,
         })?;
     } else if found.tools.is_empty() {
@@ -252,7 +301,13 @@ fn say_none(context: &Context, snapshot: &HostSnapshot) {
     }
 }
 
-fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog, only: Option<&str>) -> Outcome {
+fn show(
+    context: &Context,
+    args: &ToolsArgs,
+    catalog: &Catalog,
+    known: Option<&BTreeMap<ServerName, Known>>,
+    only: Option<&str>,
+) -> Outcome {
     if args.instructions {
         return show_instructions(context, args, catalog);
     }
@@ -267,6 +322,7 @@ fn show(context: &Context, args: &ToolsArgs, catalog: &Catalog, only: Option<&st
         context.output.json(&Listing {
             tools,
             left_out,
+            asked: asked_of(known),
             servers: None,
         })?;
     } else if args.all && !catalog.left_out.is_empty() {
@@ -355,7 +411,7 @@ pub(crate) fn table(context: &Context, catalog: &Catalog) -> io::Result<()> {
     context.output.table(&["NAME", "DESCRIPTION"], &rows)
 }
 
-fn row(tool: &CatalogTool) -> Row<'_> {
+pub(super) fn row(tool: &CatalogTool) -> Row<'_> {
     Row {
         name: &tool.name,
         server: &tool.key.server,
@@ -384,55 +440,6 @@ fn cells(tool: &CatalogTool) -> Vec<String> {
     vec![tool.name.clone(), words]
 }
 
-/// Asked for one server: its failure is the command's failure.
-pub(crate) fn require_connected(
-    snapshot: &HostSnapshot,
-    name: &str,
-    typed: Option<&Typed>,
-) -> Result<(), Report> {
-    match snapshot
-        .servers
-        .iter()
-        .find(|server| server.name.as_str() == name)
-    {
-        Some(server) => match &server.state {
-            ConnectionState::Connected(_) => Ok(()),
-            state => {
-                let report = Report::unavailable(name, state);
-                Err(match typed.and_then(|typed| typed.hint(state)) {
-                    Some(hint) => report.hint(hint),
-                    None => report,
-                })
-            }
-        },
-        None => Err(Report::new(
-            Exit::Configuration,
-            format!("server `{name}` is not in the plan"),
-        )
-        .hint(format!(
-            "see why with `toolway explain {}`",
-            toolway_types::name::as_word(name)
-        ))),
-    }
-}
-
-/// Asked for all: those that are missing are named, and the rest is shown.
-pub(crate) fn say_missing(context: &Context, snapshot: &HostSnapshot) {
-    for server in &snapshot.servers {
-        match &server.state {
-            ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } => {
-                let report = Report::unavailable(server.name.as_str(), &server.state);
-                let report = context.advised(report);
-                context.output.say(&format!("warning: {}", report.message));
-                if let Some(hint) = report.hint {
-                    context.output.say(&format!("hint: {hint}"));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
 fn no_connect(
     context: &Context,
     args: &ToolsArgs,
@@ -455,6 +462,7 @@ fn no_connect(
         context.output.json(&Listing {
             tools: Vec::new(),
             left_out: args.all.then(Vec::new),
+            asked: None,
             servers: Some(servers.collect()),
         })?;
         return Ok(Exit::Success);

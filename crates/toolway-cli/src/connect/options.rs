@@ -31,6 +31,11 @@ impl State<'_> {
         self.0.environment.state_home().join("eras.json")
     }
 
+    /// What servers offered when they were last connected.
+    pub(crate) fn catalogs(&self) -> PathBuf {
+        self.0.environment.state_home().join("catalogue")
+    }
+
     /// How tools were defined when they were first permitted.
     pub(crate) fn pins(&self) -> PathBuf {
         self.0.environment.state_home().join("pins.json")
@@ -63,6 +68,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
     HostOptions {
         output_dir: State(context).results(),
         era_memory: Some(State(context).eras()),
+        catalog_memory: Some(State(context).catalogs()),
         pins: Some(State(context).pins()),
         pinned: Some(State(context).pinned()),
         rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),

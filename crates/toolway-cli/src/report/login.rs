@@ -5,7 +5,7 @@
 
 use toolway_types::name::{as_word, shell_word};
 
-use super::Report;
+use super::{About, Report};
 use crate::exit::Exit;
 
 impl Report {
@@ -16,7 +16,7 @@ impl Report {
             let message = format!("server `{server}` wants a login first");
             let mut report = Report::new(Exit::NeedsLogin, message)
                 .hint(format!("log in with `toolway login {word}`"));
-            report.login_to = Some(server.to_owned());
+            report.about = Some(About::WantsLogin(server.to_owned()));
             return report;
         }
         let scopes = scopes.join(" ");

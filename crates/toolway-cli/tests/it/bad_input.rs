@@ -118,7 +118,7 @@ fn broken_json_is_located_and_other_files_still_load() {
     hint: mend the file at that place; nothing in it is read until then
     ----- stderr
     ");
-    let listed = toolway(&home, &["list", "--json"]).expect_code(0);
+    let listed = toolway(&home, &["list", "--json"]).expect_code(3);
     assert_eq!(
         listed.json()["servers"][0]["state"],
         "connected",
@@ -260,7 +260,7 @@ fn the_wrong_root_key_is_named() {
         r#"{ "servers": { "x": { "command": "true" } } }"#,
     );
     assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"
-    exit: 0
+    exit: 3
     ----- stdout
     ----- stderr
     error: [PROJECT]/.mcp.json:1: `servers` is another program's key; its servers are not loaded
@@ -279,7 +279,7 @@ fn a_policy_that_cannot_be_parsed_is_said_to_stop_everything() {
         "{ \"deniedMcpServers\": [",
     );
     assert_snapshot!(toolway(&home, &["list"]), @"
-    exit: 0
+    exit: 3
     ----- stdout
     NAME  SCOPE  TYPE   STATE       TOOLS  DETAIL
     mine  user   stdio  ⊘ disabled  -      nothing may connect, because the policy in `[SYSTEM]/managed-settings.json` is unusable: not valid JSON: unterminated array
@@ -326,7 +326,7 @@ fn sec_14_rules_that_cannot_be_read_let_no_call_run() {
     hint: mend the file at [HOME]/.config/toolway/settings.json:2; `toolway doctor` says what is wrong there
     ");
     // Looking is not calling.
-    let listed = toolway(&home, &["list", "--json"]).expect_code(0);
+    let listed = toolway(&home, &["list", "--json"]).expect_code(3);
     assert_eq!(
         listed.json()["servers"][0]["state"],
         "connected",

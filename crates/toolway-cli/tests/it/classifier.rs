@@ -61,7 +61,7 @@ fn a_classifier_allows_and_denies_and_the_audit_has_its_word() {
     ----- stdout
     ----- stderr
     error: `echo` of server `chaos` was refused by the classifier `echo '{"decision": "deny", "reason": "not on a Friday"}'` in [HOME]/.config/toolway/settings.json:11: not on a Friday
-    hint: if it should run, add `"mcp__chaos__echo"` to `permissions.allow` in your settings: the classifier is not asked about what a rule allows
+    hint: if it should run, allow it with `toolway permissions allow mcp__chaos__echo`: the classifier is not asked about what a rule allows
     "#);
     let (by, classified) = noted(&home);
     assert_eq!(
@@ -266,7 +266,7 @@ fn auto_without_a_classifier_says_that_it_is_default() {
     ----- stderr
     warning: mode `auto` has no classifier to decide, so you are asked as in mode `default`
     error: `echo` of server `chaos` was refused because a person must be asked and there is none
-    hint: run it on a terminal, or add `"mcp__chaos__echo"` to `permissions.allow` in your settings
+    hint: run it on a terminal, or allow it with `toolway permissions allow mcp__chaos__echo`
     "#);
     let told = toolway(&home, &["doctor"]).expect_code(0);
     assert!(

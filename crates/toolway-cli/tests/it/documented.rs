@@ -137,10 +137,11 @@ impl Town {
         let line = line.replace("https://mcp.example.com/mcp", url);
         let mut command = self.home.command("sh");
         let bin = self.home.home().join("bin");
-        let path = std::env::var("PATH").unwrap_or_default();
+        let mut found = command.get_envs().filter(|it| it.0 == "PATH");
+        let path = found.next().and_then(|it| it.1).unwrap().to_owned();
         command
             .args(["-c", &line])
-            .env("PATH", format!("{}:{path}", bin.display()))
+            .env("PATH", format!("{}:{}", bin.display(), path.display()))
             .env("TOOLWAY_VAULT", "file")
             .env("TRACKER_TOKEN", "x")
             .env("GITHUB_TOKEN", "x");

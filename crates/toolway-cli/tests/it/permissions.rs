@@ -261,3 +261,21 @@ fn slips_of_the_pen_are_noticed() {
     hint: did you mean `toolway man list`?
     ");
 }
+
+/// What a repository committed is trusted as a whole or not at all.
+#[test]
+fn sec_06_no_rule_that_allows_is_written_where_it_would_not_count() {
+    let home = home_with(Script::default());
+    let committed = r#"{ "permissions": { "allow": ["mcp__other"] } }"#;
+    home.write(".toolway/settings.local.json", committed);
+    assert_snapshot!(rules(&home, &["allow", "chaos", "echo", "-s", "local"]), @r"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    error: `[PROJECT]/.toolway/settings.local.json` has what you did not approve, so no rule that allows counts there; look at it with `toolway approve --local-settings`, or keep the rule in the user scope
+    hint: nothing was written
+    ");
+    assert_eq!(home.read(".toolway/settings.local.json"), committed);
+    rules(&home, &["deny", "chaos", "echo", "-s", "local"]).expect_code(0);
+    toolway(&home, &["call", "chaos", "echo", "text=hi"]).expect_code(6);
+}

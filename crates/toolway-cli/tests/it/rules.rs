@@ -50,8 +50,7 @@ fn sec_59_a_rule_about_a_server_holds_for_every_command_that_asks_it_for_somethi
     exit: 6
     ----- stdout
     ----- stderr
-    error: `ListMcpPrompts` of server `kit` was refused by the rule `mcp__kit` in [HOME]/.config/toolway/settings.json:11
-    hint: if it should run, take the rule out of `permissions.deny` at [HOME]/.config/toolway/settings.json:11
+    {"exit":6,"error":"`ListMcpPrompts` of server `kit` was refused by the rule `mcp__kit` in [HOME]/.config/toolway/settings.json:11","details":[],"hint":"if it should run, take the rule out of `permissions.deny` at [HOME]/.config/toolway/settings.json:11"}
     "#);
     assert_snapshot!(toolway(&home, &["prompt", "kit", "draw", "what=x"]), @r#"
     exit: 6

@@ -20,11 +20,13 @@ const ALL_HOMES: [Homes; 4] = [
 ];
 
 /// Files and folders of the state home, the ones that locks and replacing need among them.
-const REMEMBERED: [&str; 12] = [
+const REMEMBERED: [&str; 14] = [
     "pins.json",
     "pins.json.lock",
     "pins.json.new",
     "eras.json",
+    "catalogue",
+    "catalogue/anything.json",
     "needs-auth.json",
     "connectors.json",
     "reconnect",

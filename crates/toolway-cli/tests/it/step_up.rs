@@ -156,7 +156,12 @@ fn without_a_terminal_nobody_is_asked_and_the_error_names_the_command() {
     hint: log in with `toolway login shop --scopes write`
     ");
     let json = scene.shown(&scene.run(&["call", "shop", "post", "--json"]));
-    assert_eq!(json, plain);
+    assert_snapshot!(json, @r#"
+    exit: 5
+    ----- stdout
+    ----- stderr
+    {"exit":5,"error":"server `shop` wants a login that reaches `write` first","details":[],"hint":"log in with `toolway login shop --scopes write`"}
+    "#);
     assert_eq!(scene.windows(), 1);
 }
 

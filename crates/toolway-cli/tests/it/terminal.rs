@@ -70,6 +70,11 @@ impl Seat {
         Self::with_echo(command, Stdout::Piped, (50, 200), true)
     }
 
+    /// That terminal with stdout on it too.
+    pub(crate) fn small_with_stdout(command: &mut Command) -> Self {
+        Self::of_size(command, Stdout::Shown, ROWS, COLUMNS)
+    }
+
     fn of_size(command: &mut Command, stdout: Stdout, rows: u16, columns: u16) -> Self {
         Self::with_echo(command, stdout, (rows, columns), false)
     }
@@ -211,6 +216,17 @@ impl Seat {
     /// The number of its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits for the end of a program whose stdout is the terminal; gives all that was shown.
+    pub(crate) fn shown_to_the_end(mut self) -> String {
+        self.child.wait().unwrap();
+        let (screen, news) = &*self.screen;
+        let screen = news
+            .wait_timeout_while(screen.lock().unwrap(), PATIENCE, |screen| !screen.ended)
+            .unwrap()
+            .0;
+        screen.text.replace("\r\n", "\n")
     }
 
     /// Waits for the program's end.

@@ -65,7 +65,7 @@ fn sec_34_what_is_typed_ahead_keeps_no_rule() {
     let words = ["call", "chaos", "echo", "text=hi", "--ask"];
     let mut seat = Seat::take(&mut command(&home, &words));
     seat.expect(RUN_IT);
-    seat.type_keys("S\nu\n");
+    seat.type_keys("all\nu\n");
     seat.expect("(l)? [u] ");
     seat.type_line("x");
     seat.expect("No rule is kept: it runs this once.");

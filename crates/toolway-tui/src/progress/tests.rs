@@ -198,7 +198,7 @@ async fn it_follows_the_servers_and_leaves_nothing_behind() {
             server("b", failed(), None),
         ]));
     };
-    let (shown, ()) = tokio::join!(show(receiver, tape.clone(), options()), talk);
+    let (shown, ()) = tokio::join!(show(receiver, || tape.clone(), options(), None), talk);
     shown.unwrap();
     assert_eq!(tape.screen(), [""]);
     assert!(
@@ -215,7 +215,7 @@ async fn what_settles_at_once_is_never_drawn() {
         pass(100).await;
         sender.send_replace(snapshot(vec![server("a", connected(), Some(1))]));
     };
-    let (shown, ()) = tokio::join!(show(receiver, tape.clone(), options()), talk);
+    let (shown, ()) = tokio::join!(show(receiver, || tape.clone(), options(), None), talk);
     shown.unwrap();
     assert_eq!(tape.text(), "");
 }
@@ -226,7 +226,7 @@ async fn a_view_that_is_given_up_takes_its_lines_away() {
     let tape = Tape::default();
     let given_up = tokio::time::timeout(
         Duration::from_secs(3),
-        show(receiver, tape.clone(), options()),
+        show(receiver, || tape.clone(), options(), None),
     )
     .await;
     assert!(given_up.is_err());
@@ -242,7 +242,7 @@ async fn it_ends_when_the_host_is_gone() {
         pass(500).await;
         drop(sender);
     };
-    let (shown, ()) = tokio::join!(show(receiver, tape.clone(), options()), talk);
+    let (shown, ()) = tokio::join!(show(receiver, || tape.clone(), options(), None), talk);
     shown.unwrap();
     assert_eq!(tape.screen(), [""]);
 }
@@ -264,7 +264,7 @@ async fn more_servers_than_lines_fit_the_screen() {
     };
     let talk = pass(300);
     tokio::select! {
-        shown = show(receiver, tape.clone(), options) => panic!("it ended: {shown:?}"),
+        shown = show(receiver, || tape.clone(), options, None) => panic!("it ended: {shown:?}"),
         () = talk => {}
     }
     assert!(tape.text().contains("and 96 more: 96 pending"));
@@ -298,6 +298,6 @@ async fn a_broken_entry_has_failed_as_the_table_says() {
         ");
         drop(sender);
     };
-    let (shown, ()) = tokio::join!(show(receiver, tape.clone(), options()), talk);
+    let (shown, ()) = tokio::join!(show(receiver, || tape.clone(), options(), None), talk);
     shown.unwrap();
 }

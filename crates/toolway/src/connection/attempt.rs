@@ -24,8 +24,9 @@ use super::older::Older;
 use super::source::Source;
 use super::standing::Standing;
 use super::{Connected, Connection, Lists};
+use crate::catalog_memory::Label;
 use crate::error::{ConnectError, RequestError};
-use crate::journal::{JournalWriter, secrets_of};
+use crate::journal::{JournalWriter, Redactor, secrets_of};
 use crate::respondent::Counterpart;
 use crate::session::question::Remarks;
 use crate::session::{self, Correlator, Delivery, Greeting, Session, Tap};
@@ -151,7 +152,8 @@ impl Connection {
         *step = Step::Listing;
         // Boxed: it is large, and over long before the connection is.
         let (limit, room) = (self.context.limits.usual(), &self.context.all_lists);
-        let lists = Box::pin(Lists::fetch(&session, limit, room)).await?;
+        let mut lists = Box::pin(Lists::fetch(&session, limit, room)).await?;
+        lists.label = self.label(&filled);
         let standing = Standing::new(session, delivery);
         Ok(Connected {
             standing,
@@ -273,6 +275,16 @@ impl Connection {
             journal.keep_secrets_back(secrets);
         }
         Ok(Cow::Owned(Source::Spec(Box::new(spec))))
+    }
+
+    /// How what it offers is kept: under its definition as it was written, without what it was
+    /// given or sent.
+    fn label(&self, filled: &Source) -> Option<Label> {
+        let redactor = match &self.journal {
+            Some(journal) => journal.redactor(),
+            None => Arc::new(Redactor::new(&filled.secrets())),
+        };
+        Label::of(&self.source, redactor)
     }
 
     fn tap(&self) -> Option<Arc<dyn Tap>> {

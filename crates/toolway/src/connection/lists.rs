@@ -16,6 +16,7 @@ use toolway_wire::headers::header_params;
 use toolway_wire::view::{self, ListView, Prompt, Resource, ResourceTemplate, Tool};
 
 use crate::catalog::ServerOffer;
+use crate::catalog_memory::Label;
 use crate::error::{ConnectError, RequestError, wants_login};
 use crate::session::list::{self, Listing};
 use crate::session::{List, Session};
@@ -33,6 +34,8 @@ pub(crate) struct Lists {
     pub prompts: Listing<Prompt>,
     /// What is wrong with the server itself.
     pub conduct: Vec<String>,
+    /// Under which name it is kept for the next run; nothing is without one.
+    pub label: Option<Label>,
     /// Of each list, why it may be old.
     stale: [Option<String>; 3],
 }

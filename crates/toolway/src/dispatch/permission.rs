@@ -160,7 +160,8 @@ async fn decide(
         _ if !call.tool().is_pinned() => Standing::Same,
         PinPolicy::Ask | PinPolicy::Warn => {
             let tool = call.tool();
-            let shown = tool.shown_for_pin();
+            // A call that a person types relies on no rule that could have meant another tool.
+            let shown = tool.shown_for_pin().filter(|_| consent != Consent::Typed);
             pins.check(&tool.place(server), tool.definition(), shown)
         }
     };

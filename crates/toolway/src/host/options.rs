@@ -73,6 +73,9 @@ pub struct HostOptions {
     /// A file that remembers which era each server speaks, so that the next start need not ask;
     /// nothing is remembered without one.
     pub era_memory: Option<PathBuf>,
+    /// A folder that keeps what servers offered, so that the next run can show it before it asks
+    /// them; nothing is kept without one.
+    pub catalog_memory: Option<PathBuf>,
     /// What logins need.
     pub auth: AuthOptions,
     /// How to have the account whose connectors are servers too; they come with plans, and stay
@@ -110,6 +113,7 @@ impl Default for HostOptions {
             retry_first: RetryFirst::default(),
             replan: None,
             era_memory: None,
+            catalog_memory: None,
             auth: AuthOptions::default(),
             connectors: None,
             journal: None,

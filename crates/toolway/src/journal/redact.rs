@@ -22,14 +22,14 @@ pub(super) const SHORTEST: usize = 4;
 const DEEPEST: u32 = 3;
 
 /// Knows what must not be shown.
-pub(super) struct Redactor {
+pub(crate) struct Redactor {
     /// The spellings of all secrets, longest first: one may be the beginning of another.
     needles: Vec<String>,
     longest: usize,
 }
 
 impl Redactor {
-    pub(super) fn new(secrets: &[Secret]) -> Self {
+    pub(crate) fn new(secrets: &[Secret]) -> Self {
         let mut needles: Vec<String> = secrets
             .iter()
             .map(Secret::expose)
@@ -48,7 +48,7 @@ impl Redactor {
     }
 
     /// The text without the values that are known.
-    pub(super) fn values(&self, text: &str) -> String {
+    pub(crate) fn values(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for needle in &self.needles {
             if text.contains(needle.as_str()) {

@@ -67,7 +67,8 @@ pub(super) fn second_question(limit: Duration) -> Duration {
     SECOND_QUESTION.min(hush(limit) / 2)
 }
 
-fn installs_first(process: &StdioSpec) -> bool {
+/// Whether a process fetches what it runs, and so needs a network before it can serve.
+pub fn installs_first(process: &StdioSpec) -> bool {
     let words = process.args.iter().map(String::as_str);
     let program = program(&process.command);
     if SHELLS.contains(&program) {

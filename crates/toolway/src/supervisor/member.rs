@@ -315,6 +315,15 @@ impl Member {
         state
     }
 
+    /// How much it offers.
+    pub(super) fn counts(&self, catalog: &Catalog) -> Counts {
+        Counts {
+            tools: catalog.tools_of(&self.shown.name).len(),
+            resources: self.lists.resources.items.len(),
+            prompts: self.lists.prompts.items.len(),
+        }
+    }
+
     /// What is shown of it.
     pub(super) fn show(&self, catalog: &Catalog) -> ServerSnapshot {
         let mut shown = self.shown.clone();
@@ -325,11 +334,7 @@ impl Member {
             }
             return shown;
         }
-        shown.counts = Some(Counts {
-            tools: catalog.tools_of(&shown.name).len(),
-            resources: self.lists.resources.items.len(),
-            prompts: self.lists.prompts.items.len(),
-        });
+        shown.counts = Some(self.counts(catalog));
         shown.warnings.extend(self.lists.warnings());
         let left_out = catalog
             .warnings

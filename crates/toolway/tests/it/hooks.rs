@@ -399,7 +399,7 @@ async fn a_classifier_of_the_embedding_program_decides_in_mode_auto_alone() {
                 Some("fine") => HookDecision::Allow,
                 Some("bad") => HookDecision::Deny,
                 Some("slow") => {
-                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    tokio::time::sleep(Duration::from_mins(1)).await;
                     HookDecision::Allow
                 }
                 Some("panic") => panic!("as the test wants it"),

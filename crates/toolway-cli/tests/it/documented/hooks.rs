@@ -18,7 +18,7 @@ fn block(language: &str, place: usize) -> String {
 }
 
 /// A home whose one server answers so, with the settings that stand on the page.
-fn home_with(server: &str, answer: serde_json::Value, settings: &str) -> TempHome {
+fn home_with(server: &str, answer: &serde_json::Value, settings: &str) -> TempHome {
     let home = TempHome::new();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tools_server.py");
     let tools = json!([{ "name": "query", "inputSchema": { "type": "object" }, "answer": answer }]);
@@ -33,7 +33,7 @@ fn home_with(server: &str, answer: serde_json::Value, settings: &str) -> TempHom
 #[test]
 fn the_guard_of_the_page_is_passed_by_no_spelling() {
     let answer = json!({ "content": [{ "type": "text", "text": "sent" }] });
-    let home = home_with("db", answer, &block("json", 0));
+    let home = home_with("db", &answer, &block("json", 0));
     program_file(&home.home().join("bin/guard.py"), &block("python", 0));
     for sql in ["select * from users", " SELECT 1;\n"] {
         let output = toolway(&home, &["call", "db", "query", &format!("sql={sql}")]);
@@ -75,7 +75,7 @@ fn the_mask_of_the_page_leaves_no_address_anywhere() {
     let home = TempHome::new();
     let mask = home.home().join("bin/mask.py");
     let settings = page.replace("/home/me/bin/mask.py", mask.to_str().unwrap());
-    let town = home_with("crm", answer, &settings);
+    let town = home_with("crm", &answer, &settings);
     program_file(&mask, &block("python", 1));
     for words in [
         &["call", "crm", "query"][..],

@@ -101,7 +101,7 @@ fn console(block: &[&str]) -> Vec<Documented> {
                 line: line.to_owned(),
                 output: String::new(),
             }),
-            (None, Some(last)) => last.output += &format!("{line}\n"),
+            (None, Some(last)) => last.output.extend([line, "\n"]),
             (None, None) => panic!("`{line}` stands before any command"),
         }
     }

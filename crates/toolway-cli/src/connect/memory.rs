@@ -1,0 +1,88 @@
+//! What servers offered before, for commands that need not ask them now.
+//!
+//! Owns how old that may be, and having it refreshed behind the person's back: by another process
+//! that leaves the terminal, says nothing and ends by itself (`commands/refresh.rs`). What is kept
+//! is the library's.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use toolway::{Known, Recalled, forget_catalog, recall_catalog};
+use toolway_config::{Flags, Plan, PlannedServer};
+use toolway_types::ServerName;
+
+use super::State;
+use crate::context::Context;
+
+/// The command that asks servers again.
+pub(crate) const REFRESH: &str = "__refresh";
+
+/// From this age on servers are asked again. Nearly all offer the same for weeks, and every run
+/// that connects to one makes it new.
+const OLD: Duration = Duration::from_hours(1);
+
+/// What the admitted servers of a plan offered before.
+pub(crate) fn recall(context: &Context, plan: &Plan) -> Recalled {
+    recall_catalog(&State(context).catalogs(), plan)
+}
+
+/// Forgets what these servers offered.
+pub(crate) fn forget(context: &Context, plan: &Plan, which: impl Fn(&PlannedServer) -> bool) {
+    let folder = State(context).catalogs();
+    for (planned, spec) in plan.admitted() {
+        if which(planned) {
+            forget_catalog(&folder, spec);
+        }
+    }
+}
+
+/// Has those asked again that were asked long ago.
+pub(crate) fn refresh_old(context: &Context, recalled: &Recalled) {
+    let is_old = |(_, known): &(&ServerName, &Known)| known.age > OLD;
+    let old = recalled.known.iter().filter(is_old);
+    refresh(context, old.map(|(name, _)| name));
+}
+
+/// Has servers asked again by a process of its own, which nobody waits for. Servers that flags
+/// brought are asked by whoever types the flags again.
+pub(crate) fn refresh<'a>(context: &Context, servers: impl Iterator<Item = &'a ServerName>) {
+    let names: Vec<&str> = servers.map(ServerName::as_str).collect();
+    if names.is_empty() || !is_plain(&context.flags) {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    let mut command = Command::new(program);
+    command.args([REFRESH, "--"]).args(names);
+    // A shell reads what a completion prints until everybody has closed it.
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // Whoever cannot start one more process is not helped by hearing of it here.
+    drop(command.spawn());
+}
+
+fn is_plain(flags: &Flags) -> bool {
+    flags.mcp_config.is_empty()
+        && flags.mcp_server.is_empty()
+        && !flags.strict
+        && !flags.approve_project_servers
+        && !flags.ide
+}
+
+/// How long ago, in words.
+pub(crate) fn ago(age: Duration) -> String {
+    let (count, unit) = match age.as_secs() {
+        ..60 => return "less than a minute ago".to_owned(),
+        seconds @ 60..3_600 => (seconds / 60, "minute"),
+        seconds @ 3_600..86_400 => (seconds / 3_600, "hour"),
+        seconds => (seconds / 86_400, "day"),
+    };
+    match (count, unit) {
+        (1, "hour") => "an hour ago".to_owned(),
+        (1, unit) => format!("a {unit} ago"),
+        (count, unit) => format!("{count} {unit}s ago"),
+    }
+}

@@ -116,6 +116,17 @@ fn a_client_without_a_secret_logs_out_where_one_is_asked_for() {
 }
 
 #[test]
+fn a_server_that_registers_for_one_kind_of_login_is_asked_for_one() {
+    let scene = Scene::new(Settings {
+        one_grant: true,
+        ..Settings::default()
+    });
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    scene.run(&["call", "shop", "whoami"]).expect_code(0);
+    assert_eq!(scene.registrations(), 1);
+}
+
+#[test]
 fn a_login_that_fails_registers_no_further_client() {
     let scene = Scene::new(Settings {
         client_in_form: true,

@@ -31,6 +31,15 @@ pub(super) fn register(state: &State, seen: &Seen) -> Reply {
             "`redirect_uris` is empty",
         );
     }
+    let kinds = grants.iter().filter(|grant| *grant != "refresh_token");
+    if state.settings.one_grant && kinds.count() > 1 {
+        return refuse(
+            state,
+            400,
+            "invalid_client_metadata",
+            "only one grant type per application",
+        );
+    }
     let native = match asked["application_type"].as_str() {
         Some("native") => true,
         Some("web") | None => false,

@@ -139,6 +139,9 @@ pub struct Settings {
     pub secret_in_revocation: bool,
     /// How long codes are, beside what makes them different.
     pub code_padding: usize,
+    /// Whether a client is registered for one kind of login only, as django-oauth-toolkit has it,
+    /// which lists the grant of devices and does not say where one begins.
+    pub one_grant: bool,
     /// Whether clients can register.
     pub registration: bool,
     /// Whether an address of a metadata document is taken for a client.
@@ -226,6 +229,7 @@ impl Default for Settings {
             client_in_form: false,
             secret_in_revocation: false,
             code_padding: 0,
+            one_grant: false,
             registration: true,
             documents: true,
             known_documents: BTreeMap::new(),

@@ -312,7 +312,7 @@ fn a_login_in_one_process_reaches_one_that_runs_and_so_does_a_logout() {
         watch.wait_for("peer: needs");
         watch.signal(Signal::INT);
         let (code, _, stderr) = watch.end();
-        assert_eq!((code, stderr.as_str()), (Some(0), ""));
+        assert_eq!((code, stderr.as_str()), (Some(130), ""));
     }
 }
 

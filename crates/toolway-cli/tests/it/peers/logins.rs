@@ -1,10 +1,12 @@
 //! Logins from beginning to end: oidc-provider gives them, and servers on the TypeScript SDK and on
 //! FastMCP want them.
 //!
-//! The person at the browser is the testkit's; a real browser is in `logins/chromium.rs`.
+//! The person at the browser is the testkit's; a real browser is in `logins/chromium.rs`. Other
+//! authorization servers are in `logins/own_authority.rs` and `logins/providers.rs`.
 
 mod chromium;
-mod python_sdk;
+mod own_authority;
+mod providers;
 mod scene;
 
 use std::time::{Duration, SystemTime};

@@ -13,8 +13,9 @@
 // sees its development pages: any name and any password at first, then a page to consent. In a
 // browser that is two forms; each has one button of type `submit`.
 //
-// Known clients: `public` (no secret, redirects to loopback), `robot` (client credentials, its
-// secret marked as those of tests are), `resource` (secret `resource-secret`, introspects).
+// Known clients: `public` (no secret, redirects to loopback), `proxy` (the same for
+// `fastmcp_authority.py`), `robot` (client credentials, its secret marked as those of tests are),
+// `resource` (secret `resource-secret`, introspects).
 
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -55,6 +56,14 @@ const provider = new Provider(issuer, {
         'refresh_token',
         'urn:ietf:params:oauth:grant-type:device_code',
       ],
+      response_types: ['code'],
+    },
+    {
+      client_id: 'proxy',
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+      redirect_uris: ['http://127.0.0.1/auth/callback'],
+      grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
     },
     {
@@ -127,6 +136,6 @@ console.log(
   JSON.stringify({
     issuer,
     port: listener.address().port,
-    clients: ['public', 'robot', 'resource'],
+    clients: ['public', 'proxy', 'robot', 'resource'],
   })
 );

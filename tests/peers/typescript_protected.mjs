@@ -4,9 +4,9 @@
 // (port 0 lets the system choose)
 //
 // MODULES is a folder with a `node_modules`; this script lies elsewhere, so it has to be told.
-// ISSUER is an authorization server, e.g. that of `oidc_provider.mjs`: its signed tokens are checked
-// with its keys, opaque ones by asking it. Either way a token must be for this server. The SDK's own
-// middleware makes the challenge and serves the metadata of RFC 9728.
+// ISSUER is an authorization server, e.g. that of `oidc_provider.mjs` or `django_authority.py`: its
+// signed tokens are checked with its keys, opaque ones by asking it. Either way a token must be for
+// this server. The SDK's own middleware makes the challenge and serves the metadata of RFC 9728.
 // Prints `listening on URL` on stdout. Tools: `whoami` (needs no scope), `change` (needs `write`).
 
 import { createServer } from 'node:http';
@@ -38,9 +38,15 @@ const { createRemoteJWKSet, jwtVerify } = await import(
   pathToFileURL(require.resolve('jose')).href
 );
 
-const found = await fetch(`${issuer}/.well-known/openid-configuration`);
-const oauthMetadata = await found.json();
-const keys = createRemoteJWKSet(new URL(oauthMetadata.jwks_uri));
+// Not every authorization server speaks OpenID Connect.
+const { origin, pathname } = new URL(issuer);
+const places = [
+  `${issuer}/.well-known/openid-configuration`,
+  `${origin}/.well-known/oauth-authorization-server${pathname === '/' ? '' : pathname}`,
+];
+const answers = await Promise.all(places.map((place) => fetch(place)));
+const oauthMetadata = await answers.find((answer) => answer.ok).json();
+const keys = way === 'jwks' ? createRemoteJWKSet(new URL(oauthMetadata.jwks_uri)) : undefined;
 
 async function claimsOf(token) {
   if (way === 'jwks') {
@@ -68,7 +74,7 @@ const verifier = {
       scopes: (claims.scope ?? '').split(' ').filter(Boolean),
       expiresAt: claims.exp,
       resource: audience && URL.canParse(audience) ? new URL(audience) : undefined,
-      extra: { subject: claims.sub ?? claims.client_id },
+      extra: { subject: claims.sub ?? claims.username ?? claims.client_id },
     };
   },
 };
@@ -98,7 +104,7 @@ const resource = new URL(`http://127.0.0.1:${listener.address().port}/mcp`);
 const metadata = {
   oauthMetadata,
   resourceServerUrl: resource,
-  scopesSupported: ['openid', 'offline_access', 'read', 'write'],
+  scopesSupported: oauthMetadata.scopes_supported,
   dangerouslyAllowInsecureIssuerUrl: true,
 };
 const gate = requireBearerAuth({

@@ -37,6 +37,8 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
             "@modelcontextprotocol/server-memory/dist/index.js",
             "@modelcontextprotocol/server/dist/index.mjs",
             "@modelcontextprotocol/node/dist/index.mjs",
+            "@modelcontextprotocol/sdk/dist/esm/server/auth/router.js",
+            "express/index.js",
             "oidc-provider/lib/index.js",
         ]
         .map(|file| modules.join(file))
@@ -47,7 +49,14 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
         requirements: "requirements.txt",
         constraints: "constraints.txt",
         name: "venv",
-        programs: &["python", "mcp-server-time", "mcp-server-git", "fastmcp"],
+        programs: &[
+            "python",
+            "mcp-server-time",
+            "mcp-server-git",
+            "fastmcp",
+            "flask",
+            "django-admin",
+        ],
     }
     .install(&manifests, &home)?;
     // FastMCP 4 needs version 2 of the SDK, so version 1 lives on its own.

@@ -250,7 +250,10 @@ impl Login<'_> {
         if server.offers("refresh_token") {
             grants.push("refresh_token");
         }
-        if server.grant_types.is_some() && server.offers(DEVICE_CODE) {
+        // Only what can be used: there are servers that give a client one kind of login, and refuse
+        // whoever asks for two.
+        let takes_devices = server.device_authorization_endpoint.is_some();
+        if takes_devices && server.grant_types.is_some() && server.offers(DEVICE_CODE) {
             grants.push(DEVICE_CODE);
         }
         let wanted = Wanted {

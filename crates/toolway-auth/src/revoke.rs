@@ -47,25 +47,33 @@ impl Revocation<'_> {
     /// Gives both tokens back, the one that could get others first. One that fails does not keep
     /// the other.
     pub async fn send(&self, web: &Web, tokens: &Tokens) -> Result<(), RevokeError> {
+        let client = self.client.or_by_empty_secret();
         let mut first = Ok(());
         if let Some(refresh) = &tokens.refresh {
-            first = self.refresh_token(web, refresh).await;
+            first = self.one(web, &client, refresh, "refresh_token").await;
         }
         // Who does not answer is not asked again.
         if let Err(RevokeError::Web(WebError::TimedOut { .. })) = first {
             return first;
         }
-        let second = self.one(web, &tokens.access, "access_token").await;
+        let second = self.one(web, &client, &tokens.access, "access_token").await;
         first.and(second)
     }
 
     /// Gives back what could get others.
     pub async fn refresh_token(&self, web: &Web, token: &Secret) -> Result<(), RevokeError> {
-        self.one(web, token, "refresh_token").await
+        let client = self.client.or_by_empty_secret();
+        self.one(web, &client, token, "refresh_token").await
     }
 
-    async fn ask(&self, web: &Web, token: &Secret, kind: &str) -> Result<(Reply, ()), RevokeError> {
-        let said = self.client.introduce(self.issuer, unix_now())?;
+    async fn ask(
+        &self,
+        web: &Web,
+        client: &Client,
+        token: &Secret,
+        kind: &str,
+    ) -> Result<(Reply, ()), RevokeError> {
+        let said = client.introduce(self.issuer, unix_now())?;
         let mut form = vec![("token", token.expose()), ("token_type_hint", kind)];
         let who = said.form.iter();
         form.extend(who.map(|(name, value)| (*name, value.expose())));
@@ -73,11 +81,17 @@ impl Revocation<'_> {
         Ok((reply, ()))
     }
 
-    async fn one(&self, web: &Web, token: &Secret, kind: &str) -> Result<(), RevokeError> {
-        let mut answered = self.ask(web, token, kind).await?;
-        if self.client.turns(&answered.0) {
-            let second = self.ask(web, token, kind).await?;
-            answered = self.client.better(answered, second);
+    async fn one(
+        &self,
+        web: &Web,
+        client: &Client,
+        token: &Secret,
+        kind: &str,
+    ) -> Result<(), RevokeError> {
+        let mut answered = self.ask(web, client, token, kind).await?;
+        if client.turns(&answered.0) {
+            let second = self.ask(web, client, token, kind).await?;
+            answered = client.better(answered, second);
         }
         let (reply, ()) = answered;
         if reply.is_success() {

@@ -1,13 +1,15 @@
 //! The real MCP servers that `cargo xtask test` installs below `target/peers`.
 //!
 //! Owns the way to them; what is installed, and in which version, is xtask's list. Those that want
-//! a login, and the one who gives it, are started by `peers/login.rs`.
+//! a login, and those who give it, are started by `peers/login.rs`.
 
 mod login;
 
 use std::path::{Path, PathBuf};
 
-pub use self::login::{OidcProvider, Protected, ProtectedPeer, PythonSdk, SdkAuthority};
+pub use self::login::{
+    OwnAuthority, OwnAuthorityPeer, Protected, ProtectedPeer, Provider, ProviderPeer,
+};
 
 /// `<workspace>/target/peers`. Panics with the command to run when nothing is installed.
 pub fn dir() -> PathBuf {

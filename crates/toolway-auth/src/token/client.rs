@@ -87,6 +87,18 @@ impl Client {
         Self { other, ..self }
     }
 
+    /// The same for an endpoint that wants to see the secret of a client that has none, too, as the
+    /// revocation of the official Python SDK does: an empty one says the same (RFC 6749 section
+    /// 2.3.1).
+    pub(crate) fn or_by_empty_secret(&self) -> Self {
+        match (&self.proof, &self.other) {
+            (Proof::Nothing, None) => {
+                Self::public(self.id.as_str()).or_by(Some(Proof::Post(Secret::new(""))))
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// Whether it was the second way by which the server recognised it.
     pub fn has_turned(&self) -> bool {
         self.is_turned.load(Ordering::Relaxed)

@@ -95,6 +95,38 @@ fn a_way_to_authenticate_that_is_not_recognised_gives_way_to_the_other_and_that_
 }
 
 #[test]
+fn a_client_without_a_secret_logs_out_where_one_is_asked_for() {
+    let scene = Scene::new(Settings {
+        secret_in_revocation: true,
+        ..Settings::default()
+    });
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    assert_snapshot!(scene.shown(&scene.run(&["logout", "shop"])), @"
+    exit: 0
+    ----- stdout
+    logged out of `shop` as `default`
+    ----- stderr
+    ");
+    assert_eq!(scene.authority.valid_refresh_tokens(), [""; 0]);
+    let asked = scene.authority.report().revocations;
+    assert_eq!(
+        asked, 3,
+        "once without, and then each token with an empty one"
+    );
+}
+
+#[test]
+fn a_server_that_registers_for_one_kind_of_login_is_asked_for_one() {
+    let scene = Scene::new(Settings {
+        one_grant: true,
+        ..Settings::default()
+    });
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    scene.run(&["call", "shop", "whoami"]).expect_code(0);
+    assert_eq!(scene.registrations(), 1);
+}
+
+#[test]
 fn a_login_that_fails_registers_no_further_client() {
     let scene = Scene::new(Settings {
         client_in_form: true,

@@ -196,7 +196,7 @@ impl Town {
             return;
         }
         if output.ends_with("[y/N]") || words.starts_with("toolway approve") {
-            let mut seat = Seat::take(&mut self.shell(&format!("exec {words}")));
+            let mut seat = Seat::take_with_stdout(&mut self.shell(&format!("exec {words}")));
             let shown = seat.expect("[y/N] ");
             if !output.is_empty() {
                 assert_eq!(self.as_printed(&shown), *output, "{place}: {words}");

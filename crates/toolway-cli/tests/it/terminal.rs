@@ -232,8 +232,9 @@ impl Seat {
     /// Waits for the program's end.
     pub(crate) fn leave(mut self) -> Left {
         let mut stdout = String::new();
-        let mut pipe = self.child.stdout.take().unwrap();
-        pipe.read_to_string(&mut stdout).unwrap();
+        if let Some(mut pipe) = self.child.stdout.take() {
+            pipe.read_to_string(&mut stdout).unwrap();
+        }
         let code = shell_code(self.child.wait().unwrap());
         let (screen, news) = &*self.screen;
         let screen = news

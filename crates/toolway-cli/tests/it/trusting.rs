@@ -119,8 +119,9 @@ fn sec_40_a_yes_that_nobody_saw_gives_no_variable_and_names_all_that_are_read() 
 fn sec_40_a_word_for_the_whole_repository_gives_the_variables_that_settings_name() {
     let home = repository();
     let inspect = ["call", "hub", "inspect", "--json"];
-    let flag = [&inspect[..3], &["--approve-project-servers"]].concat();
-    let refused = home.run(&mut with_token(&home, &flag));
+    let told = [&inspect[..3], &["--approve-project-servers"]].concat();
+    let flag = [&inspect[..], &["--approve-project-servers"]].concat();
+    let refused = home.run(&mut with_token(&home, &told));
     assert_snapshot!(refused, @r#"
     exit: 6
     ----- stdout

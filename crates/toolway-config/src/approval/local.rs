@@ -7,7 +7,8 @@
 use serde_json::json;
 use toolway_types::{Diagnosis, Scope};
 
-use super::{Approvals, digest_of};
+use super::Approvals;
+use super::digest::digest_of;
 use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
 use crate::load::read::read_text;

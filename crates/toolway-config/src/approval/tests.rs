@@ -1,5 +1,7 @@
 //! What a digest is bound to.
 
+use sha2::{Digest as _, Sha256};
+
 use super::*;
 
 fn object(text: &str) -> Map<String, Value> {

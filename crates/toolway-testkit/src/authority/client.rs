@@ -31,6 +31,15 @@ pub(super) fn register(state: &State, seen: &Seen) -> Reply {
             "`redirect_uris` is empty",
         );
     }
+    let kinds = grants.iter().filter(|grant| *grant != "refresh_token");
+    if state.settings.one_grant && kinds.count() > 1 {
+        return refuse(
+            state,
+            400,
+            "invalid_client_metadata",
+            "only one grant type per application",
+        );
+    }
     let native = match asked["application_type"].as_str() {
         Some("native") => true,
         Some("web") | None => false,
@@ -185,7 +194,11 @@ pub(super) fn authenticate(state: &State, seen: &Seen) -> Result<Client, Reply> 
         return asserted(state, seen, assertion).ok_or_else(|| refused("the assertion is no good"));
     } else {
         let id = seen.param("client_id").unwrap_or_default().to_owned();
-        match seen.param("client_secret") {
+        // An empty one says as much as none (RFC 6749 section 2.3.1).
+        match seen
+            .param("client_secret")
+            .filter(|secret| !secret.is_empty())
+        {
             Some(secret) => (id, Some(secret.to_owned()), "client_secret_post"),
             None => (id, None, "none"),
         }

@@ -192,6 +192,9 @@ fn honest(state: &State, party: Party) -> Value {
         "subject_types_supported": ["public"],
         "id_token_signing_alg_values_supported": ["ES256"],
     });
+    if state.settings.one_grant {
+        remove(&mut document, "device_authorization_endpoint");
+    }
     if !state.settings.assertions {
         if let Some(grants) = document["grant_types_supported"].as_array_mut() {
             grants.retain(|grant| *grant != json!(format!("{urn}:jwt-bearer")));

@@ -134,8 +134,14 @@ pub struct Settings {
     /// Whether the id of a client must stand in the form, as the official Python SDK has it, even
     /// where a header says it.
     pub client_in_form: bool,
+    /// Whether whoever gives a token back must show a secret, as the official Python SDK has it,
+    /// even a client that has none: an empty one does.
+    pub secret_in_revocation: bool,
     /// How long codes are, beside what makes them different.
     pub code_padding: usize,
+    /// Whether a client is registered for one kind of login only, as django-oauth-toolkit has it,
+    /// which lists the grant of devices and does not say where one begins.
+    pub one_grant: bool,
     /// Whether clients can register.
     pub registration: bool,
     /// Whether an address of a metadata document is taken for a client.
@@ -221,7 +227,9 @@ impl Default for Settings {
             names_scopes: true,
             auth_methods: methods.map(str::to_owned).to_vec(),
             client_in_form: false,
+            secret_in_revocation: false,
             code_padding: 0,
+            one_grant: false,
             registration: true,
             documents: true,
             known_documents: BTreeMap::new(),

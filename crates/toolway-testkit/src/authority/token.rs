@@ -256,6 +256,14 @@ pub(super) fn revoke(state: &State, seen: &Seen) -> Reply {
     if state.on(Switch::RevocationFails) {
         return refuse(state, 503, "temporarily_unavailable", "not now");
     }
+    if state.settings.secret_in_revocation && seen.param("client_secret").is_none() {
+        return refuse(
+            state,
+            400,
+            "invalid_request",
+            "client_secret: Field required",
+        );
+    }
     let client = match authenticate(state, seen) {
         Ok(client) => client,
         Err(refused) => return refused,

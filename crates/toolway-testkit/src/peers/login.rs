@@ -1,32 +1,45 @@
-//! The real peers that want a login, and the authorization server behind them.
+//! The real peers that want a login, and the authorization servers behind them.
 //!
 //! Owns their processes. What they offer is said in `tests/peers`.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use super::{dir, python_program, sdk1_program, workspace};
 
-/// oidc-provider on a free loopback port; killed when dropped.
+/// An authorization server of other people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// oidc-provider, on Node.js.
+    Oidc,
+    /// django-oauth-toolkit.
+    Django,
+    /// Authlib, in Flask.
+    Authlib,
+}
+
+/// Such a server on a free loopback port; killed when dropped.
 #[derive(Debug)]
-pub struct OidcProvider {
+pub struct ProviderPeer {
     issuer: String,
     _process: Process,
 }
 
-impl OidcProvider {
-    /// Starts it; the options are those of `tests/peers/oidc_provider.mjs`.
-    pub fn start(options: &Value) -> Self {
-        let mut command = Command::new("node");
-        command
-            .arg(workspace().join("tests/peers/oidc_provider.mjs"))
-            .arg(dir())
-            .args(["0", &options.to_string()]);
+impl ProviderPeer {
+    /// Starts it; the options are those of its script in `tests/peers`.
+    pub fn start(which: Provider, options: &Value) -> Self {
+        let mut command = match which {
+            Provider::Oidc => node("oidc_provider.mjs"),
+            Provider::Django => python("django_authority.py"),
+            Provider::Authlib => python("authlib_authority.py"),
+        };
+        command.args(["0", &options.to_string()]);
         let (process, line) = Process::start(command);
         let places: Value = serde_json::from_str(&line)
-            .unwrap_or_else(|error| panic!("oidc-provider printed `{line}`: {error}"));
+            .unwrap_or_else(|error| panic!("{which:?} printed `{line}`: {error}"));
         let issuer = places["issuer"].as_str().expect("it names its issuer");
         Self {
             issuer: issuer.to_owned(),
@@ -38,6 +51,24 @@ impl OidcProvider {
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
+}
+
+/// A script that Node.js runs, and where its packages are.
+fn node(script: &str) -> Command {
+    let mut command = Command::new("node");
+    command.arg(path(script)).arg(dir());
+    command
+}
+
+/// A script for the Python environment.
+fn python(script: &str) -> Command {
+    let mut command = Command::new(python_program("python"));
+    command.arg(path(script));
+    command
+}
+
+fn path(script: &str) -> PathBuf {
+    workspace().join("tests/peers").join(script)
 }
 
 /// A server that wants a token.
@@ -61,30 +92,23 @@ pub struct ProtectedPeer {
 impl ProtectedPeer {
     /// Starts it behind this issuer.
     pub fn start(which: Protected, issuer: &str) -> Self {
-        let scripts = workspace().join("tests/peers");
         let mut command = match which {
             Protected::TypeScriptSigned | Protected::TypeScriptOpaque => {
                 let signed = which == Protected::TypeScriptSigned;
-                let mut command = Command::new("node");
-                command
-                    .arg(scripts.join("typescript_protected.mjs"))
-                    .arg(dir())
-                    .args([issuer, if signed { "jwks" } else { "introspection" }]);
+                let mut command = node("typescript_protected.mjs");
+                command.args([issuer, if signed { "jwks" } else { "introspection" }]);
                 command
             }
             Protected::FastMcp => {
-                let mut command = Command::new(python_program("python"));
-                command
-                    .arg(scripts.join("fastmcp_protected.py"))
-                    .arg(issuer);
+                let mut command = python("fastmcp_protected.py");
+                command.arg(issuer);
                 command
             }
         };
         command.arg("0");
-        let (process, line) = Process::start(command);
-        let url = line.strip_prefix("listening on ");
+        let (process, url) = Process::listening(command);
         Self {
-            url: url.expect("it says where it listens").to_owned(),
+            url,
             _process: process,
         }
     }
@@ -95,38 +119,43 @@ impl ProtectedPeer {
     }
 }
 
-/// A version of the official Python SDK.
+/// A server that is its own authorization server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PythonSdk {
-    /// `mcp` 1.x.
-    One,
-    /// `mcp` 2.x.
-    Two,
+pub enum OwnAuthority {
+    /// The official Python SDK, version 1.
+    PythonSdk1,
+    /// The official Python SDK, version 2.
+    PythonSdk2,
+    /// The official TypeScript SDK, version 1.
+    TypeScriptSdk1,
+    /// FastMCP: what it keeps in memory, or a proxy before another server.
+    FastMcp,
 }
 
-/// A server on the Python SDK behind the SDK's own authorization server, on a free loopback port;
-/// killed when dropped.
+/// Such a server on a free loopback port; killed when dropped.
 #[derive(Debug)]
-pub struct SdkAuthority {
+pub struct OwnAuthorityPeer {
     url: String,
     _process: Process,
 }
 
-impl SdkAuthority {
-    /// Starts it; the options are those of `tests/peers/sdk_authority.py`.
-    pub fn start(version: PythonSdk, options: &Value) -> Self {
-        let python = match version {
-            PythonSdk::One => sdk1_program("python"),
-            PythonSdk::Two => python_program("python"),
+impl OwnAuthorityPeer {
+    /// Starts it; the options are those of its script in `tests/peers`.
+    pub fn start(which: OwnAuthority, options: &Value) -> Self {
+        let mut command = match which {
+            OwnAuthority::PythonSdk1 => {
+                let mut command = Command::new(sdk1_program("python"));
+                command.arg(path("sdk_authority.py"));
+                command
+            }
+            OwnAuthority::PythonSdk2 => python("sdk_authority.py"),
+            OwnAuthority::TypeScriptSdk1 => node("typescript_authority.mjs"),
+            OwnAuthority::FastMcp => python("fastmcp_authority.py"),
         };
-        let mut command = Command::new(python);
-        command
-            .arg(workspace().join("tests/peers/sdk_authority.py"))
-            .args(["0", &options.to_string()]);
-        let (process, line) = Process::start(command);
-        let url = line.strip_prefix("listening on ");
+        command.args(["0", &options.to_string()]);
+        let (process, url) = Process::listening(command);
         Self {
-            url: url.expect("it says where it listens").to_owned(),
+            url,
             _process: process,
         }
     }
@@ -142,6 +171,13 @@ impl SdkAuthority {
 struct Process(Child);
 
 impl Process {
+    /// Starts a server, and waits until it says where it listens.
+    fn listening(command: Command) -> (Self, String) {
+        let (process, line) = Self::start(command);
+        let url = line.strip_prefix("listening on ");
+        (process, url.expect("it says where it listens").to_owned())
+    }
+
     /// Starts it, and waits for its first line.
     fn start(mut command: Command) -> (Self, String) {
         let mut child = command

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolway_testkit::Browser;
-use toolway_testkit::peers::{OidcProvider, Protected, ProtectedPeer};
+use toolway_testkit::peers::{Protected, ProtectedPeer, Provider, ProviderPeer};
 
 use crate::authority::{Answer, CALLBACK, VERIFIER, answer, challenge, client, encoded, get, post};
 
@@ -13,7 +13,7 @@ struct Login<'a> {
 }
 
 impl<'a> Login<'a> {
-    async fn register(provider: &'a OidcProvider, peer: &'a ProtectedPeer) -> Self {
+    async fn register(provider: &'a ProviderPeer, peer: &'a ProtectedPeer) -> Self {
         let body = json!({ "redirect_uris": [CALLBACK], "application_type": "native",
             "token_endpoint_auth_method": "none", "response_types": ["code"],
             "grant_types": ["authorization_code", "refresh_token"] });
@@ -112,7 +112,7 @@ impl<'a> Login<'a> {
 async fn a_login_works(which: Protected) {
     let opaque = which == Protected::TypeScriptOpaque;
     let options = json!({ "path": "/tenant", "opaque": opaque });
-    let provider = OidcProvider::start(&options);
+    let provider = ProviderPeer::start(Provider::Oidc, &options);
     let peer = ProtectedPeer::start(which, provider.issuer());
     let login = Login::register(&provider, &peer).await;
 
@@ -168,7 +168,7 @@ async fn a_login_opens_the_fastmcp_server() {
 
 #[tokio::test]
 async fn a_device_logs_in_at_the_provider() {
-    let provider = OidcProvider::start(&json!({}));
+    let provider = ProviderPeer::start(Provider::Oidc, &json!({}));
     let issuer = provider.issuer().to_owned();
     let asked = [("client_id", "public"), ("scope", "openid read")];
     let device = post(&format!("{issuer}/device/auth"), &asked).await.json();

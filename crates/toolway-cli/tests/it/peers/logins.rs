@@ -1,10 +1,12 @@
 //! Logins from beginning to end: oidc-provider gives them, and servers on the TypeScript SDK and on
 //! FastMCP want them.
 //!
-//! The person at the browser is the testkit's; a real browser is in `logins/chromium.rs`.
+//! The person at the browser is the testkit's; a real browser is in `logins/chromium.rs`. Other
+//! authorization servers are in `logins/own_authority.rs` and `logins/providers.rs`.
 
 mod chromium;
-mod python_sdk;
+mod own_authority;
+mod providers;
 mod scene;
 
 use std::time::{Duration, SystemTime};
@@ -310,7 +312,7 @@ fn a_login_in_one_process_reaches_one_that_runs_and_so_does_a_logout() {
         watch.wait_for("peer: needs");
         watch.signal(Signal::INT);
         let (code, _, stderr) = watch.end();
-        assert_eq!((code, stderr.as_str()), (Some(0), ""));
+        assert_eq!((code, stderr.as_str()), (Some(130), ""));
     }
 }
 

@@ -1,34 +1,28 @@
-//! A provider, a server that wants its tokens, a home that has it configured, and a person.
+//! A home that has a server that wants a login, a person with a browser, and who gives the login.
 
 use std::fs;
+use std::ops::Deref;
 use std::process::Command;
 
 use serde_json::Value;
 use toolway_testkit::browser::Page;
-use toolway_testkit::peers::{OidcProvider, Protected, ProtectedPeer};
+use toolway_testkit::peers::{Protected, ProtectedPeer, Provider, ProviderPeer};
 use toolway_testkit::{Browser, CommandOutput, TempHome};
 
 use crate::visiting::{opened, visit, with_browser};
 
-pub(super) struct Scene {
+/// A person whose home has one server, called `peer`.
+pub(super) struct User {
     pub(super) home: TempHome,
-    pub(super) provider: OidcProvider,
-    pub(super) peer: ProtectedPeer,
 }
 
-impl Scene {
-    /// With the options of `tests/peers/oidc_provider.mjs`. The server is called `peer`.
-    pub(super) fn new(which: Protected, options: &Value) -> Self {
-        let provider = OidcProvider::start(options);
-        let peer = ProtectedPeer::start(which, provider.issuer());
-        let home = TempHome::new();
-        let scene = Self {
-            home,
-            provider,
-            peer,
+impl User {
+    pub(super) fn of(url: &str) -> Self {
+        let user = Self {
+            home: TempHome::new(),
         };
-        scene.run(&["add", "peer", scene.peer.url()]).expect_code(0);
-        scene
+        user.run(&["add", "peer", url]).expect_code(0);
+        user
     }
 
     pub(super) fn command(&self, words: &[&str]) -> Command {
@@ -59,11 +53,17 @@ impl Scene {
         visit(&self.home, &mut self.command(words), person)
     }
 
-    /// The same with somebody who logs in there and consents; the last page, too.
+    /// The same with somebody who logs in there and consents, whatever the pages call that; the
+    /// last page, too.
     pub(super) fn log_in(&self, words: &[&str], who: &str) -> (CommandOutput, Page) {
-        let (output, page) = self.visit(words, |url| {
-            Browser::new().log_in(url, &[("login", who), ("password", "any")])
-        });
+        let fields = [
+            ("login", who),
+            ("username", who),
+            ("password", "any"),
+            ("allow", "yes"),
+            ("action", "approve"),
+        ];
+        let (output, page) = self.visit(words, |url| Browser::new().log_in(url, &fields));
         let page = page.unwrap_or_else(|| panic!("the browser got nowhere: {output}"));
         (output, page)
     }
@@ -77,16 +77,28 @@ impl Scene {
         peer["state"].as_str().unwrap().to_owned()
     }
 
-    pub(super) fn whoami(&self) -> String {
-        self.run(&["call", "peer", "whoami"]).expect_code(0).stdout
+    /// What a tool without arguments answers.
+    pub(super) fn says(&self, tool: &str) -> String {
+        let said = self.run(&["call", "peer", tool]).expect_code(0).stdout;
+        said.trim_end().to_owned()
     }
 
-    /// The login of this account, as the vault has it.
-    pub(super) fn kept(&self, account: &str) -> Value {
+    pub(super) fn whoami(&self) -> String {
+        self.says("whoami")
+    }
+
+    /// A new file with everything that the vault has.
+    pub(super) fn export(&self) -> String {
         let file = self.home.home().join("export.json");
         let name = file.display().to_string();
         self.run(&["vault", "export", &name, "--show-secrets"])
             .expect_code(0);
+        name
+    }
+
+    /// The login of this account, as the vault has it.
+    pub(super) fn kept(&self, account: &str) -> Value {
+        let file = self.export();
         let content: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         fs::remove_file(file).unwrap();
         let mut secrets = content["secrets"].as_array().unwrap().iter();
@@ -94,5 +106,38 @@ impl Scene {
             .find(|item| item["kind"] == "login" && item["account"] == account)
             .unwrap();
         serde_json::from_str(login["secret"].as_str().unwrap()).unwrap()
+    }
+}
+
+/// A user of a server that wants the tokens of a provider.
+pub(super) struct Scene {
+    user: User,
+    pub(super) provider: ProviderPeer,
+    pub(super) peer: ProtectedPeer,
+}
+
+impl Scene {
+    /// With oidc-provider and its options.
+    pub(super) fn new(which: Protected, options: &Value) -> Self {
+        Self::at(Provider::Oidc, which, options)
+    }
+
+    /// With another provider and the options of its script in `tests/peers`.
+    pub(super) fn at(provider: Provider, which: Protected, options: &Value) -> Self {
+        let provider = ProviderPeer::start(provider, options);
+        let peer = ProtectedPeer::start(which, provider.issuer());
+        Self {
+            user: User::of(peer.url()),
+            provider,
+            peer,
+        }
+    }
+}
+
+impl Deref for Scene {
+    type Target = User;
+
+    fn deref(&self) -> &User {
+        &self.user
     }
 }

@@ -1,0 +1,145 @@
+//! What to do about servers that are not connected.
+//!
+//! Owns the hints below the list and the next step of each row. What a row says of a server is
+//! `list.rs`.
+
+use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_types::name::as_word;
+use toolway_types::{ConnectionState, FailureKind, TransportKind};
+
+use super::Row;
+use crate::commands::auth;
+use crate::context::Context;
+use crate::report::failure_hint;
+
+/// Hints that are printed before the others are counted.
+const HINTS_AT_ONCE: usize = 3;
+
+/// What a person can do about servers that wait for one.
+pub(super) fn say_waiting(context: &Context, plan: &Plan) {
+    let waiting: Vec<&PlannedServer> = plan
+        .servers
+        .iter()
+        .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
+        .collect();
+    match waiting.as_slice() {
+        [] => {}
+        [one] => context.output.say(&format!(
+            "hint: look at `{}` with `toolway approve {}`",
+            one.name,
+            as_word(one.name.as_str())
+        )),
+        several => context.output.say(&format!(
+            "hint: {} servers wait for your word; look at each with `toolway approve --all`",
+            several.len()
+        )),
+    }
+}
+
+/// What to do about servers that want a login or failed: those that a login mends first. What is
+/// wrong with an entry was said before.
+pub(super) fn say_hints(context: &Context, rows: &[Row]) {
+    let hints_of = |state: &'static str| {
+        rows.iter()
+            .filter(move |row| row.state == state)
+            .filter_map(|row| row.hint.as_deref())
+    };
+    let mut hints: Vec<&str> = hints_of("needs-auth").collect();
+    hints.dedup();
+    // A login is one command, and nobody should have to ask for it.
+    let mut commands: Vec<&str> = rows.iter().filter_map(|row| row.login.as_deref()).collect();
+    commands.dedup();
+    if commands.len() > HINTS_AT_ONCE {
+        let listed: Vec<String> = commands.iter().map(|it| format!("`{it}`")).collect();
+        context.output.say(&format!(
+            "hint: {} logins are wanted: {}",
+            commands.len(),
+            listed.join(", ")
+        ));
+        let is_listed = |hint: &&str| commands.iter().any(|it| hint.ends_with(&format!("`{it}`")));
+        hints.retain(|hint| !is_listed(hint));
+    }
+    let at_once = hints.len().max(HINTS_AT_ONCE);
+    hints.extend(hints_of("failed"));
+    hints.dedup();
+    for hint in hints.iter().take(at_once) {
+        context.output.say(&format!("hint: {hint}"));
+    }
+    let more = hints.len().saturating_sub(at_once);
+    if more > 0 {
+        context.output.say(&format!(
+            "hint: see what to do about {more} more with `toolway tools <server>`"
+        ));
+    }
+}
+
+/// How to have back what a person switched off or rejected.
+pub(super) fn say_off(context: &Context, plan: &Plan) {
+    let is_off = |server: &&PlannedServer| {
+        matches!(
+            server.verdict,
+            Verdict::Disabled { .. } | Verdict::Rejected { .. }
+        )
+    };
+    let off: Vec<&PlannedServer> = plan.servers.iter().filter(is_off).collect();
+    let hint = match off.as_slice() {
+        [] => return,
+        [one] => {
+            let word = as_word(one.name.as_str());
+            if let Verdict::Rejected { .. } = one.verdict {
+                format!(
+                    "to change your mind about `{}`: `toolway approve {word}`",
+                    one.name
+                )
+            } else {
+                format!("switch `{}` on with `toolway enable {word}`", one.name)
+            }
+        }
+        several => format!(
+            "{} servers are switched off; how to switch one on says `toolway explain <server>`",
+            several.len()
+        ),
+    };
+    context.output.say(&format!("hint: {hint}"));
+}
+
+/// The next step for a server that is not connected.
+pub(super) fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Option<String> {
+    let name = &row.name;
+    match state {
+        ConnectionState::Failed(failure) => {
+            let was_started = matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
+            let offline = was_started.then(|| context.offline_hint(name)).flatten();
+            let hint = offline.unwrap_or_else(|| failure_hint(name, failure));
+            Some(format!("`{name}`: {hint}"))
+        }
+        ConnectionState::NeedsAuth { .. } => context.advice(name).or_else(|| {
+            let what = if is_connector(row) {
+                "your account".to_owned()
+            } else {
+                format!("`{name}`")
+            };
+            Some(format!("log in to {what} with `{}`", row.login.as_ref()?))
+        }),
+        ConnectionState::Disabled { .. }
+        | ConnectionState::Pending { .. }
+        | ConnectionState::Connected(_) => None,
+    }
+}
+
+/// The command that logs in to a server which wants that, where one is enough.
+pub(super) fn login_command(context: &Context, row: &Row) -> Option<String> {
+    if row.state != "needs-auth" || context.advice(&row.name).is_some() {
+        return None;
+    }
+    Some(if is_connector(row) {
+        "toolway account login".to_owned()
+    } else {
+        let words = auth::login_words(&row.name, row.account.as_deref());
+        format!("toolway login {words}")
+    })
+}
+
+fn is_connector(row: &Row) -> bool {
+    row.transport == Some(TransportKind::Connector.as_str())
+}

@@ -11,6 +11,7 @@ use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
 
 use crate::commands::doctor::{hook_json, hook_line};
+use crate::connect::memory::say_if_absent;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, render_diagnosis};
@@ -42,7 +43,11 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
         return Err(unknown_server(plan, &args.name));
     }
     let tool = args.tool.as_deref();
-    let hooks = tool.map(|tool| hooks(plan, &ToolKey::new(entries[0].name.clone(), tool)));
+    let key = tool.map(|tool| ToolKey::new(entries[0].name.clone(), tool));
+    if let Some(key) = &key {
+        say_if_absent(context, plan, key);
+    }
+    let hooks = key.as_ref().map(|key| hooks(plan, key));
     if args.json {
         let entries: Vec<Value> = entries.iter().map(|entry| as_json(entry)).collect();
         let hooks = hooks.map(|hooks| hooks.into_iter().map(hook_json).collect::<Vec<_>>());

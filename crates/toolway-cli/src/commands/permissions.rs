@@ -23,6 +23,7 @@ pub(super) use self::judged::Judged;
 use self::judged::{Own, told};
 use super::call::near_built_in;
 use super::doctor::diagnosis_json;
+use crate::connect::memory::say_if_absent;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
@@ -70,6 +71,7 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         return list(context, plan, args.json);
     };
     let Named { key, shown, own } = &named;
+    say_if_absent(context, plan, key);
     let arguments = args.args.as_deref().map(arguments).transpose()?;
     let mut subject = Subject::tool(key).shown_as(shown).spelled_alone();
     if let Own::Always(own) = own {

@@ -7,12 +7,15 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use toolway::{Known, Recalled, forget_catalog, recall_catalog};
+use toolway::{Known, Offering, Recalled, forget_catalog, recall_catalog};
 use toolway_config::{Flags, Plan, PlannedServer};
-use toolway_types::ServerName;
+use toolway_types::name::as_word;
+use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::State;
+use crate::commands::offers::nearest;
 use crate::context::Context;
+use crate::report::did_you_mean;
 
 /// The command that asks servers again.
 pub(crate) const REFRESH: &str = "__refresh";
@@ -24,6 +27,41 @@ const OLD: Duration = Duration::from_hours(1);
 /// What the admitted servers of a plan offered before.
 pub(crate) fn recall(context: &Context, plan: &Plan) -> Recalled {
     recall_catalog(&State(context).catalogs(), plan)
+}
+
+/// Says so where a server did not offer such a tool when it was last asked: nobody is asked now, and
+/// a slip of the pen would be answered as if it were a tool.
+pub(crate) fn say_if_absent(context: &Context, plan: &Plan, key: &ToolKey) {
+    let recalled = recall(context, plan);
+    let known = recalled.known.get(&key.server);
+    if !known.is_some_and(|known| known.lists.tools) {
+        return;
+    }
+    let catalog = &recalled.snapshot.catalog;
+    let offered = catalog.tools.iter().map(|tool| &tool.key);
+    let left_out = catalog.left_out.iter().map(|tool| &tool.key);
+    let names: Vec<&str> = offered
+        .chain(left_out)
+        .filter(|other| other.server == key.server)
+        .map(|other| other.tool.as_str())
+        .collect();
+    let is_offering = Offering::named(&key.tool).is_some();
+    if is_offering || names.contains(&key.tool.as_str()) {
+        return;
+    }
+    let near = nearest(&key.tool, names.into_iter(), 3);
+    let near: Vec<String> = near
+        .into_iter()
+        .map(|name| Untrusted::new(name).line().into_owned())
+        .collect();
+    let server = as_word(key.server.as_str());
+    let hint =
+        did_you_mean(&near).unwrap_or(format!("see its tools with `toolway tools {server}`"));
+    context.output.say(&format!(
+        "warning: server `{}` offered no tool `{}` when it was last asked\nhint: {hint}",
+        key.server,
+        Untrusted::new(&key.tool).line()
+    ));
 }
 
 /// Forgets what these servers offered.

@@ -298,3 +298,26 @@ fn what_is_old_is_shown_at_once_and_asked_for_behind() {
     let output = toolway(&counted.home, &["tools", "chaos", "--cached"]).expect_code(4);
     assert!(output.stderr.contains("nothing is kept"), "{output}");
 }
+
+#[test]
+fn a_slip_in_a_tools_name_is_noticed_by_those_who_ask_nobody() {
+    let counted = Counted::new(Script::default());
+    // Nothing is known of it yet.
+    let output = toolway(&counted.home, &["explain", "chaos", "ecko"]).expect_code(0);
+    assert_eq!(output.stderr, "");
+    toolway(&counted.home, &["tools"]).expect_code(0);
+    for command in ["explain", "permissions"] {
+        let output = toolway(&counted.home, &[command, "chaos", "ecko"]).expect_code(0);
+        assert_eq!(
+            output.stderr,
+            "warning: server `chaos` offered no tool `ecko` when it was last asked\n\
+             hint: did you mean `echo`?\n",
+            "{command}"
+        );
+        for tool in ["echo", "ReadMcpResource"] {
+            let output = toolway(&counted.home, &[command, "chaos", tool]).expect_code(0);
+            assert_eq!(output.stderr, "", "{command} {tool}");
+        }
+    }
+    assert_eq!(counted.starts(), 1);
+}

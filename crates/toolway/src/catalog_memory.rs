@@ -296,6 +296,49 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
+    /// An item without the values that are known, however its strings are written; nothing where
+    /// taking one out left no JSON.
+    fn without_secrets(&self, item: &str) -> Option<String> {
+        let text = self.redactor.values(item);
+        // Only what is escaped can hide a value from a look at the letters.
+        if text == item && !item.contains('\\') {
+            return Some(text);
+        }
+        let mut value: Value = serde_json::from_str(&text).ok()?;
+        Some(if self.redact(&mut value) {
+            value.to_string()
+        } else {
+            text
+        })
+    }
+
+    /// Takes the values out of every string. True where one was.
+    fn redact(&self, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => {
+                let shown = self.redactor.values(text);
+                let is_changed = shown != *text;
+                *text = shown;
+                is_changed
+            }
+            Value::Array(items) => items
+                .iter_mut()
+                .fold(false, |is_changed, item| self.redact(item) | is_changed),
+            Value::Object(members) => {
+                let mut is_changed = false;
+                let shown = std::mem::take(members).into_iter().map(|(key, mut item)| {
+                    let name = self.redactor.values(&key);
+                    is_changed |= name != key;
+                    is_changed |= self.redact(&mut item);
+                    (name, item)
+                });
+                *members = shown.collect();
+                is_changed
+            }
+            _ => false,
+        }
+    }
+
     /// Adds lists if all of them fit.
     fn add(&mut self, lists: &[(&str, Vec<&RawValue>)]) {
         let mut added = String::new();
@@ -303,11 +346,9 @@ impl Record<'_> {
             added.extend([",\"", *name, "\":["]);
             let mut is_first = true;
             for item in items {
-                let text = self.redactor.values(item.get());
-                // Taking a secret out of it may have left no JSON.
-                if text != item.get() && serde_json::from_str::<&RawValue>(&text).is_err() {
+                let Some(text) = self.without_secrets(item.get()) else {
                     continue;
-                }
+                };
                 if !std::mem::take(&mut is_first) {
                     added.push(',');
                 }

@@ -194,12 +194,16 @@ fn what_is_kept_is_private_and_holds_no_secret() {
     let entry = json!({
         "command": "python3",
         "args": ["-u", script],
-        "env": { "SHOP_KEY": marked!("kept-catalogue-") },
+        // What is not ASCII is written in escapes.
+        "env": { "SHOP_KEY": marked!("kept-catalogue-"), "ODD": "p\u{e4}ssword-0123456789" },
     });
     home.write_settings(servers(&[("shop", entry)]));
     home.run_showing_secrets(&mut crate::support::command(&home, &["tools"]));
     let kept = toolway(&home, &["tools", "shop", "--cached"]).expect_code(0);
-    assert!(kept.stdout.contains("my key is [redacted]"), "{kept}");
+    assert!(
+        kept.stdout.contains("my key is [redacted] or [redacted]"),
+        "{kept}"
+    );
     let folder = home.config_home().join("state/catalogue");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
@@ -223,7 +227,7 @@ for line in sys.stdin:
         },
         "tools/list": {"tools": [{
             "name": "buy",
-            "description": "my key is " + os.environ["SHOP_KEY"],
+            "description": "my key is " + os.environ["SHOP_KEY"] + " or " + os.environ["ODD"],
             "inputSchema": {"type": "object"},
         }]},
     }.get(message["method"])

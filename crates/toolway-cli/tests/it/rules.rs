@@ -242,3 +242,23 @@ fn sec_57_what_an_organisation_allows_by_name_does_not_count_for_a_repositorys_s
     repository(&home, "github", marked("one"));
     echo(&home).expect_code(6);
 }
+
+/// A pattern can have a server's name in it without beginning with `mcp__`.
+#[test]
+fn sec_57_no_pattern_follows_a_name_that_a_repository_chose() {
+    for (rule, code) in [
+        ("*github__echo", 6),
+        ("*__github__*", 6),
+        ("mcp_*github__*", 6),
+        ("mcp*github*", 6),
+        ("*", 0),
+    ] {
+        let home = home(&[], &json!({ "allow": [rule] }));
+        let entry = ScriptedServer::new(Script::default()).entry();
+        home.write(".mcp.json", servers(&[("github", entry)]));
+        toolway(&home, &["approve", "github", "--yes"]).expect_code(0);
+        let words = ["call", "github", "echo", "text=hi", "--ask"];
+        let output = toolway(&home, &words);
+        assert_eq!(output.code, Some(code), "{rule}: {output}");
+    }
+}

@@ -100,6 +100,9 @@ pub(crate) fn is_as_it_was(file: &str, digest: &str) -> bool {
     now.is_some_and(|now| now == digest)
 }
 
+/// Programs that start the others: a package runner finds them among the commands of packages, too.
+const STARTERS: [&str; 6] = ["bash", "env", "node", "python", "python3", "sh"];
+
 struct Scene<'a> {
     repository: &'a Path,
     values: Values,
@@ -131,9 +134,19 @@ impl Scene<'_> {
             }
         }
         for place in &places {
-            let place = straight(place);
-            let above = place.ancestors();
-            for folder in above.take_while(|folder| folder.starts_with(self.repository)) {
+            // Programs go up from where they really are, or from where they were told they are.
+            let real = Some(place).filter(|place| self.may_look_at(place));
+            let real = real.and_then(|place| place.canonicalize().ok());
+            let starts: BTreeSet<PathBuf> = [Some(straight(place)), real]
+                .into_iter()
+                .flatten()
+                .collect();
+            let above: BTreeSet<&Path> = starts
+                .iter()
+                .flat_map(|start| start.ancestors())
+                .filter(|folder| folder.starts_with(self.repository))
+                .collect();
+            for folder in above {
                 self.bind_place(folder, &reading, found, depth);
             }
         }
@@ -188,6 +201,10 @@ impl Scene<'_> {
             && let Some(manifest) = Manifest::read(&folder.join(MANIFEST))
             && manifest.concerns(packages, tasks)
         {
+            if !manifest.is_read() {
+                let (what, why) = (MANIFEST.to_owned(), "cannot be read, nor can what it runs");
+                found.unbound.insert(Unbound { what, why });
+            }
             self.bind_file(&folder.join(MANIFEST), Use::File, &mut found.bound);
             self.bind_package(folder, &mut found.bound);
             lines.extend(manifest.lines(tasks));
@@ -195,7 +212,13 @@ impl Scene<'_> {
         if !packages.is_empty() {
             let modules = folder.join("node_modules");
             let mut commands = packages.clone();
-            for file in manifest::installed(&modules, packages) {
+            let installed = manifest::installed(&modules, packages).unwrap_or_else(|| {
+                let what = packages.iter().next().cloned().unwrap_or_default();
+                let why = "is looked for among too many packages";
+                found.unbound.insert(Unbound { what, why });
+                Vec::new()
+            });
+            for file in installed {
                 self.bind_file(&file, Use::File, &mut found.bound);
                 if let Some(folder) = file.parent() {
                     self.bind_package(folder, &mut found.bound);
@@ -203,10 +226,22 @@ impl Scene<'_> {
                 let manifest = Manifest::read(&file);
                 commands.extend(manifest.iter().flat_map(|it| it.commands().cloned()));
             }
-            for command in commands {
-                let file = modules.join(".bin").join(command);
-                self.bind_file(&file, Use::File, &mut found.bound);
-            }
+            commands.extend(STARTERS.map(str::to_owned));
+            self.bind_commands(folder, &commands, found);
+        }
+        if !lines.is_empty() {
+            let heads = lines.iter().flat_map(|line| line.split_whitespace());
+            let heads = heads.map(|word| word.trim_matches(['\'', '"', ';', '&', '|', '(', ')']));
+            let is_name = |word: &&str| !word.starts_with('-') && !word.contains(['/', '=']);
+            let heads = heads.filter(is_name).chain(STARTERS);
+            let heads: BTreeSet<String> = heads.map(str::to_owned).collect();
+            self.bind_commands(folder, &heads, found);
+        }
+        if depth >= DEEPEST
+            && let Some(line) = lines.first()
+        {
+            let (what, why) = (line.clone(), "stands too deep in the scripts of a manifest");
+            found.unbound.insert(Unbound { what, why });
         }
         for line in lines.iter().filter(|_| depth < DEEPEST) {
             let mut inner = Reading {
@@ -215,6 +250,15 @@ impl Scene<'_> {
             };
             inner.line(line);
             self.bind(folder, inner, found, depth + 1);
+        }
+    }
+
+    /// Binds what stands under these names where packages put their commands, which package
+    /// runners search before everything else.
+    fn bind_commands(&self, folder: &Path, names: &BTreeSet<String>, found: &mut RepositoryFiles) {
+        let commands = folder.join("node_modules/.bin");
+        for name in names {
+            self.bind_file(&commands.join(name), Use::File, &mut found.bound);
         }
     }
 
@@ -248,6 +292,10 @@ impl Scene<'_> {
             if is_link && real.is_file() {
                 bound.insert(path_key(path), format!("leads to {}", path_key(&real)));
             }
+            return;
+        }
+        // The same file under another spelling costs nothing more.
+        if bound.contains_key(&path_key(&real)) {
             return;
         }
         let Ok((file, facts)) = open(&real) else {

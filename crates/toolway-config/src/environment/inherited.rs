@@ -15,17 +15,40 @@ const INHERITED: [&str; 9] = [
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 ];
 
+/// The parts of a locale. Not every name that begins like one is: logins over SSH hand `LC_*` on, so
+/// people put other things there.
+const LOCALE: [&str; 13] = [
+    "ADDRESS",
+    "ALL",
+    "COLLATE",
+    "CTYPE",
+    "IDENTIFICATION",
+    "MEASUREMENT",
+    "MESSAGES",
+    "MONETARY",
+    "NAME",
+    "NUMERIC",
+    "PAPER",
+    "TELEPHONE",
+    "TIME",
+];
+
+/// Whether every child process gets a variable of this name.
+fn is_inherited(name: &str) -> bool {
+    let part = name.strip_prefix("LC_");
+    part.is_some_and(|part| LOCALE.contains(&part)) || INHERITED.contains(&name)
+}
+
 impl Environment {
     /// The variables every child process gets from the host (SEC-39).
     pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
-        let inherits = |name: &str| name.starts_with("LC_") || INHERITED.contains(&name);
         // A name that is not text must not come to mean another directory.
         let project = self.project_root().to_str().map(Secret::new);
         self.facts
             .vars
             .iter()
             // A value starting with `()` is a function to old shells.
-            .filter(|(name, value)| inherits(name) && !value.expose().starts_with("()"))
+            .filter(|(name, value)| is_inherited(name) && !value.expose().starts_with("()"))
             .map(|(name, value)| (name.clone(), value.clone()))
             .chain(project.map(|project| ("TOOLWAY_PROJECT_DIR".to_owned(), project)))
             .collect()
@@ -44,5 +67,20 @@ impl Environment {
         let mut inherited = self.inherited();
         inherited.extend(network.map(|(name, value)| (name.clone(), value.clone())));
         inherited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sec_39_a_secret_that_is_called_like_a_locale_is_not_inherited() {
+        for name in ["LC_ALL", "LC_TIME", "LANG", "PATH"] {
+            assert!(is_inherited(name), "{name}");
+        }
+        for name in ["LC_GITHUB_TOKEN", "LC_", "LC_ALL_TOKENS", "GITHUB_TOKEN"] {
+            assert!(!is_inherited(name), "{name}");
+        }
     }
 }

@@ -205,7 +205,9 @@ impl Rule {
     /// Whether it follows nobody's name: it speaks of all servers, or of the host's own tools.
     pub(super) fn names_no_server(&self) -> bool {
         match &self.identity {
-            Identity::Everything | Identity::Bare(_) => true,
+            Identity::Everything => true,
+            // Any other can have a server's name in it: `*github__list`.
+            Identity::Bare(glob) => glob.is_everything(),
             Identity::Given { server, .. } => server.is_everything(),
             Identity::Exposed(_) => false,
         }

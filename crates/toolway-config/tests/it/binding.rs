@@ -471,3 +471,47 @@ fn sec_13_a_repository_inside_another_reads_no_token_of_the_outer_one() {
     stage.approve("far", &[]);
     assert_eq!(word(&stage.plan(), "far"), "admitted");
 }
+
+#[test]
+fn sec_05_what_starts_the_commands_of_packages_is_bound() {
+    let stage = Stage::new();
+    for command in ["node", "sh"] {
+        let file = format!("node_modules/.bin/{command}");
+        assert_bound(&stage, &entry("npx", &["-y", "mcp-time@1.2.3"]), &file);
+    }
+    let start = json!({"scripts": {"start": "tsx server.ts && mcp-srv --x"}}).to_string();
+    for text in [start.clone(), format!("\u{feff}{start}")] {
+        stage.write("home/repo/package.json", &text);
+        for command in ["tsx", "mcp-srv"] {
+            let file = format!("node_modules/.bin/{command}");
+            assert_bound(&stage, &entry("npm", &["start"]), &file);
+        }
+    }
+}
+
+#[test]
+fn sec_05_programs_are_followed_to_where_they_really_are() {
+    let stage = Stage::new();
+    fs::create_dir_all(stage.root.join("home/repo/a/b")).unwrap();
+    symlink("a/b", stage.root.join("home/repo/cur")).unwrap();
+    let start = json!({"scripts": {"start": "node srv.js"}}).to_string();
+    stage.write("home/repo/a/package.json", &start);
+    for place in ["cur", "cur/.."] {
+        let mut definition = entry("npm", &["-s", "start"]);
+        definition["cwd"] = json!(place);
+        assert_bound(&stage, &definition, "a/srv.js");
+    }
+}
+
+#[test]
+fn sec_30_links_of_a_repository_lead_no_search_in_circles() {
+    let stage = Stage::new();
+    for name in ["l", "m"] {
+        let folder = stage.root.join("home/repo/node_modules").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        symlink("..", folder.join("node_modules")).unwrap();
+    }
+    bring(&stage, &entry("npx", &["-y", "mcp-time"]));
+    stage.approve("x", &[]);
+    assert_eq!(word(&stage.plan(), "x"), "admitted");
+}

@@ -14,6 +14,9 @@ use crate::load::read::{open, read_opened};
 /// The most that is read of one.
 const LONGEST: u64 = 1024 * 1024;
 
+/// The most folders of packages that are looked at.
+const MOST_FOLDERS: usize = 10_000;
+
 /// Where manifests have lines by their names.
 const LINES: [&str; 5] = [
     "/scripts",
@@ -33,11 +36,17 @@ impl Manifest {
             Err(_) => return Some(Self(None)),
         };
         let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+        let text = text.trim_start_matches('\u{feff}');
         Some(Self(if is_toml {
-            toml::from_str(&text).ok()
+            toml::from_str(text).ok()
         } else {
-            serde_json::from_str(&text).ok()
+            serde_json::from_str(text).ok()
         }))
+    }
+
+    /// Whether what stands in it is known.
+    pub(super) fn is_read(&self) -> bool {
+        self.0.is_some()
     }
 
     fn text(&self, key: &str) -> Option<&str> {
@@ -117,11 +126,17 @@ pub(super) fn package_names(word: &str) -> Vec<&str> {
 }
 
 /// The manifests of installed packages of these names, whatever their folders are called, as npm
-/// finds them.
-pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Vec<PathBuf> {
+/// finds them; nothing where there are too many folders to look at. A link is no folder of
+/// packages: links lead in circles.
+pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![modules.to_owned()];
+    let mut looked_at = 0;
     while let Some(folder) = folders.pop() {
+        looked_at += 1;
+        if looked_at > MOST_FOLDERS {
+            return None;
+        }
         for entry in folder.read_dir().into_iter().flatten().flatten() {
             let path = entry.path();
             let name = entry.file_name();
@@ -136,10 +151,12 @@ pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Vec<PathBuf
             if read.is_some_and(|it| is_named || names.iter().any(|name| it.is_of(name))) {
                 found.push(manifest);
             }
-            if is_folder {
-                folders.push(path.join("node_modules"));
+            let inner = path.join("node_modules");
+            let is_real = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_dir());
+            if is_folder && is_real(&inner) {
+                folders.push(inner);
             }
         }
     }
-    found
+    Some(found)
 }

@@ -104,7 +104,7 @@ pub(crate) fn safe_url(text: &str) -> Result<Url, String> {
     if text.contains("${") {
         return Err("has a variable, which is not expanded here".to_owned());
     }
-    let url = crate::raw::remote::parse_url(text, &["https", "http"])?;
+    let url = crate::http_syntax::parse_url(text, &["https", "http"])?;
     if url.scheme() == "http" && !is_loopback(&url) {
         return Err("must begin with `https://`; `http://` only leads to this machine".to_owned());
     }

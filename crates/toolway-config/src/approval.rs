@@ -10,32 +10,29 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toolway_types::{Author, Diagnosis, Origin, Scope};
+use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::edit::{EditError, Edited, edit};
 use crate::env;
 use crate::environment::{Environment, path_key};
-use crate::load::read::read_text;
-use crate::plan::PlannedServer;
-use crate::raw::{self, Source};
+use crate::file::read_text;
+use crate::json;
+use crate::source::Source;
 
-mod began;
-mod decide;
 mod digest;
 mod files;
 mod given;
 mod local;
+mod standing;
 
-pub(crate) use began::Began;
-pub(crate) use decide::{Standing, Vouched, decide};
 pub(crate) use digest::digest;
 use digest::digest_of;
-use files::Files;
+pub(crate) use files::{Files, is_as_it_was, named as named_files};
 pub use files::{RepositoryFiles, Unbound};
-pub(crate) use given::note as note_brought;
-pub use given::{allow_brought, brought};
+pub use given::allow_brought;
 pub(crate) use local::trusts_local;
 pub use local::{LocalTrust, local_settings_text, local_trust, trust_local};
+pub(crate) use standing::{Standing, Vouched};
 
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
@@ -117,9 +114,9 @@ impl Approvals {
             Ok(Some(text)) => text,
             Err(error) => return unreadable(format!("it {error}"), source.origin(error.line())),
         };
-        match raw::json::parse(&text, &source) {
-            Ok(raw::json::Root::Empty) => (Self::Read(Store::default()), None),
-            Ok(raw::json::Root::Object(members)) => match records(members) {
+        match json::parse(&text, &source) {
+            Ok(json::Root::Empty) => (Self::Read(Store::default()), None),
+            Ok(json::Root::Object(members)) => match records(members) {
                 Ok(store) => (Self::Read(store), None),
                 // Guessing what it means could miss a rejection.
                 Err((what, line)) => unreadable(what, source.origin(line)),
@@ -148,7 +145,7 @@ impl Approvals {
 }
 
 /// The records of a whole store; the reason and its line when they are not what we write.
-fn records(members: Vec<raw::json::RootMember>) -> Result<Store, (String, u32)> {
+fn records(members: Vec<json::RootMember>) -> Result<Store, (String, u32)> {
     let (mut projects, mut managed_env) = (None, None);
     for member in members {
         let (key, line) = (member.key.clone(), member.line);
@@ -256,79 +253,6 @@ pub(crate) fn approved_files(environment: &Environment) -> impl Iterator<Item = 
     files.flat_map(|files| files.into_keys().map(PathBuf::from))
 }
 
-/// Records that a person approved a server, and which variables it may read beyond the harmless
-/// ones; what it was allowed before, as this very definition, it stays allowed. `files` are the
-/// repository's files that it runs, as they were when the person was asked: [`repository_files`].
-pub fn approve(
-    environment: &Environment,
-    server: &PlannedServer,
-    allow_env: &[String],
-    files: &BTreeMap<String, String>,
-) -> Result<Edited<()>, EditError> {
-    // Nobody is given what they do not ask for.
-    let reads = |name: &&String| server.variables.contains(name);
-    let allow_env: Vec<String> = allow_env.iter().filter(reads).cloned().collect();
-    record(environment, server, "approved", &allow_env, files)
-}
-
-/// The repository's files that a server of the project runs, as they are now, and what of it an
-/// approval cannot cover.
-pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
-    files::named(
-        environment,
-        directory_of(environment, server),
-        &server.definition,
-    )
-}
-
-/// The directory that decisions about a server of the project belong to.
-fn directory_of<'a>(environment: &'a Environment, server: &'a PlannedServer) -> &'a Path {
-    match (server.scope, &server.origin) {
-        (Scope::Project, Origin::File { path, .. }) => path.parent().unwrap_or(path),
-        _ => environment.project_root(),
-    }
-}
-
-/// Records that a person rejected a server.
-pub fn reject(environment: &Environment, server: &PlannedServer) -> Result<Edited<()>, EditError> {
-    record(environment, server, "rejected", &[], &Files::new())
-}
-
-fn record(
-    environment: &Environment,
-    server: &PlannedServer,
-    decision: &str,
-    allow_env: &[String],
-    files: &Files,
-) -> Result<Edited<()>, EditError> {
-    let Some(digest) = &server.digest else {
-        return Err(EditError::Refused(format!(
-            "`{}` is of {} scope and needs no approval",
-            server.name, server.scope
-        )));
-    };
-    if server.author == Author::Stranger {
-        return Err(EditError::Refused(format!(
-            "`{}` stands in a file of another user ({}): nobody can approve it before its \
-             directory is in `safeDirectories`",
-            server.name, server.origin
-        )));
-    }
-    write_record(
-        environment,
-        directory_of(environment, server),
-        server.name.as_str(),
-        &json!({
-            "scope": server.scope.as_str(),
-            "decision": decision,
-            "digest": digest,
-            "definition": server.definition,
-            "allowEnv": allow_env,
-            "files": files,
-        }),
-    )
-}
-
 /// Records that a person typed an entry, which was the approval of it. What is recorded is what
 /// was written; the file is not read again, for somebody else may have changed it since (SEC-50).
 pub(crate) fn record_typed(
@@ -357,7 +281,7 @@ pub(crate) fn record_typed(
     )
 }
 
-fn write_record(
+pub(crate) fn write_record(
     environment: &Environment,
     directory: &Path,
     name: &str,

@@ -13,8 +13,8 @@ use toolway_types::Origin;
 use toolway_types::text::{self, is_hidden};
 use toolway_types::wildcard as pattern;
 
-use crate::raw::Source;
-use crate::raw::json::Spot;
+use crate::json::Spot;
+use crate::source::Source;
 
 /// What one entry says about its server's tools. The default changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

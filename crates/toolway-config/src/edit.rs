@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use toolway_types::Secret;
 
+use crate::json::syntax_tree;
+
 mod document;
 mod file;
 mod layout;
-pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -111,8 +112,8 @@ pub enum EditError {
 }
 
 impl EditError {
-    fn invalid(path: &Path, error: syntax::SyntaxError) -> Self {
-        let syntax::SyntaxError {
+    fn invalid(path: &Path, error: syntax_tree::SyntaxError) -> Self {
+        let syntax_tree::SyntaxError {
             line,
             column,
             message,
@@ -152,7 +153,7 @@ pub fn edit_with<T>(
     let held = file::Held::open(path)?;
     let path = held.path().to_owned();
     let bytes = held.content().unwrap_or_default();
-    let text = syntax::decode(bytes).map_err(|error| EditError::invalid(&path, error))?;
+    let text = syntax_tree::decode(bytes).map_err(|error| EditError::invalid(&path, error))?;
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),
         None => ("", text),

@@ -19,7 +19,7 @@ use crate::{Environment, Flags, PlannedServer, Verdict, plan};
 
 mod switch;
 
-pub use switch::{Switch, Switched, switch_servers};
+pub use switch::{Switched, switch_servers};
 
 /// What to do with an entry of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 
-use crate::import::Places;
 use crate::ownership::Owners;
 
 mod inherited;
 mod network;
-mod projects;
+pub(crate) mod projects;
 
 use projects::{own_projects, projects};
 
@@ -60,7 +59,7 @@ struct Homes {
 }
 
 /// Stands for a directory that is not known: nothing lies below it.
-const NOWHERE: &str = "/nonexistent";
+pub(crate) const NOWHERE: &str = "/nonexistent";
 
 impl Environment {
     /// Reads the process: its variables, working directory and home.
@@ -304,30 +303,6 @@ impl Environment {
             done = done || Some(*directory) == last;
             take
         })
-    }
-}
-
-impl From<&Environment> for Places {
-    /// Where other clients keep their configuration, as this process would find it.
-    fn from(environment: &Environment) -> Self {
-        let cwd = environment.cwd();
-        let directory = |variable| environment.var(variable).map(|path| cwd.join(path));
-        let home = environment.home().map(Path::to_path_buf);
-        let config_dir = environment.var("XDG_CONFIG_HOME").map(PathBuf::from);
-        let config_dir = config_dir.filter(|path| path.is_absolute());
-        let config_dir = config_dir.or_else(|| home.as_ref().map(|home| home.join(".config")));
-        let outermost = projects(cwd, home.as_deref()).last();
-        let trees = [Some(cwd), outermost].into_iter().flatten();
-        // Somebody working in the home directory, or above it, has no other place left.
-        let trees = trees.filter(|tree| !home.as_ref().is_some_and(|home| home.starts_with(tree)));
-        Self {
-            working_trees: trees.map(Path::to_path_buf).collect(),
-            config_dir: config_dir.unwrap_or_else(|| PathBuf::from(NOWHERE)),
-            cwd: cwd.to_path_buf(),
-            claude_config_dir: directory("CLAUDE_CONFIG_DIR"),
-            codex_home: directory("CODEX_HOME"),
-            home,
-        }
     }
 }
 

@@ -19,8 +19,8 @@ use toolway_types::{Diagnosis, Origin, Secret, TransportKind, Untrusted};
 
 use crate::Environment;
 use crate::error::{Distrust, ReadError};
-use crate::load::read::{LIMIT, open_no_link, text_of};
-use crate::raw::remote::header_value;
+use crate::file::{MAX_BYTES, open_no_link, text_of};
+use crate::http_syntax::header_value;
 
 /// The header an editor's token goes in.
 pub(crate) const TOKEN_HEADER: &str = "X-Claude-Code-Ide-Authorization";
@@ -255,7 +255,7 @@ fn read(path: &Path) -> Result<Option<Lock>, String> {
     if let Some(why) = distrust(&facts) {
         return Err(format!("is not believed: {why}"));
     }
-    let text = text_of(file, &facts, LIMIT).map_err(|error| error.to_string())?;
+    let text = text_of(file, &facts, MAX_BYTES).map_err(|error| error.to_string())?;
     let lock: Lock = serde_json::from_str(&text).map_err(|error| {
         format!(
             "is not understood (line {}): it needs `pid`, `workspaceFolders` and, if any, \

@@ -16,8 +16,9 @@ use url::Url;
 
 use crate::account::safe_url;
 use crate::env::{Piece, pieces};
-use crate::raw::json::{Spot, kind_of};
-use crate::raw::{FileKind, Source, keys};
+use crate::json::{Spot, kind_of};
+use crate::keys;
+use crate::source::{FileKind, Source};
 
 /// The keys of `identityProvider`.
 pub(crate) const KEYS: [(&str, &str); 6] = [

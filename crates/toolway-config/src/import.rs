@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use toolway_types::Diagnosis;
 
+use crate::Environment;
+use crate::environment::NOWHERE;
+use crate::environment::projects::projects;
 use crate::shown::Keys;
 
 mod claude_code;
@@ -189,6 +192,30 @@ impl Places {
             .take_while(|directory| Some(*directory) != self.home.as_deref())
             .map(|directory| directory.join(file))
             .find(|path| path.is_file())
+    }
+}
+
+impl From<&Environment> for Places {
+    /// Where other clients keep their configuration, as this process would find it.
+    fn from(environment: &Environment) -> Self {
+        let cwd = environment.cwd();
+        let directory = |variable| environment.var(variable).map(|path| cwd.join(path));
+        let home = environment.home().map(Path::to_path_buf);
+        let config_dir = environment.var("XDG_CONFIG_HOME").map(PathBuf::from);
+        let config_dir = config_dir.filter(|path| path.is_absolute());
+        let config_dir = config_dir.or_else(|| home.as_ref().map(|home| home.join(".config")));
+        let outermost = projects(cwd, home.as_deref()).last();
+        let trees = [Some(cwd), outermost].into_iter().flatten();
+        // Somebody working in the home directory, or above it, has no other place left.
+        let trees = trees.filter(|tree| !home.as_ref().is_some_and(|home| home.starts_with(tree)));
+        Self {
+            working_trees: trees.map(Path::to_path_buf).collect(),
+            config_dir: config_dir.unwrap_or_else(|| PathBuf::from(NOWHERE)),
+            cwd: cwd.to_path_buf(),
+            claude_config_dir: directory("CLAUDE_CONFIG_DIR"),
+            codex_home: directory("CODEX_HOME"),
+            home,
+        }
     }
 }
 

@@ -13,27 +13,28 @@ use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
 use crate::account::Directory;
-use crate::approval::{self, Approvals, Began};
+use crate::approval::{self, Approvals};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
+use crate::file::{MAX_BYTES, open, read_opened};
 use crate::ide::Editors;
 use crate::managed;
-use crate::plan::account_settings;
-use crate::planner::LastGood;
-use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
+use crate::raw::{self, RawFile, RawServer, Settings};
 use crate::shown::Keys;
+use crate::source::{FileKind, Source};
 
-pub(crate) mod beneath;
+mod account;
 mod editor;
 mod flags;
+mod last_good;
 mod owner;
 mod plugins;
-pub(crate) mod read;
 mod system;
 
-pub use flags::split_command;
+pub(crate) use account::account_settings;
+pub(crate) use last_good::LastGood;
 pub(crate) use plugins::plugin_files;
-use read::{LIMIT, open, read_opened};
-pub(crate) use system::{managed_settings, read_policy, system_files};
+pub use system::with_managed_variables;
+pub(crate) use system::{system_files, system_settings};
 
 /// What the command line says about configuration. Its `Debug` shows no server that was typed.
 #[derive(Default, Clone)]
@@ -90,8 +91,6 @@ impl fmt::Debug for ConnectorEntry {
 pub struct Layers {
     pub(crate) environment: Environment,
     pub(crate) consent: Consent,
-    /// How the repository stood when the run began, if that was earlier.
-    pub(crate) began: Option<Began>,
     pub(crate) files: Vec<Layer>,
     pub(crate) approvals: Approvals,
     pub(crate) editors: Editors,
@@ -173,7 +172,6 @@ pub(crate) fn load_with(
     Layers {
         environment: managed::confirmed(environment, &managed, &approvals),
         consent,
-        began: None,
         files: loader.layers,
         approvals,
         editors,
@@ -253,7 +251,7 @@ impl Loader<'_> {
             (open(path), None)
         };
         let is_there = opened.is_ok();
-        let text = read_opened(opened, LIMIT);
+        let text = read_opened(opened, MAX_BYTES);
         if let Some(owner) = stranger.filter(|_| is_there) {
             return self.strangers_file(text.ok().flatten(), &source, kind, owner);
         }

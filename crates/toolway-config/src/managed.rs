@@ -11,7 +11,6 @@ use toolway_types::{Origin, Secret};
 use crate::approval::{Approvals, confirm_managed, managed_digest};
 use crate::edit::{EditError, Edited};
 use crate::environment::Environment;
-use crate::load::managed_settings;
 use crate::raw::settings::Named;
 
 /// Those that count without anybody being asked.
@@ -110,19 +109,7 @@ fn asked_about(written: &[(Named, Value)]) -> Map<String, Value> {
     asked.collect()
 }
 
-/// The environment with what the organisation sets and a person confirmed: what a program that
-/// starts hosts begins with.
-pub fn with_managed_variables(environment: Environment) -> Environment {
-    // What cannot be read or trusted is said by the plan, and sets nothing.
-    let written = managed_settings(&environment);
-    if written.is_empty() {
-        return environment;
-    }
-    let approvals = Approvals::read(&environment).0;
-    confirmed(&environment, &written, &approvals)
-}
-
-/// The same, of settings that were read already.
+/// The environment with those of these variables that a person confirmed.
 pub(crate) fn confirmed(
     environment: &Environment,
     written: &[(Named, Value)],

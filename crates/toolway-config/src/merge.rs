@@ -11,19 +11,24 @@ use serde_json::Value;
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals, Began, Standing, Vouched, decide};
+use crate::approval::{self, Approvals, Standing, Vouched};
 use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
 use crate::plan::Shadow;
 use crate::raw::{RawServer, Settings};
 
+mod began;
+mod decide;
 mod duplicate;
 mod naming;
 mod switch;
 
+pub(crate) use began::Began;
+use decide::decide;
 pub use duplicate::signature;
 pub(crate) use naming::{ByName, ProjectNames};
+pub use switch::Switch;
 pub(crate) use switch::{switched_off, word_about};
 
 /// Every server with its rank settled, and what decides about them.
@@ -120,6 +125,11 @@ impl Candidate {
 
 /// Settles which entry of each name counts. The order of the layers does not matter.
 pub fn merge(layers: Layers) -> Config {
+    merge_since(layers, None)
+}
+
+/// As [`merge`], in a run that began when the repository stood so.
+pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
     let exclusive = layers
         .files
         .iter()
@@ -155,7 +165,7 @@ pub fn merge(layers: Layers) -> Config {
     let basis = Basis {
         environment: layers.environment,
         consent: layers.consent,
-        began: layers.began,
+        began,
         settings,
         approvals: layers.approvals,
         editors: layers.editors,

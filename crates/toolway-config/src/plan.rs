@@ -1,32 +1,26 @@
 //! The plan: every server that was ever mentioned, and what becomes of it.
 //!
 //! Owns: the shape of the answer; the numbers that limit a run are `plan/limits.rs`. The decisions
-//! themselves are made in `load`, `merge` and `policy`.
+//! themselves are made in `load`, `merge` and `admission`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolway_types::{
-    Author, Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, Severity, TransportKind,
+    Author, Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, TransportKind,
     WorkingDirectory,
 };
 
-use crate::Environment;
 use crate::account::Provider;
-use crate::approval::Vouched;
 use crate::curation::Curation;
-use crate::ide::Editors;
 use crate::identity::IdentitySettings;
-use crate::load::{Flags, Place, load, read_policy};
+use crate::keys::nearest;
 use crate::managed::ManagedVariable;
-use crate::merge::merge;
 use crate::permission::{Hooks, Permissions};
-use crate::policy::{Policy, admit};
-use crate::raw::keys::nearest;
-use crate::raw::settings::{Account, Identity, Named, Trust};
-use crate::raw::{self, Settings, Source};
-use crate::spec::Builder;
+use crate::policy::Policy;
+use crate::shown::Keys;
 
 mod limits;
 
@@ -144,6 +138,28 @@ pub struct PlannedServer {
     pub curation: Arc<Curation>,
 }
 
+impl fmt::Debug for PlannedServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("PlannedServer")
+            .field("name", &self.name)
+            .field("scope", &self.scope)
+            .field("author", &self.author)
+            .field("is_typed", &self.is_typed)
+            .field("origin", &self.origin)
+            .field("transport", &self.transport)
+            .field("definition", &Keys(&self.definition))
+            .field("digest", &self.digest)
+            .field("verdict", &self.verdict)
+            .field("shadows", &self.shadows)
+            .field("diagnoses", &self.diagnoses)
+            .field("variables", &self.variables)
+            .field("withheld", &self.withheld)
+            .field("curation", &self.curation)
+            .finish()
+    }
+}
+
 /// Another mention, by its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadow {
@@ -220,149 +236,4 @@ impl Verdict {
             | Verdict::Invalid { reason } => Some(reason),
         }
     }
-}
-
-/// Reads `TOOLWAY_MCP_NO_PREFIX`, or what the other host calls it; ours wins.
-pub(crate) fn no_prefix(environment: &Environment, diagnoses: &mut Vec<Diagnosis>) -> bool {
-    let set = ["TOOLWAY_MCP_NO_PREFIX", "CLAUDE_AGENT_SDK_MCP_NO_PREFIX"]
-        .into_iter()
-        .find_map(|name| Some((name, environment.var(name)?.trim())))
-        .filter(|(_, word)| !word.is_empty());
-    let Some((name, word)) = set else {
-        return false;
-    };
-    match word.to_ascii_lowercase().as_str() {
-        "1" | "true" | "yes" | "on" => true,
-        "0" | "false" | "no" | "off" => false,
-        _ => {
-            let message = format!("`{name}` is neither `1` nor `0`; names keep their prefix");
-            diagnoses.push(Diagnosis::warning(message).hint("set it to `1`, or unset it"));
-            false
-        }
-    }
-}
-
-/// Reads everything and decides everything.
-pub fn plan(environment: &Environment, flags: &Flags) -> Plan {
-    admit(merge(load(environment, flags)))
-}
-
-/// A server that a person typed on the command line: checked, expanded and held against the
-/// policy. It needs no approval, for typing it was one.
-pub fn adhoc(
-    environment: &Environment,
-    plan: &Plan,
-    name: &str,
-    definition: Map<String, Value>,
-) -> Result<ServerSpec, Diagnosis> {
-    if let Some(blocked) = &plan.blocked {
-        return Err(blocked.clone());
-    }
-    let policy = read_policy(environment)?;
-    let file = raw::single(name.to_owned(), definition, &Source::Program);
-    let Some(server) = file.servers.into_iter().next() else {
-        return Err(Diagnosis::error(format!("`{name}` cannot name a server")));
-    };
-    let first_error = |found: Vec<Diagnosis>| {
-        found
-            .into_iter()
-            .find(|diagnosis| diagnosis.severity == Severity::Error)
-    };
-    let Some(kind) = server.kind.filter(|_| server.fault().is_none()) else {
-        let fault = first_error(server.diagnoses);
-        return Err(fault.unwrap_or_else(|| Diagnosis::error("has no transport")));
-    };
-    let place = Place {
-        directory: environment.cwd().to_path_buf(),
-        ..Place::default()
-    };
-    let mut spec = Builder {
-        name: &server.name,
-        kind,
-        definition: &server.definition,
-        spot: &server.spot,
-        source: Source::Program,
-        place: &place,
-        environment,
-        inherited: &plan.inherited_env,
-        editors: &Editors::look(environment),
-        scope: Scope::Dynamic,
-        author: Author::Invocation,
-        vouched: Vouched::Seen,
-    }
-    .build()
-    .map_err(|faults| {
-        first_error(faults).unwrap_or_else(|| Diagnosis::error("cannot be connected to"))
-    })?;
-    policy
-        .clear(environment, &mut spec, &server.definition, Scope::Dynamic)
-        .map_err(|reason| Diagnosis::error(reason).of(&server.name))?;
-    policy.require_cross_app(&mut spec);
-    Ok(spec)
-}
-
-/// The variables that managed settings set.
-pub(crate) fn managed_env(settings: &[(Scope, Settings)]) -> Vec<(Named, Value)> {
-    settings
-        .iter()
-        .flat_map(|(_, settings)| settings.env.clone())
-        .collect()
-}
-
-/// Whose connectors there are, by the file of the highest precedence that says so; and the first
-/// file that switches them off.
-pub(crate) fn account_settings(
-    settings: &[(Scope, &Settings)],
-) -> (Option<Arc<Provider>>, Option<Origin>) {
-    let account = settings
-        .iter()
-        .filter_map(|(scope, settings)| Some((*scope, settings.account.as_ref()?)))
-        .max_by_key(|(scope, _)| *scope);
-    let account = match account {
-        Some((_, Account::At(provider))) => Some(Arc::clone(provider)),
-        Some((_, Account::Faulty)) | None => None,
-    };
-    let off = settings
-        .iter()
-        .find_map(|(_, settings)| settings.connectors_off.clone());
-    (account, off)
-}
-
-/// The identity provider, by the file of the highest precedence that names one.
-pub(crate) fn identity_settings(settings: &[(Scope, Settings)]) -> Option<Arc<IdentitySettings>> {
-    let identity = settings
-        .iter()
-        .filter_map(|(scope, settings)| Some((*scope, settings.identity.as_ref()?)))
-        .max_by_key(|(scope, _)| *scope);
-    match identity {
-        Some((_, Identity::At(settings))) => Some(Arc::clone(settings)),
-        Some((_, Identity::Faulty)) | None => None,
-    }
-}
-
-/// What every file says about calls. A file that nobody vouched for can only narrow.
-pub(crate) fn call_settings(
-    settings: &[(Scope, Settings)],
-    diagnoses: &mut Vec<Diagnosis>,
-) -> (Permissions, Hooks) {
-    let (mut permissions, mut hooks) = (Vec::new(), Vec::new());
-    for (scope, settings) in settings {
-        if let Some(origin) = &settings.unreadable {
-            permissions.push(Permissions::unreadable(origin.clone()));
-        }
-        if let Some(placed) = &settings.permissions {
-            let (parsed, found) = Permissions::parse(&placed.value, &placed.origin, *scope);
-            diagnoses.extend(found);
-            permissions.push(match settings.trust {
-                Trust::Full => parsed,
-                Trust::Narrowing => parsed.narrowing_only(),
-            });
-        }
-        if let Some(placed) = &settings.hooks {
-            let (parsed, found) = Hooks::parse(&placed.value, &placed.origin, *scope);
-            diagnoses.extend(found);
-            hooks.push(parsed);
-        }
-    }
-    (Permissions::merged(permissions), Hooks::merged(hooks))
 }

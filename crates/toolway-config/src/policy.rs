@@ -1,52 +1,39 @@
-//! Who may connect, and whose instructions models get to see.
+//! What the organisation allows: who may connect, and whose instructions models get to see.
 //!
-//! Owns: the organisation's lists, and the plan that follows from them; the verdict on one server is
-//! `policy/judge.rs`.
-//! Does not own: whether a single call may run (`permission`).
+//! Owns: the lists of all policy files together, and asking them about one server.
+//! Does not own: one rule (`policy_rule`), the verdict on a server (`admission`), or whether a
+//! single call may run (`permission`).
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::{Origin, Scope, ServerSpec, TransportSpec};
+use toolway_types::{Diagnosis, Origin, Scope, ServerSpec, TransportSpec};
 
 use crate::Environment;
-use crate::approval::note_brought;
 use crate::curation::Curation;
-use crate::managed::managed_variables;
-use crate::merge::Config;
-use crate::permission::HookPlace;
-use crate::plan::{
-    Limits, Plan, PlannedServer, account_settings, call_settings, identity_settings, managed_env,
-    no_prefix,
-};
-use crate::raw::{Settings, Source};
+use crate::load::system_settings;
+use crate::policy_rule::cross_app::Requirement;
+use crate::policy_rule::program::{Search, Started};
+use crate::policy_rule::{Subject, Target};
+use crate::raw::Settings;
 
 pub(crate) mod cross_app;
-mod judge;
-pub(crate) mod line;
-pub(crate) mod lists;
-mod program;
-pub(crate) mod rule;
-pub(crate) mod steering;
-mod weak;
+mod lists;
 
-use cross_app::Requirement;
-use judge::Judge;
-use lists::{Lists, Refusal};
-use program::{Search, Started};
-use rule::{Subject, Target};
+pub(crate) use lists::Lists;
+use lists::Refusal;
 
 /// The lists of every policy file.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
-    servers: Lists,
+    pub(crate) servers: Lists,
     instructions: Lists,
     /// Who is logged in to by cross-app access alone.
     cross_app: Vec<Requirement>,
     /// The file that excludes every other scope.
     pub(crate) exclusive: Option<Origin>,
     /// The file that could, and has lists alone.
-    lists_only: Option<Origin>,
+    pub(crate) lists_only: Option<Origin>,
 }
 
 impl Default for Policy {
@@ -63,7 +50,7 @@ impl Default for Policy {
 
 impl Policy {
     /// Adds the lists of one file.
-    pub(crate) fn add(&mut self, settings: &Settings) {
+    fn add(&mut self, settings: &Settings) {
         self.servers
             .add(settings.allowed.as_ref(), settings.denied.as_ref());
         self.instructions.add(
@@ -73,12 +60,13 @@ impl Policy {
         self.cross_app.extend(settings.cross_app_only.clone());
     }
 
-    fn of(config: &Config) -> Self {
+    /// The lists of these settings; `exclusive` is the file that excludes every other scope.
+    pub(crate) fn of(settings: &[(Scope, Settings)], exclusive: Option<Origin>) -> Self {
         let mut policy = Self {
-            exclusive: config.exclusive.clone(),
+            exclusive,
             ..Self::default()
         };
-        for (scope, settings) in &config.basis.settings {
+        for (scope, settings) in settings {
             policy.add(settings);
             if *scope == Scope::Enterprise && settings.lists_only {
                 let lists = [
@@ -92,6 +80,18 @@ impl Policy {
             }
         }
         policy
+    }
+
+    /// Reads only the policy files, for a server that is not part of the plan.
+    pub(crate) fn read(environment: &Environment) -> Result<Self, Diagnosis> {
+        let mut policy = Self::default();
+        for (scope, source, settings) in system_settings(environment)? {
+            if scope == Scope::Enterprise && !settings.lists_only {
+                policy.exclusive = Some(source.origin(1));
+            }
+            policy.add(&settings);
+        }
+        Ok(policy)
     }
 
     /// Whether a definition, expanded, may connect; the reason when not. `entry` is what it was
@@ -157,7 +157,7 @@ impl Policy {
     /// Whether models may see what a server that connects says about itself; the reason when
     /// not. Unlike its servers, the words of the organisation's own servers need a place in the
     /// list: an empty one silences everybody.
-    fn check_instructions(
+    pub(crate) fn check_instructions(
         &self,
         environment: &Environment,
         spec: &ServerSpec,
@@ -194,7 +194,7 @@ impl Policy {
         curation
     }
 
-    fn excludes(&self, scope: Scope) -> Result<(), String> {
+    pub(crate) fn excludes(&self, scope: Scope) -> Result<(), String> {
         match &self.exclusive {
             Some(origin) if scope != Scope::Enterprise => Err(format!(
                 "`{}` excludes every server that it does not name itself",
@@ -219,87 +219,5 @@ fn target<'a>(spec: &'a ServerSpec, started: Option<&'a Started>) -> Target<'a> 
         (Some(started), _) => Target::Command(started),
         (None, Some(remote)) => Target::Remote(&remote.url),
         (None, None) => Target::Nothing,
-    }
-}
-
-/// Gives every server its verdict.
-pub fn admit(config: Config) -> Plan {
-    let policy = Policy::of(&config);
-    let Config {
-        basis,
-        servers,
-        mut diagnoses,
-        blocked,
-        ..
-    } = config;
-    let managed_env = managed_variables(
-        &basis.environment,
-        &managed_env(&basis.settings),
-        &basis.approvals,
-    );
-    let limits = Limits::read(&basis.environment, &managed_env, &mut diagnoses);
-    let (mut permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
-    let (account, connectors_off) = {
-        let settings: Vec<_> = (basis.settings.iter())
-            .map(|(scope, settings)| (*scope, settings))
-            .collect();
-        account_settings(&settings)
-    };
-    let identity = identity_settings(&basis.settings);
-    let insecure_storage_off =
-        (basis.settings.iter()).find_map(|(_, settings)| settings.insecure_storage_off.clone());
-    let inherited_env = Arc::new(basis.environment.inherited());
-    let inherited_with_network = Arc::new(basis.environment.inherited_with_network());
-    let command_directory = basis.environment.command_directory();
-    let hooks = hooks.placed(HookPlace {
-        workspace: basis.environment.cwd().to_owned(),
-        directory: command_directory.clone(),
-        environment: Arc::clone(&inherited_env),
-    });
-    let judge = Judge {
-        basis: &basis,
-        policy: &policy,
-        blocked: blocked.as_ref(),
-        inherited: &inherited_env,
-        inherited_with_network: &inherited_with_network,
-    };
-    let servers: Vec<PlannedServer> = servers
-        .into_iter()
-        .map(|candidate| judge.plan(candidate))
-        .collect();
-    let approvals_file = basis.environment.approvals_file();
-    note_brought(
-        &mut permissions,
-        &servers,
-        &basis.approvals,
-        &approvals_file,
-    );
-    let names: Vec<_> = servers.iter().map(|server| &server.name).collect();
-    diagnoses.extend(permissions.aim(&hooks, &names));
-    Plan {
-        no_prefix: no_prefix(&basis.environment, &mut diagnoses),
-        servers,
-        diagnoses,
-        permissions,
-        hooks,
-        blocked,
-        limits,
-        managed_env,
-        command_directory,
-        inherited_env,
-        policy: Arc::new(policy),
-        identity,
-        account,
-        connectors_off,
-        insecure_storage_off,
-    }
-}
-
-fn source_of(origin: &Origin) -> Source {
-    match origin {
-        Origin::File { path, .. } => Source::File(path.clone()),
-        Origin::Flag { flag, .. } => Source::Flag(flag),
-        Origin::Program => Source::Program,
-        Origin::Directory(host) => Source::Directory(Arc::clone(host)),
     }
 }

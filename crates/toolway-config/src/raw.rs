@@ -7,75 +7,22 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind};
 
 pub(crate) mod entry;
-pub(crate) mod json;
-pub(crate) mod keys;
-pub(crate) mod remote;
 pub(crate) mod settings;
 
+use crate::json::{self, Content, Member, Root, RootMember, Spot};
+use crate::keys;
 use crate::shown::Keys;
-use json::{Content, Member, Root, RootMember, Spot};
+use crate::source::{FileKind, Source};
 pub(crate) use settings::Settings;
 
 /// The most errors, and the most warnings, that are said of one entry or one file's root: a
 /// hostile file must not flood the screen, or take an hour to be found wanting.
 const ENOUGH: usize = 20;
-
-/// The text a definition stands in.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    /// A file.
-    File(PathBuf),
-    /// The value of a flag.
-    Flag(&'static str),
-    /// The embedding program.
-    Program,
-    /// A provider's directory of connectors.
-    Directory(Arc<str>),
-}
-
-impl Source {
-    pub(crate) fn origin(&self, line: u32) -> Origin {
-        match self {
-            Source::File(path) => Origin::File {
-                path: path.clone(),
-                line,
-            },
-            Source::Flag(flag) => Origin::Flag { flag, line },
-            Source::Program => Origin::Program,
-            Source::Directory(host) => Origin::Directory(Arc::clone(host)),
-        }
-    }
-}
-
-/// Which keys a file may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    /// `settings.json` of the person.
-    User,
-    /// `.toolway/settings.local.json`.
-    Local,
-    /// `.mcp.json`: servers only. What it says about trust is ignored aloud (SEC-03).
-    Project,
-    /// `.toolway/settings.json`, which a repository may ship and nobody uses.
-    Repository,
-    /// A file or text given by `--mcp-config`: servers only.
-    Flag,
-    /// A plugin's `.mcp.json`, which may be a bare map of servers.
-    Plugin,
-    /// A plugin's manifest, of which only `mcpServers` concerns us.
-    PluginManifest,
-    /// `managed-settings.json`.
-    Managed,
-    /// `managed-mcp.json`.
-    Enterprise,
-}
 
 /// One server as one file writes it.
 #[derive(Clone)]

@@ -1,14 +1,14 @@
 //! The JSON Schema of `.mcp.json` and the settings files.
 //!
 //! Owns the description for editors. What is checked is `raw`'s business; the two share the
-//! tables in `raw::keys`, and a test keeps every key of those in here.
+//! tables in `keys`, and a test keeps every key of those in here.
 
 use serde_json::{Value, json};
 use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
 use crate::account;
 use crate::identity;
-use crate::raw::keys::{ENTRY, OAUTH, Shape, TOOL, WORKLOAD};
+use crate::keys::{ENTRY, OAUTH, Shape, TOOL, WORKLOAD};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
 pub fn schema() -> Value {
@@ -299,7 +299,7 @@ fn about(key: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::keys::SETTINGS;
+    use crate::keys::SETTINGS;
 
     #[test]
     fn every_key_the_parser_knows_is_in_the_schema_and_explained() {

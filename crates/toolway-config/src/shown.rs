@@ -15,8 +15,7 @@ use toolway_types::secret::parts::{
 };
 
 use crate::env;
-use crate::plan::PlannedServer;
-use crate::raw::keys::entry_keys;
+use crate::keys::entry_keys;
 
 /// What stands in the place of a secret that is not what it was.
 const CHANGED: &str = "[redacted, changed]";
@@ -178,27 +177,5 @@ pub(crate) struct Keys<'a>(pub(crate) &'a Map<String, Value>);
 impl fmt::Debug for Keys<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-impl fmt::Debug for PlannedServer {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("PlannedServer")
-            .field("name", &self.name)
-            .field("scope", &self.scope)
-            .field("author", &self.author)
-            .field("is_typed", &self.is_typed)
-            .field("origin", &self.origin)
-            .field("transport", &self.transport)
-            .field("definition", &Keys(&self.definition))
-            .field("digest", &self.digest)
-            .field("verdict", &self.verdict)
-            .field("shadows", &self.shadows)
-            .field("diagnoses", &self.diagnoses)
-            .field("variables", &self.variables)
-            .field("withheld", &self.withheld)
-            .field("curation", &self.curation)
-            .finish()
     }
 }

@@ -21,9 +21,9 @@ use crate::Environment;
 use crate::approval::Vouched;
 use crate::env::Variables;
 use crate::ide::Editors;
+use crate::json::Spot;
 use crate::load::Place;
-use crate::raw::Source;
-use crate::raw::json::Spot;
+use crate::source::Source;
 
 mod reference;
 mod remote;

@@ -16,7 +16,7 @@ use url::Url;
 
 use super::Provider;
 use crate::Environment;
-use crate::load::read::{open_no_link, read_opened};
+use crate::file::{open_no_link, read_opened};
 
 /// The most connectors of one directory.
 pub const MOST: usize = 256;

@@ -9,10 +9,10 @@ use toolway_types::{Diagnosis, Origin, Secret};
 use url::Url;
 
 use super::{Fields, PRESET, Provider, ProxyUrl, safe_url};
-use crate::raw::Source;
-use crate::raw::json::{Spot, kind_of};
-use crate::raw::keys;
-use crate::raw::remote::{header_value, is_header_name};
+use crate::http_syntax::{header_value, is_header_name};
+use crate::json::{Spot, kind_of};
+use crate::keys;
+use crate::source::Source;
 
 /// The keys of `account`.
 pub(crate) const KEYS: [(&str, &str); 8] = [

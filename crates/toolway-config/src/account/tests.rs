@@ -8,7 +8,8 @@ use url::Url;
 
 use super::directory::MOST;
 use super::{Directory, DirectoryError, Provider, ProxyUrl};
-use crate::raw::{self, FileKind, Source};
+use crate::raw;
+use crate::source::{FileKind, Source};
 
 /// What a settings file with this `account` says.
 fn read(account: &str) -> (Option<Provider>, Vec<Diagnosis>) {

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Environment;
 use crate::environment::path_key;
-use crate::load::read::open;
+use crate::file::open;
 
 mod manifest;
 mod programs;

@@ -5,22 +5,18 @@
 //! `permission/brought.rs`'s.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use toolway_types::{Author, Origin, Scope};
 
-use super::Approvals;
 use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
-use crate::permission::{Brought, Permissions};
-use crate::plan::PlannedServer;
+use crate::permission::Brought;
 
 /// What was allowed of one server, and of which definition.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Given {
-    digest: String,
-    rules: Vec<String>,
+    pub(crate) digest: String,
+    pub(crate) rules: Vec<String>,
 }
 
 /// Reads what stands under `allowed` of a project. What is not as we write it allows nothing.
@@ -41,57 +37,6 @@ fn given(entry: &Value) -> Option<Given> {
             .filter_map(|rule| rule.as_str().map(str::to_owned))
             .collect(),
     })
-}
-
-/// A server as one that a repository brought, if one did: then its name is no reason to believe
-/// that a rule means it. The one place where that is decided.
-pub fn brought(server: &PlannedServer) -> Option<Brought> {
-    let Origin::File { path, .. } = &server.origin else {
-        return None;
-    };
-    // Approved local settings are the person's in much, but nobody gave their rules for them.
-    let is_found = server.scope == Scope::Local && !server.is_typed;
-    if server.author != Author::Repository && !is_found {
-        return None;
-    }
-    let folder = path.parent().unwrap_or(path);
-    Some(Brought {
-        server: server.name.clone(),
-        origin: server.origin.clone(),
-        digest: server.digest.clone()?,
-        directory: match server.scope {
-            // It lies in a folder of the project.
-            Scope::Local => folder.parent().unwrap_or(folder),
-            _ => folder,
-        }
-        .to_owned(),
-    })
-}
-
-/// Tells the rules which servers a repository brought, and what was allowed of each.
-pub(crate) fn note(
-    permissions: &mut Permissions,
-    servers: &[PlannedServer],
-    approvals: &Approvals,
-    file: &Path,
-) {
-    let kept = Origin::File {
-        path: file.to_owned(),
-        line: 1,
-    };
-    // What waits for approval beside the one that counts says nothing about that one's name.
-    let counting = servers
-        .chunk_by(|a, b| a.name == b.name)
-        .filter_map(<[PlannedServer]>::first);
-    for server in counting.filter_map(brought) {
-        let project = approvals.project(&server.directory);
-        let given = project.and_then(|project| project.allowed.get(server.server.as_str()));
-        let rules = given
-            .filter(|given| given.digest == server.digest)
-            .map(|given| given.rules.clone())
-            .unwrap_or_default();
-        permissions.add_brought(server, &rules, &kept);
-    }
 }
 
 /// Keeps allow rules for a server that a repository brought: they count for its definition as it

@@ -11,8 +11,9 @@ use super::Approvals;
 use super::digest::digest_of;
 use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
-use crate::load::read::read_text;
-use crate::raw::{self, FileKind, Settings, Source};
+use crate::file::read_text;
+use crate::raw::{self, Settings};
+use crate::source::{FileKind, Source};
 
 /// Whether the project's local settings are a person's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::raw::{self, FileKind};
+use crate::raw;
+use crate::source::FileKind;
 
 fn curation(entry: &str) -> Curation {
     let text = format!("{{\"mcpServers\": {{\"s\":\n{entry}\n}}}}");

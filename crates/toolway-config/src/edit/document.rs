@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::EditError;
 use super::layout::{self, Style};
-use super::syntax::{self, Kind, Node};
+use crate::json::syntax_tree::{self, Kind, Node};
 
 /// The content of one file, open for change.
 #[derive(Debug)]
@@ -35,15 +35,15 @@ type Splice = (Range<usize>, String);
 impl Document {
     /// Opens a text that came from `path`. A text of white space and comments is an empty object.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, EditError> {
-        let invalid = |error: syntax::SyntaxError| EditError::invalid(path, error);
-        let (text, root) = if let Some(root) = syntax::parse(text).map_err(invalid)? {
+        let invalid = |error: syntax_tree::SyntaxError| EditError::invalid(path, error);
+        let (text, root) = if let Some(root) = syntax_tree::parse(text).map_err(invalid)? {
             (text.to_owned(), root)
         } else {
             let newline = Style::of(text, None).newline;
             let comments = text.trim_end();
             let gap = if comments.is_empty() { "" } else { newline };
             let text = format!("{comments}{gap}{{}}{newline}");
-            let root = syntax::parse(&text).map_err(invalid)?;
+            let root = syntax_tree::parse(&text).map_err(invalid)?;
             (text, root.ok_or_else(|| EditError::top_level(path))?)
         };
         if !matches!(root.kind, Kind::Object(_)) {
@@ -143,7 +143,7 @@ impl Document {
         let (last, parents) = path.split_last()?;
         let steps: Vec<Step> = parents.iter().cloned().map(Step::Key).collect();
         let member = self.node(&steps)?.member(last)?;
-        Some(syntax::line_at(&self.text, member.start))
+        Some(syntax_tree::line_at(&self.text, member.start))
     }
 
     fn node(&self, steps: &[Step]) -> Option<&Node> {
@@ -418,7 +418,7 @@ impl Document {
         for (range, replacement) in splices.into_iter().rev() {
             text.replace_range(range, &replacement);
         }
-        match syntax::parse(&text) {
+        match syntax_tree::parse(&text) {
             Ok(Some(root)) => {
                 self.text = text;
                 self.root = root;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::OFlags;
 
 use super::EditError;
-use crate::load::read::LIMIT;
+use crate::file::MAX_BYTES;
 
 /// How long to wait for the lock while nobody who holds it gets anything done.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
@@ -216,14 +216,14 @@ fn read(path: &Path) -> Result<Option<Old>, EditError> {
         });
     }
     let mut content = Vec::new();
-    file.take(LIMIT + 1)
+    file.take(MAX_BYTES + 1)
         .read_to_end(&mut content)
         .map_err(&fail)?;
     // What is too large to be read as configuration must not be rewritten as such either.
-    if content.len() as u64 > LIMIT {
+    if content.len() as u64 > MAX_BYTES {
         return Err(fail(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("the file is larger than {LIMIT} bytes"),
+            format!("the file is larger than {MAX_BYTES} bytes"),
         )));
     }
     let owner = (metadata.uid(), metadata.gid());

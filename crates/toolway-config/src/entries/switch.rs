@@ -11,17 +11,8 @@ use toolway_types::{Scope, ServerName};
 use super::{edit_settings, file_of};
 use crate::edit::{Document, EditError, Edited};
 use crate::load::load;
-use crate::merge::{merge, switched_off, word_about};
+use crate::merge::{Switch, merge, switched_off, word_about};
 use crate::{Environment, Flags};
-
-/// A server's switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Switch {
-    /// It may connect.
-    On,
-    /// It may not.
-    Off,
-}
 
 /// What switching changed, and what it could not.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ pub(super) fn own_projects<'a>(
 const MARKS: [&str; 3] = [PROJECT_FOLDER, PROJECT_FILE, ".git"];
 
 /// The directories above, and including, this one that look like a project's, nearest first.
-pub(super) fn projects<'a>(
+pub(crate) fn projects<'a>(
     cwd: &'a Path,
     home: Option<&'a Path>,
 ) -> impl Iterator<Item = &'a Path> {

@@ -6,8 +6,9 @@ use toolway_testkit::marked::MARK;
 use toolway_types::{Diagnosis, ReferenceKind};
 
 use super::IdentitySettings;
+use crate::raw;
 use crate::raw::settings::Identity;
-use crate::raw::{self, FileKind, Source};
+use crate::source::{FileKind, Source};
 
 /// What a settings file with this `identityProvider` says.
 fn read(kind: FileKind, provider: &str) -> (Option<IdentitySettings>, Vec<Diagnosis>) {

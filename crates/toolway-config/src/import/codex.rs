@@ -13,7 +13,7 @@ use super::source::{self, Entry};
 use super::translate::{self, Draft};
 use super::variables::Syntax;
 use super::{Found, Places};
-use crate::edit::syntax::{self, SyntaxError};
+use crate::json::syntax_tree::{self, SyntaxError};
 
 /// The part of the file that matters here.
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ fn entries(found: &Found, text: &str) -> Result<Vec<Entry>, Diagnosis> {
             .count()
             + 1;
         let error = SyntaxError {
-            line: syntax::line_at(text, offset),
+            line: syntax_tree::line_at(text, offset),
             column: u32::try_from(column).unwrap_or(u32::MAX),
             message: error.message().lines().collect::<Vec<_>>().join("; "),
         };
@@ -57,7 +57,7 @@ fn entries(found: &Found, text: &str) -> Result<Vec<Entry>, Diagnosis> {
         .mcp_servers
         .into_iter()
         .map(|(name, value)| Entry {
-            line: Some(syntax::line_at(text, name.span().start)),
+            line: Some(syntax_tree::line_at(text, name.span().start)),
             name: name.into_inner(),
             value,
         })

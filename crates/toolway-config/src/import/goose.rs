@@ -9,7 +9,7 @@ use super::source::{self, Entry};
 use super::translate::{self, Draft};
 use super::variables::Syntax;
 use super::{Found, Places};
-use crate::edit::syntax::SyntaxError;
+use crate::json::syntax_tree::SyntaxError;
 
 /// Kinds of extensions that run inside Goose.
 const BUILT_IN: [&str; 5] = [

@@ -10,7 +10,7 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin};
 
 use super::Found;
-use crate::edit::syntax::{self, Node};
+use crate::json::syntax_tree::{self, Node};
 
 /// One server as its client wrote it.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub(super) fn read(path: &Path) -> Result<String, Diagnosis> {
         Diagnosis::error(format!("cannot read `{}`: {error}", path.display()))
             .hint("give the path of a file that you can read")
     })?;
-    let text = syntax::decode(&bytes).map_err(|error| broken(path, &error))?;
+    let text = syntax_tree::decode(&bytes).map_err(|error| broken(path, &error))?;
     Ok(text.strip_prefix('\u{FEFF}').unwrap_or(text).to_owned())
 }
 
@@ -56,7 +56,7 @@ fn origin(path: &Path, line: u32) -> Origin {
 }
 
 /// The diagnosis of a file that does not parse.
-pub(super) fn broken(path: &Path, error: &syntax::SyntaxError) -> Diagnosis {
+pub(super) fn broken(path: &Path, error: &syntax_tree::SyntaxError) -> Diagnosis {
     Diagnosis::error(format!("not valid: {}", error.message))
         .at(origin(path, error.line))
         .column(error.column)
@@ -71,7 +71,7 @@ pub(super) fn at(found: &Found, line: Option<u32>, diagnosis: Diagnosis) -> Diag
 impl<'a> Json<'a> {
     /// Parses a text; an empty one has no entries.
     pub(super) fn parse(found: &Found, text: &'a str) -> Result<Self, Diagnosis> {
-        let root = syntax::parse(text).map_err(|error| broken(&found.path, &error))?;
+        let root = syntax_tree::parse(text).map_err(|error| broken(&found.path, &error))?;
         Ok(Self { text, root })
     }
 
@@ -100,7 +100,7 @@ impl<'a> Json<'a> {
         lasts
             .map(|(_, member)| Entry {
                 name: member.name.clone(),
-                line: Some(syntax::line_at(self.text, member.start)),
+                line: Some(syntax_tree::line_at(self.text, member.start)),
                 value: member.value.to_value(),
             })
             .collect()

@@ -8,7 +8,8 @@ use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 
 use super::{Flags, Loader, Place};
 use crate::ide::{Editor, Editors, ambiguous};
-use crate::raw::{self, Source};
+use crate::raw;
+use crate::source::Source;
 
 const FLAG: &str = "--ide";
 

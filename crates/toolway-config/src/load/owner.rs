@@ -21,8 +21,9 @@ use super::Loader;
 use crate::Environment;
 use crate::environment::PROJECT_FOLDER;
 use crate::error::ReadError;
-use crate::raw::keys::spelled_out;
-use crate::raw::{self, FileKind, RawFile, Source};
+use crate::keys::spelled_out;
+use crate::raw::{self, RawFile};
+use crate::source::{FileKind, Source};
 
 /// Whether a file lies where a repository, or anybody who can write there, may have put it.
 pub(super) fn is_projects(kind: FileKind) -> bool {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use toolway_types::{Diagnosis, Scope, ServerName};
 
 use super::{Loader, Place};
-use crate::raw::{FileKind, RawFile};
+use crate::raw::RawFile;
+use crate::source::FileKind;
 
 /// Where a plugin may keep its servers; the first that has any counts.
 const FILES: [(&str, FileKind); 4] = [

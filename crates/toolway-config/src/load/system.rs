@@ -7,17 +7,17 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use toolway_types::{Diagnosis, Scope};
 
-use super::read::{LIMIT, open, text_of};
 use super::{Loader, Place};
 use crate::Environment;
+use crate::approval::Approvals;
 use crate::environment::SystemDirectory;
 use crate::error::{Distrust, ReadError};
-use crate::policy::Policy;
-use crate::raw::settings::Named;
-use crate::raw::{self, FileKind, RawFile, Source};
+use crate::file::{MAX_BYTES, open, text_of};
+use crate::managed::confirmed;
+use crate::raw::{self, RawFile, Settings};
+use crate::source::{FileKind, Source};
 
 const FILES: [(&str, FileKind, Scope); 2] = [
     ("managed-settings.json", FileKind::Managed, Scope::Managed),
@@ -59,32 +59,39 @@ impl Loader<'_> {
     }
 }
 
-/// Reads only the policy, for a server that is not part of the plan.
-pub(crate) fn read_policy(environment: &Environment) -> Result<Policy, Diagnosis> {
+/// The settings of each file of the organisation, or why one of them cannot be used.
+pub(crate) fn system_settings(
+    environment: &Environment,
+) -> Result<Vec<(Scope, Source, Settings)>, Diagnosis> {
     let system = environment.system();
-    let mut policy = Policy::default();
-    for (name, kind, _) in FILES {
-        if let Some(mut file) = read_file(system, &system.path.join(name), kind).map_err(blocked)? {
+    let mut all = Vec::new();
+    for (name, kind, scope) in FILES {
+        let path = system.path.join(name);
+        if let Some(mut file) = read_file(system, &path, kind).map_err(blocked)? {
             if let Some(fault) = file.settings.policy_fault.take() {
                 return Err(blocked(fault));
             }
-            if kind == FileKind::Enterprise && !file.settings.lists_only {
-                policy.exclusive = Some(Source::File(system.path.join(name)).origin(1));
-            }
-            policy.add(&file.settings);
+            all.push((scope, Source::File(path), file.settings));
         }
     }
-    Ok(policy)
+    Ok(all)
 }
 
-/// The variables that the organisation sets; none while its file cannot be believed.
-pub(crate) fn managed_settings(environment: &Environment) -> Vec<(Named, Value)> {
+/// The environment with what the organisation sets and a person confirmed: what a program that
+/// starts hosts begins with.
+pub fn with_managed_variables(environment: Environment) -> Environment {
     let system = environment.system();
+    // What cannot be read or trusted is said by the plan, and sets nothing.
     let files = FILES.iter().filter_map(|(name, kind, _)| {
         let file = read_file(system, &system.path.join(name), *kind);
         file.ok().flatten()
     });
-    files.flat_map(|file| file.settings.env).collect()
+    let written: Vec<_> = files.flat_map(|file| file.settings.env).collect();
+    if written.is_empty() {
+        return environment;
+    }
+    let approvals = Approvals::read(&environment).0;
+    confirmed(&environment, &written, &approvals)
 }
 
 fn blocked(mut fault: Diagnosis) -> Diagnosis {
@@ -138,7 +145,7 @@ fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadErr
         vet(directory.uid(), directory.mode(), system.owner)
             .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
     }
-    text_of(file, &facts, LIMIT)
+    text_of(file, &facts, MAX_BYTES)
 }
 
 /// Whether only the expected owner (or root) can have written something.

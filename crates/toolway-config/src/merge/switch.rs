@@ -6,7 +6,15 @@ use serde_json::Value;
 use toolway_types::Scope;
 
 use super::{Basis, Candidate};
-use crate::entries::Switch;
+
+/// A server's switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// It may connect.
+    On,
+    /// It may not.
+    Off,
+}
 
 /// Why a server is switched off, when it is.
 pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<String> {

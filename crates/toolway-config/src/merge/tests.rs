@@ -7,7 +7,8 @@ use toolway_types::Origin;
 
 use super::*;
 use crate::load::{Layer, usual_author};
-use crate::raw::{self, FileKind, Source};
+use crate::raw;
+use crate::source::{FileKind, Source};
 
 fn layer(scope: Scope, order: u32, text: &str) -> Layer {
     let source = Source::File(format!("/{scope}/{order}").into());
@@ -31,7 +32,6 @@ fn merged(files: Vec<Layer>) -> Config {
         editors: crate::ide::Editors::default(),
         environment: Environment::new(BTreeMap::new(), "/".into()),
         consent: Consent::ThisRun,
-        began: None,
         files,
         approvals: Approvals::Read(crate::approval::Store::default()),
         diagnoses: Vec::new(),

@@ -13,7 +13,7 @@ use toolway_types::{Diagnosis, Origin, ServerName, name};
 
 use super::rule::{PREFIX, Rule};
 use super::{Hook, HookEvent, Hooks, Permissions, RuleList};
-use crate::raw::keys::nearest;
+use crate::keys::nearest;
 
 /// What is wrong with what the name of a rule aims at.
 #[derive(Debug, Clone, PartialEq, Eq)]

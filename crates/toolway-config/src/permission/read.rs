@@ -10,8 +10,8 @@ use toolway_types::{Diagnosis, Origin, Scope, text};
 use super::classifier::{self, Classifier};
 use super::rule::{Broken, Rule};
 use super::{Mode, Permissions, PinPolicy, RuleList, is_policy, listed, not_here};
-use crate::raw::json::kind_of;
-use crate::raw::keys::nearest;
+use crate::json::kind_of;
+use crate::keys::nearest;
 
 pub(super) fn permissions(
     value: &Value,

@@ -26,7 +26,7 @@ use super::glob::Glob;
 use super::predicate::{Predicate, Truth};
 use super::spelling::Spellings;
 use super::{Cited, Subject, Target};
-use crate::raw::json::kind_of;
+use crate::json::kind_of;
 
 pub(super) const PREFIX: &str = "mcp__";
 

@@ -4,13 +4,13 @@
 //! needs no switch and no entry: a variable must not be a way around it.
 //! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
 
-use toolway_types::url_rules::Reading;
-use toolway_types::{CrossApp, Diagnosis, OauthSpec, Origin, ServerSpec, TransportSpec};
+use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec, TransportSpec};
 
 use super::Policy;
-use super::rule::{Rule, RuleList, Subject, Target};
 use crate::Environment;
+use crate::policy_rule::{Subject, Target};
 use crate::raw::RawServer;
+use crate::source::Source;
 
 /// The variable that switches cross-app access on.
 const ENABLE: &str = "TOOLWAY_ENABLE_XAA";
@@ -25,42 +25,6 @@ pub fn cross_app_enabled(environment: &Environment) -> bool {
         word.to_ascii_lowercase().as_str(),
         "1" | "true" | "yes" | "on"
     )
-}
-
-/// The servers that one file requires it for.
-#[derive(Debug, Clone)]
-pub(crate) struct Requirement {
-    origin: Origin,
-    /// Every server when absent.
-    rules: Option<Vec<Rule>>,
-}
-
-impl Requirement {
-    pub(crate) fn everybody(origin: Origin) -> Self {
-        Self {
-            origin,
-            rules: None,
-        }
-    }
-
-    pub(crate) fn of_list(list: RuleList) -> Self {
-        Self {
-            origin: list.origin,
-            rules: Some(list.rules),
-        }
-    }
-
-    /// Where it says so of a server.
-    fn speaks_of(&self, subject: &Subject<'_>) -> Option<&Origin> {
-        match &self.rules {
-            None => Some(&self.origin),
-            // As a denial is read: what the administrator left open is meant.
-            Some(rules) => rules
-                .iter()
-                .find(|rule| rule.matches(subject, Reading::Wide))
-                .map(|rule| &rule.origin),
-        }
-    }
 }
 
 impl Policy {
@@ -86,7 +50,7 @@ impl Policy {
 }
 
 /// What is said of an entry that asks for it where it is switched off.
-pub(super) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
+pub(crate) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
     let oauth = raw.definition.get("oauth")?;
     if oauth.get("xaa")?.as_bool() != Some(true) {
         return None;
@@ -100,7 +64,7 @@ pub(super) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
         return None;
     }
     let line = raw.spot.line_of(&raw.definition, "oauth");
-    let origin = super::source_of(&raw.origin).origin(line);
+    let origin = Source::of(&raw.origin).origin(line);
     let message = "`oauth.xaa` does not count: cross-app access is switched off";
     Some(
         Diagnosis::warning(message)

@@ -1,7 +1,7 @@
 //! A pair of the organisation's lists: what is allowed and what is denied.
 //!
 //! Owns: how the lists of several files combine (denials add up, permissions narrow, deny beats
-//! allow) and the words that name the rule. Does not own: what a rule speaks of (`rule`), nor what
+//! allow) and the words that name the rule. Does not own: what a rule speaks of (`policy_rule`), nor what
 //! the pair is about.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 use toolway_types::url_rules::Reading;
 use toolway_types::{UrlList, UrlRules};
 
-use super::rule::{Rule, RuleList, Subject};
+use crate::policy_rule::{Rule, RuleList, Subject};
 
 /// What every policy file says about one matter.
 #[derive(Debug, Clone)]

@@ -7,11 +7,12 @@
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind};
 
-use super::json::{Spot, kind_of};
-use super::keys::{self, Shape};
-use super::remote::{header_value, is_header_name, parse_url, schemes};
-use super::{ENOUGH, Source};
+use super::ENOUGH;
 use crate::env;
+use crate::http_syntax::{header_value, is_header_name, parse_url, schemes};
+use crate::json::{Spot, kind_of};
+use crate::keys::{self, Shape};
+use crate::source::Source;
 
 mod oauth;
 mod tools;

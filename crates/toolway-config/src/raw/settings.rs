@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 use toolway_types::url_rules::Reading;
 use toolway_types::{Diagnosis, Origin};
 
-use super::json::{Spot, kind_of};
-use super::keys::POLICY_LISTS;
-use super::{FileKind, Source};
 use crate::account::{self, Provider};
 use crate::identity::{self, IdentitySettings};
-use crate::policy::cross_app::Requirement;
-use crate::policy::rule::{Rule, RuleList};
+use crate::json::{Spot, kind_of};
+use crate::keys::POLICY_LISTS;
+use crate::policy_rule::cross_app::Requirement;
+use crate::policy_rule::{Rule, RuleList};
+use crate::source::{FileKind, Source};
 
 /// What one file says beside its servers.
 #[derive(Debug, Clone, Default)]

@@ -15,13 +15,13 @@ use url::Url;
 
 use super::Work;
 use crate::approval::Vouched;
+use crate::command_line::split_command;
 use crate::error::ReadError;
+use crate::file::open_beneath;
+use crate::file::{open, read_opened};
+use crate::http_syntax::{header_value, parse_url, schemes};
 use crate::ide::TOKEN_HEADER;
-use crate::load::beneath::open_beneath;
-use crate::load::read::{open, read_opened};
-use crate::load::split_command;
 use crate::policy::cross_app::cross_app_enabled;
-use crate::raw::remote::{header_value, parse_url, schemes};
 
 /// More than any server takes as a header.
 const LONGEST_TOKEN: u64 = 64 * 1024;

@@ -12,7 +12,7 @@ use toolway_types::{Secret, UnannouncedPkce, WorkloadSource, WorkloadSpec};
 
 use super::Work;
 use crate::env::mentions_variable;
-use crate::raw::remote::parse_url;
+use crate::http_syntax::parse_url;
 
 /// Where a job of GitHub Actions asks for its token, and what it shows there.
 const GITHUB_URL: &str = "ACTIONS_ID_TOKEN_REQUEST_URL";

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::words::MANIFEST;
-use crate::load::read::{open, read_opened};
+use crate::file::{open, read_opened};
 
 /// The most that is read of one.
 const LONGEST: u64 = 1024 * 1024;

@@ -4,7 +4,7 @@
 //! and builders that servers are started with. Of a program that is not in it, only what its words
 //! name is known.
 
-use crate::policy::line::name_of;
+use crate::command_line::name_of;
 
 /// What a program takes among its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::programs::{self, Program, SUBCOMMANDS, Takes, program, stands_alone};
 use super::words::{is_code_name, module_name, spellings};
 use super::{manifest, shell};
-use crate::policy::line::{KEYWORDS, hides_program, is_assignment, is_wrapper};
-use crate::policy::steering::steers;
+use crate::command_line::{KEYWORDS, hides_program, is_assignment, is_wrapper, steers};
 
 /// How deep lines inside of words are read.
 const DEEPEST: usize = 4;

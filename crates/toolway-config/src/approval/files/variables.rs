@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::Environment;
+use crate::command_line::split_command;
 use crate::env::{Piece, WORKSPACE, is_harmless, pieces};
-use crate::load::split_command;
 
 /// Whose values stand in the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use toolway_types::{Diagnosis, Origin, Scope, text};
 
 use super::super::{is_policy, listed};
 use super::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Matcher};
-use crate::raw::json::kind_of;
-use crate::raw::keys::nearest;
+use crate::json::kind_of;
+use crate::keys::nearest;
 
 /// The longest time a hook may ask for.
 const MAX_HOOK_TIMEOUT: Duration = Duration::from_hours(1);

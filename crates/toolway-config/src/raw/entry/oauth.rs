@@ -7,8 +7,8 @@ use toolway_types::name::check_account;
 
 use super::Checker;
 use crate::env;
-use crate::raw::keys::{self, Shape};
-use crate::raw::remote::parse_url;
+use crate::http_syntax::parse_url;
+use crate::keys::{self, Shape};
 
 impl Checker<'_> {
     pub(super) fn members(

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use toolway_types::name::{MAX_EXPOSED_LEN, normalize};
 
 use super::Checker;
-use crate::raw::json::kind_of;
-use crate::raw::keys::{self, TOOL};
+use crate::json::kind_of;
+use crate::keys::{self, TOOL};
 
 impl Checker<'_> {
     /// An empty list is valid, and hardly meant.

@@ -5,8 +5,8 @@
 
 use toolway_types::{Diagnosis, Scope};
 
-use super::rule::Rule;
-use crate::Plan;
+use crate::plan::Plan;
+use crate::policy_rule::Rule;
 
 /// Programs that run what their arguments say. Versions at the end (`python3.12`) do not matter.
 const LAUNCHERS: [&str; 40] = [

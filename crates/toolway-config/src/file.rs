@@ -12,12 +12,16 @@ use rustix::fs::OFlags;
 
 use crate::error::ReadError;
 
+mod beneath;
+
+pub(crate) use beneath::open_beneath;
+
 /// The most that is read of one file.
-pub(crate) const LIMIT: u64 = 16 * 1024 * 1024;
+pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Reads a file; `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ReadError> {
-    read_opened(open(path), LIMIT)
+    read_opened(open(path), MAX_BYTES)
 }
 
 /// The text of what was opened, up to this many bytes; `None` when there was nothing to open.

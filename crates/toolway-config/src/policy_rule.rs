@@ -13,8 +13,12 @@ use toolway_types::url_rules::{Reading, UrlPattern};
 use toolway_types::{Origin, wildcard};
 use url::Url;
 
-use super::line::Part;
-use super::program::{Found, Started};
+use crate::command_line::Part;
+
+pub(crate) mod cross_app;
+pub(crate) mod program;
+
+use program::{Found, Started};
 
 /// One list of one file.
 #[derive(Debug, Clone)]

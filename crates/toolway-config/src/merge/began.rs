@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::decide::{Standing, difference};
-use crate::merge::Candidate;
+use super::Candidate;
+use super::decide::difference;
+use crate::approval::Standing;
 
 /// Every server that needs approval, by file and name, with its digest and its definition.
 #[derive(Debug, Clone, Default)]

@@ -1,13 +1,17 @@
-//! Command lines for a shell, as far as one can see what they run.
+//! Command lines: their words, and what a shell would run of them, as far as one can see.
 //!
 //! Owns telling a line of plain words from one that only a shell understands, and the commands
 //! that stand in the latter. No shell is run, and what a line computes is not known: that counts
 //! against it.
 
-use crate::load::split_command;
+mod split;
+mod steering;
+
+pub use split::split_command;
+pub(crate) use steering::steers;
 
 /// The shell that reads them.
-pub(super) const SHELL: &str = "/bin/sh";
+pub(crate) const SHELL: &str = "/bin/sh";
 
 /// What only a shell understands.
 const SPECIAL: &[char] = &[
@@ -80,11 +84,11 @@ const WRAPPERS: [&str; 47] = [
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     /// Its words, where they are all there is to it.
-    pub(super) words: Option<Vec<String>>,
+    pub(crate) words: Option<Vec<String>>,
     /// What stands between separators in it, the words without their quotes.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// Whether the name of a program in it is computed.
-    pub(super) hides: bool,
+    pub(crate) hides: bool,
 }
 
 /// Some words that have a command in them.
@@ -104,7 +108,7 @@ enum Begins {
 
 impl Part {
     /// A command, whose arguments may be another one.
-    pub(super) fn command(words: Vec<String>) -> Self {
+    pub(crate) fn command(words: Vec<String>) -> Self {
         let begins = match words.first() {
             Some(first) if is_wrapper(first) => Begins::Anywhere,
             _ => Begins::AtFirst,
@@ -113,7 +117,7 @@ impl Part {
     }
 
     /// Words that may be a command from any of them on.
-    pub(super) fn anywhere(words: Vec<String>) -> Self {
+    pub(crate) fn anywhere(words: Vec<String>) -> Self {
         Self {
             words,
             begins: Begins::Anywhere,
@@ -121,7 +125,7 @@ impl Part {
     }
 
     /// All that may be a command in it.
-    pub(super) fn commands(&self) -> impl Iterator<Item = &[String]> {
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &[String]> {
         let count = match self.begins {
             Begins::AtFirst => self.words.len().min(1),
             Begins::Anywhere => self.words.len(),
@@ -131,7 +135,7 @@ impl Part {
 }
 
 impl Line {
-    pub(super) fn read(line: &str) -> Self {
+    pub(crate) fn read(line: &str) -> Self {
         let odd =
             |c: char| SPECIAL.contains(&c) || (c != ' ' && (c.is_whitespace() || c.is_control()));
         let words = split_command(line)

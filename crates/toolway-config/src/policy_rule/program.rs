@@ -2,7 +2,7 @@
 //!
 //! Owns which those are (the server itself, its headers helper, the commands that print its
 //! secrets), where the system would find each of them, and what of the entry changes what they
-//! do. Does not own: what a rule says about them (`rule`).
+//! do. Does not own: what a rule says about them (`policy_rule`).
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,8 @@ use toolway_types::{
     ReferenceKind, Secret, SecretReference, ServerSpec, StdioSpec, TransportSpec, WorkloadSource,
 };
 
-use super::line::{self, Line, Part};
-use super::steering::steers;
 use crate::Environment;
-use crate::load::split_command;
+use crate::command_line::{Line, Part, SHELL, is_wrapper, split_command, steers};
 
 /// A program and how it is started.
 #[derive(Debug, Clone, Default)]
@@ -114,14 +112,12 @@ impl Search<'_> {
         let read = Line::read(&reference.target);
         let first = read.words.as_ref().and_then(|words| words.first());
         let directory = self.environment.command_directory();
-        let name = first.map_or(line::SHELL, String::as_str);
+        let name = first.map_or(SHELL, String::as_str);
         Beside {
             about: format!("its `{}` runs `{name}` (`{reference}`)", reference.place),
             started: Started {
                 found: first.and_then(|first| self.find(first, directory.path(), path)),
-                words: [line::SHELL, "-c", &reference.target]
-                    .map(str::to_owned)
-                    .to_vec(),
+                words: [SHELL, "-c", &reference.target].map(str::to_owned).to_vec(),
                 line: Some(read),
                 ..Started::default()
             },
@@ -183,7 +179,7 @@ impl Started {
             .map(String::as_str)
             .into_iter()
             .chain(real.as_deref());
-        if !names.any(line::is_wrapper) {
+        if !names.any(is_wrapper) {
             parts.push(Part::command(words.clone()));
             return (parts, hides);
         }
@@ -209,7 +205,7 @@ mod tests {
     use toolway_types::Origin;
     use toolway_types::url_rules::Reading;
 
-    use super::super::rule::{Rule, Subject, Target};
+    use super::super::{Rule, Subject, Target};
     use super::*;
 
     fn is_denied(rule: &[&str], started: &Started) -> bool {

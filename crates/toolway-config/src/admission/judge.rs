@@ -1,7 +1,7 @@
 //! The verdict on one server.
 //!
 //! Owns the order of the questions: nothing of a project's definition is expanded before a person
-//! approved it. What the lists say is `lists`'s; what a person said was found out in `merge`.
+//! approved it. What the lists say is `policy`'s; what a person said was found out in `merge`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,14 +10,15 @@ use std::sync::Arc;
 use toolway_types::name::as_word;
 use toolway_types::{Author, Diagnosis, Scope, Secret, ServerSpec, ShieldMode, TransportSpec};
 
-use super::rule::{Subject, Target};
-use super::{Policy, cross_app, source_of};
 use crate::account::directory::stands_for;
 use crate::approval::{Standing, Vouched};
 use crate::curation::Curation;
 use crate::env::{self, Variables};
 use crate::merge::{Basis, Candidate, switched_off};
 use crate::plan::{PlannedServer, Verdict};
+use crate::policy::{Policy, cross_app};
+use crate::policy_rule::{Subject, Target};
+use crate::source::Source;
 use crate::spec::Builder;
 
 /// The remark that an entry's own word for its shield is too weak to count.
@@ -35,7 +36,7 @@ fn weakened(candidate: &Candidate, spec: &ServerSpec) -> Option<Diagnosis> {
             stdio.shield.as_str()
         ))
         .of(&raw.name)
-        .at(source_of(&raw.origin).origin(line))
+        .at(Source::of(&raw.origin).origin(line))
         .hint("take the key out; `TOOLWAY_SHIELD` is yours to set")
     })
 }
@@ -66,7 +67,7 @@ impl Judge<'_> {
             candidate.raw.diagnoses.extend(weakened(&candidate, spec));
         }
         let raw = &candidate.raw;
-        let mut curation = Curation::read(&raw.definition, &raw.spot, &source_of(&raw.origin));
+        let mut curation = Curation::read(&raw.definition, &raw.spot, &Source::of(&raw.origin));
         if let Verdict::Admitted(spec) = &verdict
             && let Err(reason) =
                 self.policy
@@ -282,7 +283,7 @@ impl Judge<'_> {
             kind,
             definition: &raw.definition,
             spot: &raw.spot,
-            source: source_of(&raw.origin),
+            source: Source::of(&raw.origin),
             place: &candidate.place,
             environment: &self.basis.environment,
             inherited: if candidate.author.has_the_persons_network() {

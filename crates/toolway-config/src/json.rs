@@ -12,8 +12,11 @@ use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use toolway_types::Diagnosis;
 
-use super::Source;
-use crate::edit::syntax::STRICT;
+use crate::source::Source;
+
+pub(crate) mod syntax_tree;
+
+use syntax_tree::STRICT;
 
 /// Where a value stands: the line of its key (or of itself, in an array), and the same for what
 /// it holds, in order.

@@ -11,63 +11,17 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 use toolway_types::{Author, Scope};
 
-use super::files::{self, Files};
-use super::{Approvals, Coverage, Decided};
+use super::{Basis, ByName, Candidate};
+use crate::approval::{
+    Approvals, Coverage, Decided, Files, Standing, Vouched, is_as_it_was, named_files,
+};
+use crate::keys::spelled_out;
 use crate::load::Consent;
-use crate::merge::{Basis, ByName, Candidate};
 use crate::raw::Settings;
-use crate::raw::keys::spelled_out;
 use crate::shown;
 
-/// The answer.
-#[derive(Debug, Clone)]
-pub(crate) enum Standing {
-    /// Yes, or nobody is asked.
-    Approved {
-        /// What it may read of the environment beyond the harmless.
-        allow_env: Vec<String>,
-        vouched: Vouched,
-    },
-    /// A person said no.
-    Rejected { reason: String },
-    /// Nobody said anything, or about something else.
-    Pending {
-        reason: String,
-        changed: Option<String>,
-    },
-}
-
-impl Standing {
-    /// Whether a person has seen this very entry.
-    pub(crate) fn vouched(&self) -> Vouched {
-        match self {
-            Self::Approved { vouched, .. } => *vouched,
-            Self::Rejected { .. } | Self::Pending { .. } => Vouched::Unseen,
-        }
-    }
-
-    /// That of an entry about which nobody has to be asked.
-    pub(crate) fn unasked() -> Self {
-        Self::Approved {
-            allow_env: Vec::new(),
-            vouched: Vouched::Unseen,
-        }
-    }
-}
-
-/// How a yes came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Vouched {
-    /// Nobody had to be asked, or a word for the whole repository covers it.
-    Unseen,
-    /// A person saw this very definition and said yes.
-    Seen,
-    /// A person typed it.
-    Typed,
-}
-
 /// Decides about what a repository brings; everybody else needs nobody's word.
-pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
+pub(super) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
     let server = &candidate.raw;
     if !candidate.author.needs_approval() {
         return Standing::unasked();
@@ -112,7 +66,7 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             let directory = &candidate.place.directory;
-            let now = || files::named(&basis.environment, directory, &server.definition);
+            let now = || named_files(&basis.environment, directory, &server.definition);
             let changed = match record.coverage {
                 // They mean whatever stands there.
                 Coverage::Typed => None,
@@ -199,7 +153,7 @@ fn first_change(directory: &Path, approved: &Files, now: &Files) -> Option<Strin
     // From another directory an entry may name other files; those it named are still as they were.
     let gone = || {
         let mut unnamed = approved.iter().filter(|(name, _)| !now.contains_key(*name));
-        unnamed.find(|(name, digest)| !files::is_as_it_was(name, digest))
+        unnamed.find(|(name, digest)| !is_as_it_was(name, digest))
     };
     new_or_other.or_else(|| {
         let (name, _) = gone()?;

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
-use super::read::open;
+use super::open;
 use crate::error::ReadError;
 
 /// Opens a regular file on behalf of an entry that stands in `directory` of `repository`. A path

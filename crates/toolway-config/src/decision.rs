@@ -1,0 +1,140 @@
+//! What a person decides about a planned server: approving, rejecting, and what its rules cover.
+//!
+//! Owns: turning a server of the plan into what `approvals.json` records about it.
+//! Does not own: that file and what a record is bound to (`approval`).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::json;
+use toolway_types::{Author, Origin, Scope};
+
+use crate::Environment;
+use crate::approval::{Approvals, Files, RepositoryFiles, named_files, write_record};
+use crate::edit::{EditError, Edited};
+use crate::permission::{Brought, Permissions};
+use crate::plan::PlannedServer;
+
+/// Records that a person approved a server, and which variables it may read beyond the harmless
+/// ones; what it was allowed before, as this very definition, it stays allowed. `files` are the
+/// repository's files that it runs, as they were when the person was asked: [`repository_files`].
+pub fn approve(
+    environment: &Environment,
+    server: &PlannedServer,
+    allow_env: &[String],
+    files: &BTreeMap<String, String>,
+) -> Result<Edited<()>, EditError> {
+    // Nobody is given what they do not ask for.
+    let reads = |name: &&String| server.variables.contains(name);
+    let allow_env: Vec<String> = allow_env.iter().filter(reads).cloned().collect();
+    record(environment, server, "approved", &allow_env, files)
+}
+
+/// The repository's files that a server of the project runs, as they are now, and what of it an
+/// approval cannot cover.
+pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
+    named_files(
+        environment,
+        directory_of(environment, server),
+        &server.definition,
+    )
+}
+
+/// The directory that decisions about a server of the project belong to.
+fn directory_of<'a>(environment: &'a Environment, server: &'a PlannedServer) -> &'a Path {
+    match (server.scope, &server.origin) {
+        (Scope::Project, Origin::File { path, .. }) => path.parent().unwrap_or(path),
+        _ => environment.project_root(),
+    }
+}
+
+/// Records that a person rejected a server.
+pub fn reject(environment: &Environment, server: &PlannedServer) -> Result<Edited<()>, EditError> {
+    record(environment, server, "rejected", &[], &Files::new())
+}
+
+fn record(
+    environment: &Environment,
+    server: &PlannedServer,
+    decision: &str,
+    allow_env: &[String],
+    files: &Files,
+) -> Result<Edited<()>, EditError> {
+    let Some(digest) = &server.digest else {
+        return Err(EditError::Refused(format!(
+            "`{}` is of {} scope and needs no approval",
+            server.name, server.scope
+        )));
+    };
+    if server.author == Author::Stranger {
+        return Err(EditError::Refused(format!(
+            "`{}` stands in a file of another user ({}): nobody can approve it before its \
+             directory is in `safeDirectories`",
+            server.name, server.origin
+        )));
+    }
+    write_record(
+        environment,
+        directory_of(environment, server),
+        server.name.as_str(),
+        &json!({
+            "scope": server.scope.as_str(),
+            "decision": decision,
+            "digest": digest,
+            "definition": server.definition,
+            "allowEnv": allow_env,
+            "files": files,
+        }),
+    )
+}
+
+/// A server as one that a repository brought, if one did: then its name is no reason to believe
+/// that a rule means it. The one place where that is decided.
+pub fn brought(server: &PlannedServer) -> Option<Brought> {
+    let Origin::File { path, .. } = &server.origin else {
+        return None;
+    };
+    // Approved local settings are the person's in much, but nobody gave their rules for them.
+    let is_found = server.scope == Scope::Local && !server.is_typed;
+    if server.author != Author::Repository && !is_found {
+        return None;
+    }
+    let folder = path.parent().unwrap_or(path);
+    Some(Brought {
+        server: server.name.clone(),
+        origin: server.origin.clone(),
+        digest: server.digest.clone()?,
+        directory: match server.scope {
+            // It lies in a folder of the project.
+            Scope::Local => folder.parent().unwrap_or(folder),
+            _ => folder,
+        }
+        .to_owned(),
+    })
+}
+
+/// Tells the rules which servers a repository brought, and what was allowed of each.
+pub(crate) fn note_repository_servers(
+    permissions: &mut Permissions,
+    servers: &[PlannedServer],
+    approvals: &Approvals,
+    file: &Path,
+) {
+    let kept = Origin::File {
+        path: file.to_owned(),
+        line: 1,
+    };
+    // What waits for approval beside the one that counts says nothing about that one's name.
+    let counting = servers
+        .chunk_by(|a, b| a.name == b.name)
+        .filter_map(<[PlannedServer]>::first);
+    for server in counting.filter_map(brought) {
+        let project = approvals.project(&server.directory);
+        let given = project.and_then(|project| project.allowed.get(server.server.as_str()));
+        let rules = given
+            .filter(|given| given.digest == server.digest)
+            .map(|given| given.rules.clone())
+            .unwrap_or_default();
+        permissions.add_brought(server, &rules, &kept);
+    }
+}

@@ -1,0 +1,42 @@
+//! What each file said when it could last be read, for a run that plans more than once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::raw::RawFile;
+
+/// What each file said when it could last be read.
+#[derive(Debug, Default)]
+pub(crate) struct LastGood {
+    files: BTreeMap<PathBuf, RawFile>,
+    recalled: bool,
+}
+
+impl LastGood {
+    pub(crate) fn keep(&mut self, path: &Path, file: &RawFile) {
+        self.files.insert(path.to_owned(), file.clone());
+    }
+
+    /// What it said, without what was wrong with it: that was said then.
+    pub(crate) fn recall(&mut self, path: &Path) -> Option<RawFile> {
+        let mut file = self.files.get(path)?.clone();
+        self.recalled = true;
+        file.diagnoses.clear();
+        Some(file)
+    }
+
+    /// A file that is gone takes its servers with it.
+    pub(crate) fn forget(&mut self, path: &Path) {
+        self.files.remove(path);
+    }
+
+    /// Whether an older reading had to stand for a file since this was last asked.
+    pub(crate) fn take_recalled(&mut self) -> bool {
+        std::mem::take(&mut self.recalled)
+    }
+
+    pub(crate) fn has_servers(&self, path: &Path) -> bool {
+        let file = self.files.get(path);
+        file.is_some_and(|file| !file.servers.is_empty())
+    }
+}

@@ -1,0 +1,42 @@
+//! Which servers one policy file requires cross-app access for.
+
+use toolway_types::Origin;
+use toolway_types::url_rules::Reading;
+
+use super::{Rule, RuleList, Subject};
+
+/// The servers that one file requires cross-app access for.
+#[derive(Debug, Clone)]
+pub(crate) struct Requirement {
+    origin: Origin,
+    /// Every server when absent.
+    rules: Option<Vec<Rule>>,
+}
+
+impl Requirement {
+    pub(crate) fn everybody(origin: Origin) -> Self {
+        Self {
+            origin,
+            rules: None,
+        }
+    }
+
+    pub(crate) fn of_list(list: RuleList) -> Self {
+        Self {
+            origin: list.origin,
+            rules: Some(list.rules),
+        }
+    }
+
+    /// Where it says so of a server.
+    pub(crate) fn speaks_of(&self, subject: &Subject<'_>) -> Option<&Origin> {
+        match &self.rules {
+            None => Some(&self.origin),
+            // As a denial is read: what the administrator left open is meant.
+            Some(rules) => rules
+                .iter()
+                .find(|rule| rule.matches(subject, Reading::Wide))
+                .map(|rule| &rule.origin),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Where a configuration text comes from, and which keys a file of each kind may hold.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolway_types::Origin;
+
+/// The text a definition stands in.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// A file.
+    File(PathBuf),
+    /// The value of a flag.
+    Flag(&'static str),
+    /// The embedding program.
+    Program,
+    /// A provider's directory of connectors.
+    Directory(Arc<str>),
+}
+
+impl Source {
+    /// The text that an origin points into.
+    pub(crate) fn of(origin: &Origin) -> Self {
+        match origin {
+            Origin::File { path, .. } => Source::File(path.clone()),
+            Origin::Flag { flag, .. } => Source::Flag(flag),
+            Origin::Program => Source::Program,
+            Origin::Directory(host) => Source::Directory(Arc::clone(host)),
+        }
+    }
+
+    pub(crate) fn origin(&self, line: u32) -> Origin {
+        match self {
+            Source::File(path) => Origin::File {
+                path: path.clone(),
+                line,
+            },
+            Source::Flag(flag) => Origin::Flag { flag, line },
+            Source::Program => Origin::Program,
+            Source::Directory(host) => Origin::Directory(Arc::clone(host)),
+        }
+    }
+}
+
+/// Which keys a file may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// `settings.json` of the person.
+    User,
+    /// `.toolway/settings.local.json`.
+    Local,
+    /// `.mcp.json`: servers only. What it says about trust is ignored aloud (SEC-03).
+    Project,
+    /// `.toolway/settings.json`, which a repository may ship and nobody uses.
+    Repository,
+    /// A file or text given by `--mcp-config`: servers only.
+    Flag,
+    /// A plugin's `.mcp.json`, which may be a bare map of servers.
+    Plugin,
+    /// A plugin's manifest, of which only `mcpServers` concerns us.
+    PluginManifest,
+    /// `managed-settings.json`.
+    Managed,
+    /// `managed-mcp.json`.
+    Enterprise,
+}

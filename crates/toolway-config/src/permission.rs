@@ -2,7 +2,7 @@
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
 //! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision. The
-//! classifier is read in `permission/classifier.rs`. The syntax of one rule is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
+//! classifier is read in `permission/classifier.rs`. The syntax of one rule is in `permission/rule.rs`, which rules speak of a tool in `permission/rule_set.rs`, which allow
 //! rules count for a repository's server in `permission/brought.rs`, the reading
 //! of the object in `permission/read.rs`, its words in `permission/mode.rs`, what rules miss in `permission/aim.rs`, hooks are in
 //! `permission/hooks.rs`.
@@ -15,13 +15,13 @@
 mod aim;
 mod brought;
 mod classifier;
-mod concern;
 mod glob;
 mod hooks;
 mod mode;
 mod predicate;
 mod read;
 mod rule;
+mod rule_set;
 mod spelling;
 #[cfg(test)]
 mod tests;
@@ -42,11 +42,11 @@ pub use hooks::{
 pub use mode::{Mode, PinPolicy};
 pub use predicate::Hints;
 
-use concern::{Concerned, Rules};
-use predicate::Truth;
-use rule::{Rule, Stance};
+use predicate::{Stance, Truth};
+use rule::Rule;
 pub use rule::{rule_for_server, rule_for_tool};
-pub use spelling::Spellings;
+pub use rule_set::Spellings;
+use rule_set::{Concerned, Rules};
 
 /// What the rules say about one call.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,8 @@
 use toolway_types::text::{self, fold};
 use toolway_types::{Diagnosis, Origin, ServerName, name};
 
-use super::rule::{PREFIX, Rule};
+use super::rule::Rule;
+use super::spelling::PREFIX;
 use super::{Hook, HookEvent, Hooks, Permissions, RuleList};
 use crate::keys::nearest;
 

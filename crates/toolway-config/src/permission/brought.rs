@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolway_types::{Origin, ServerName, name};
+use toolway_types::{Origin, ServerName};
 
-use super::concern::Rules;
-use super::predicate::Truth;
-use super::rule::{PREFIX, Rule, Stance};
+use super::predicate::{Stance, Truth};
+use super::rule::Rule;
 use super::{Cited, Permissions, Subject, Target};
 
 /// A server that a repository brought.
@@ -40,30 +39,6 @@ pub struct Unheeded {
     pub rule: Arc<Cited>,
     /// The server it does not count for.
     pub server: Arc<Brought>,
-}
-
-impl Rules {
-    /// Those of these servers that no repository brought, each once: a repository must not make
-    /// a person's rule unclear.
-    pub(super) fn own<'s>(&self, servers: &[&'s ServerName]) -> Vec<&'s ServerName> {
-        let mut own = servers.to_vec();
-        own.retain(|name| !self.brought.contains_key(*name));
-        own.sort();
-        own.dedup();
-        own
-    }
-
-    /// Whether an allow rule counts for the server of this call.
-    pub(super) fn counts(&self, rule: &Rule, subject: &Subject<'_>) -> bool {
-        let Target::Tool(key) = subject.target else {
-            return rule.given_for().is_none();
-        };
-        match (self.brought.get(&key.server), rule.given_for()) {
-            (None, given) => given.is_none(),
-            (Some(_), Some(given)) => *given == key.server,
-            (Some(_), None) => rule.names_no_server(),
-        }
-    }
 }
 
 impl Permissions {
@@ -122,9 +97,4 @@ impl Permissions {
         }
         all
     }
-}
-
-/// How the exposed names of a server's tools begin.
-pub(super) fn beginning(server: &ServerName) -> String {
-    format!("{PREFIX}{}__", name::normalize(server.as_str()))
 }

@@ -22,7 +22,7 @@ use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerName, ToolKey, Worki
 
 pub(super) use self::read::{TIMEOUT_HINT, action, timeout};
 use super::glob::Glob;
-use super::rule::PREFIX;
+use super::spelling::PREFIX;
 use super::{not_here, speaks_for_the_user, spelling};
 
 /// How long a hook may take when it does not say.

@@ -11,7 +11,6 @@ use toolway_types::text::{self, fold};
 
 use self::readings::{climbs, readings};
 use super::glob::Glob;
-use super::rule::Stance;
 
 mod readings;
 
@@ -27,6 +26,15 @@ pub struct Hints {
     pub idempotent: Option<bool>,
     /// `openWorldHint`
     pub open_world: Option<bool>,
+}
+
+/// Which way a rule leans, and so how widely it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stance {
+    /// allow
+    Permit,
+    /// ask, deny
+    Restrict,
 }
 
 /// The outcome of a predicate when not everything is known.

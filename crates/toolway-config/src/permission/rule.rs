@@ -21,23 +21,11 @@ use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
 
 use self::meant::Meant;
-use super::brought::beginning;
 use super::glob::Glob;
-use super::predicate::{Predicate, Truth};
-use super::spelling::Spellings;
+use super::predicate::{Predicate, Stance, Truth};
+use super::spelling::{PREFIX, ToolNames};
 use super::{Cited, Subject, Target};
 use crate::json::kind_of;
-
-pub(super) const PREFIX: &str = "mcp__";
-
-/// Which way a rule leans, and so how widely it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stance {
-    /// allow
-    Permit,
-    /// ask, deny
-    Restrict,
-}
 
 /// A rule, ready to match.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,7 +209,9 @@ impl Rule {
             Identity::Given { server: glob, .. } => {
                 glob.matches(server.as_str()) || glob.matches(&server.normalized())
             }
-            Identity::Exposed(name) => name.starts_with(&beginning(server)),
+            Identity::Exposed(name) => {
+                name.starts_with(&format!("{PREFIX}{}__", name::normalize(server.as_str())))
+            }
         }
     }
 
@@ -244,12 +234,12 @@ impl Rule {
     }
 
     /// Whether, as a restricting rule, it speaks of a tool with these spellings.
-    pub(super) fn restricts(&self, subject: &Subject<'_>, spellings: &Spellings) -> bool {
-        spellings
+    pub(super) fn restricts(&self, subject: &Subject<'_>, names: &ToolNames) -> bool {
+        names
             .whole
             .iter()
             .any(|name| self.whole.iter().any(|glob| glob.matches(name)))
-            || spellings.server.iter().any(|name| match &self.server {
+            || names.server.iter().any(|name| match &self.server {
                 Some(glob) => glob.matches(name),
                 None => self.whole.iter().any(|glob| glob.matches(name)),
             })

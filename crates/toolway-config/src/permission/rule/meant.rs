@@ -6,8 +6,9 @@
 use toolway_types::{ServerName, name, text};
 
 use super::super::glob::Glob;
+use super::super::spelling::PREFIX;
 use super::super::{Subject, Target};
-use super::{Identity, PREFIX, Rule};
+use super::{Identity, Rule};
 
 /// The one thing that is meant.
 #[derive(Debug, Clone, PartialEq)]

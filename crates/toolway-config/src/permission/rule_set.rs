@@ -1,0 +1,202 @@
+//! Which rules speak of a tool, whatever it is called with.
+//!
+//! Owns the three lists of rules, and finding out once for each tool which of them name it: every
+//! call is held against every rule, and a name is matched in every spelling. What the found ones
+//! say of a call, with its arguments, is decided in `permission.rs`.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use toolway_types::{ServerName, ToolKey};
+
+use super::brought::BroughtServers;
+use super::rule::Rule;
+use super::spelling::ToolNames;
+use super::{Subject, Target};
+
+/// All rules, each list in the order in which they count.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Rules {
+    pub(super) deny: Vec<Rule>,
+    pub(super) ask: Vec<Rule>,
+    pub(super) allow: Vec<Rule>,
+    /// The servers for which not every allow rule of their name counts.
+    pub(super) brought: BroughtServers,
+}
+
+impl Rules {
+    /// Those of these servers that no repository brought, each once: a repository must not make
+    /// a person's rule unclear.
+    pub(super) fn own<'s>(&self, servers: &[&'s ServerName]) -> Vec<&'s ServerName> {
+        let mut own = servers.to_vec();
+        own.retain(|name| !self.brought.contains_key(*name));
+        own.sort();
+        own.dedup();
+        own
+    }
+
+    /// Whether an allow rule counts for the server of this call.
+    pub(super) fn counts(&self, rule: &Rule, subject: &Subject<'_>) -> bool {
+        let Target::Tool(key) = subject.target else {
+            return rule.given_for().is_none();
+        };
+        match (self.brought.get(&key.server), rule.given_for()) {
+            (None, given) => given.is_none(),
+            (Some(_), Some(given)) => *given == key.server,
+            (Some(_), None) => rule.names_no_server(),
+        }
+    }
+}
+
+/// The rules that speak of one tool, by their places in the lists.
+#[derive(Debug, Clone)]
+pub(super) struct Concerned {
+    /// Whose places these are. Held, so that no other rules can stand at the same address.
+    rules: Arc<Rules>,
+    deny: Vec<usize>,
+    ask: Vec<usize>,
+    allow: Vec<usize>,
+}
+
+impl Concerned {
+    /// Those that speak of the subject's tool, by heart where its spellings are kept.
+    pub(super) fn by<'a>(rules: &Arc<Rules>, subject: &Subject<'a>) -> Cow<'a, Self> {
+        let Some(spellings) = subject.spellings else {
+            return Cow::Owned(Self::find(rules, subject));
+        };
+        let known = spellings
+            .concerned
+            .get_or_init(|| Self::find(rules, subject));
+        if Arc::ptr_eq(&known.rules, rules) {
+            Cow::Borrowed(known)
+        } else {
+            // The catalogue outlived a change of the rules; the next one learns them.
+            Cow::Owned(Self::find(rules, subject))
+        }
+    }
+
+    fn find(rules: &Arc<Rules>, subject: &Subject<'_>) -> Self {
+        let places = |list: &[Rule], names: &dyn Fn(&Rule) -> bool| {
+            let named = list.iter().enumerate().filter(|(_, rule)| names(rule));
+            named.map(|(place, _)| place).collect::<Vec<_>>()
+        };
+        let (mut deny, mut ask) = (Vec::new(), Vec::new());
+        if !(rules.deny.is_empty() && rules.ask.is_empty()) {
+            let made;
+            let spellings = if let Some(kept) = subject.spellings {
+                kept
+            } else {
+                made = Spellings::of(subject);
+                &made
+            };
+            let restricts = |rule: &Rule| rule.restricts(subject, &spellings.names);
+            deny = places(&rules.deny, &restricts);
+            ask = places(&rules.ask, &restricts);
+        }
+        Self {
+            deny,
+            ask,
+            allow: places(&rules.allow, &|rule| {
+                rule.permits(subject) && rules.counts(rule, subject)
+            }),
+            rules: Arc::clone(rules),
+        }
+    }
+
+    pub(super) fn deny<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r Rule> {
+        self.deny.iter().filter_map(|place| rules.deny.get(*place))
+    }
+
+    pub(super) fn ask<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r Rule> {
+        self.ask.iter().filter_map(|place| rules.ask.get(*place))
+    }
+
+    pub(super) fn allow<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r Rule> {
+        self.allow
+            .iter()
+            .filter_map(|place| rules.allow.get(*place))
+    }
+}
+
+/// The spellings of one tool, and the rules that speak of it. Making them costs more than judging
+/// by them, so a caller that judges many calls of one tool keeps them.
+#[derive(Debug)]
+pub struct Spellings {
+    names: ToolNames,
+    tool: SpelledTool,
+    /// The name it is shown as.
+    shown_as: Option<String>,
+    /// Whether no other tool that is known is spelled like it.
+    alone: bool,
+    /// The rules that speak of it, found by the first who judges by these.
+    concerned: OnceLock<Concerned>,
+}
+
+#[derive(Debug)]
+enum SpelledTool {
+    Server { key: ToolKey, apart: String },
+    Builtin(String),
+}
+
+impl Spellings {
+    /// Of a server's tool that the catalogue shows under this name.
+    pub fn of_tool(key: &ToolKey, shown_as: &str) -> Self {
+        Self::of(&Subject::tool(key).shown_as(shown_as))
+    }
+
+    /// Of a tool whose plain spelling no other tool that is known has.
+    #[must_use]
+    pub fn spelled_alone(self) -> Self {
+        Self {
+            alone: true,
+            ..self
+        }
+    }
+
+    fn of(subject: &Subject<'_>) -> Self {
+        let (mut names, tool) = match subject.target {
+            Target::Builtin(name) => (
+                ToolNames::of_builtin(name),
+                SpelledTool::Builtin(name.to_owned()),
+            ),
+            Target::Tool(key) => {
+                let apart = key.exposed_apart();
+                let names = ToolNames::of_key(key, &apart);
+                let key = key.clone();
+                (names, SpelledTool::Server { key, apart })
+            }
+        };
+        if let Some(shown) = subject.shown_as {
+            names.add_shown(shown);
+        }
+        Self {
+            names,
+            alone: subject.alone || matches!(tool, SpelledTool::Builtin(_)),
+            tool,
+            shown_as: subject.shown_as.map(str::to_owned),
+            concerned: OnceLock::new(),
+        }
+    }
+
+    /// A call of this tool, with nothing known about it yet.
+    pub fn subject(&self) -> Subject<'_> {
+        let target = match &self.tool {
+            SpelledTool::Server { key, .. } => Target::Tool(key),
+            SpelledTool::Builtin(name) => Target::Builtin(name),
+        };
+        Subject {
+            shown_as: self.shown_as.as_deref(),
+            alone: self.alone,
+            spellings: Some(self),
+            ..Subject::of(target)
+        }
+    }
+
+    /// The exposed name that tells a server's tool from all others.
+    pub(super) fn apart(&self) -> Option<&str> {
+        match &self.tool {
+            SpelledTool::Server { apart, .. } => Some(apart),
+            SpelledTool::Builtin(_) => None,
+        }
+    }
+}

@@ -11,7 +11,7 @@
 mod tests;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, ReferenceKind, SecretReference, Severity};
+use toolway_types::{Diagnosis, Origin, ReferenceKind, SecretReference, Severity, nearest};
 use url::Url;
 
 use crate::account::safe_url;
@@ -245,7 +245,7 @@ impl Reader<'_> {
             let shown = keys::spelled_out(key);
             let message = format!("`identityProvider.{shown}` is not a key Toolway reads");
             let mut diagnosis = Diagnosis::warning(message).at(self.place(key));
-            if let Some(meant) = keys::nearest(key, known) {
+            if let Some(meant) = nearest(key, known) {
                 diagnosis = diagnosis.hint(format!("did you mean `identityProvider.{meant}`?"));
             }
             self.diagnoses.push(diagnosis);

@@ -2,6 +2,7 @@
 //!
 //! Owns the tables that the checks and the schema both read, so that they cannot drift apart.
 
+use toolway_types::nearest;
 use toolway_types::text::is_hidden;
 pub(crate) use toolway_types::text::spelled_out;
 
@@ -180,34 +181,6 @@ pub(crate) fn meant(
     familiar
         .filter(|right| known.contains(right))
         .or_else(|| nearest(key, known))
-}
-
-/// The longest word that is looked at as a slip.
-const LONGEST_SLIP: usize = 256;
-
-/// The nearest of some words, when it is near enough to be a slip.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Nobody slips into a word this long, and comparing it would take its length over and over.
-    if word.len() > LONGEST_SLIP {
-        return None;
-    }
-    let folded = word.to_lowercase();
-    let reach = match word.chars().count() {
-        0..=2 => 0,
-        3..=5 => 1,
-        _ => 2,
-    };
-    known
-        .into_iter()
-        .map(|candidate| {
-            (
-                strsim::osa_distance(&folded, &candidate.to_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|(distance, _)| *distance <= reach)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
 }
 
 /// The key as its writer sees it, when what they see is not what stands there.

@@ -10,13 +10,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use toolway_types::{
     Author, Diagnosis, Origin, Scope, Secret, ServerName, ServerSpec, TransportKind,
-    WorkingDirectory,
+    WorkingDirectory, nearest,
 };
 
 use crate::account::Provider;
 use crate::curation::Curation;
 use crate::identity::IdentitySettings;
-use crate::keys::nearest;
 use crate::managed::ManagedVariable;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::Policy;

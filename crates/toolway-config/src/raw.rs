@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind};
+use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind, nearest};
 
 pub(crate) mod entry;
 pub(crate) mod settings;
@@ -183,7 +183,7 @@ impl RawFile {
             }
             self.settings
                 .add(source, kind, &key, line, value, &spot, &mut self.diagnoses);
-        } else if let Some(meant) = keys::nearest(
+        } else if let Some(meant) = nearest(
             &member.key,
             keys::SETTINGS.into_iter().chain(["mcpServers"]),
         ) {

@@ -9,8 +9,8 @@ use clap::Args;
 use serde::Serialize;
 use toolway::journal::{self, Kind, Line};
 use toolway_config::Verdict;
-use toolway_types::ServerName;
 use toolway_types::name::as_word;
+use toolway_types::{ServerName, nearest};
 
 use super::follow::follow;
 use crate::connect::State;
@@ -138,18 +138,9 @@ fn no_log(context: &Context, directory: &Path, server: &ServerName) -> Report {
     }
     // A server that is gone from the configuration may still have a log.
     let logged = journal::logged_servers(directory);
-    let near = logged
-        .iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(name.as_str(), server.as_str()),
-                name,
-            )
-        })
-        .min()
-        .filter(|(distance, name)| *distance <= 2.min(name.as_str().chars().count() / 2));
+    let near = nearest(server.as_str(), logged.iter().map(ServerName::as_str));
     match near {
-        Some((_, near)) if plan.suggest(server.as_str()).is_none() => Report::new(
+        Some(near) if plan.suggest(server.as_str()).is_none() => Report::new(
             Exit::Configuration,
             format!("there is no log of a server named `{server}`"),
         )

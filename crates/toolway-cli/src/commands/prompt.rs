@@ -10,10 +10,10 @@ use toolway::catalog::CatalogPrompt;
 use toolway::view::{Content, PromptMessage, ResourceBody};
 use toolway::{CallError, CallOptions, Catalog, Consent, Offering, PromptOutcome};
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{ServerName, Untrusted, nearest};
 
 use super::call::find_by_exposed;
-use super::offers::{Servers, nearest, pairs};
+use super::offers::{Servers, pairs};
 use crate::commands::add::is_url;
 use crate::connect::{self, Person, TypedCommand};
 use crate::context::Context;
@@ -155,14 +155,14 @@ pub(super) fn find<'a>(
             prompt.shown.as_str()
         }
     });
-    let near = nearest(wanted, names, 1);
+    let near = nearest(wanted, names);
     let shown = Untrusted::new(wanted);
     let message = match server {
         Some(server) if !whole => format!("server `{server}` has no prompt `{}`", shown.line()),
         _ => format!("no prompt `{}`", shown.line()),
     };
     let report = Report::new(Exit::Usage, message);
-    Err(match (near.first(), server) {
+    Err(match (near, server) {
         (Some(near), _) => report.hint(format!("did you mean `{near}`?")),
         (None, Some(server)) => report.hint(format!(
             "see its prompts with `toolway prompts {}`",
@@ -213,7 +213,7 @@ fn arguments(
         }
         if !prompt.arguments.iter().any(|known| known.name == key) {
             let known = prompt.arguments.iter().map(|known| known.name.as_str());
-            let near = match nearest(&key, known, 1).first() {
+            let near = match nearest(&key, known) {
                 Some(near) => format!("; did you mean `{near}`?"),
                 None => String::new(),
             };

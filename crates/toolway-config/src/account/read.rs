@@ -5,7 +5,7 @@
 //! that was not meant.
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Secret};
+use toolway_types::{Diagnosis, Origin, Secret, nearest};
 use url::Url;
 
 use super::{Fields, PRESET, Provider, ProxyUrl, safe_url};
@@ -400,7 +400,7 @@ impl Reader<'_> {
         for key in part.map.keys().filter(|key| !known.contains(&key.as_str())) {
             let message = format!("`{}` is not a key Toolway reads", part.called(key));
             let mut diagnosis = Diagnosis::warning(message).at(self.place(part, key));
-            if let Some(meant) = keys::nearest(key, known.iter().copied()) {
+            if let Some(meant) = nearest(key, known.iter().copied()) {
                 diagnosis = diagnosis.hint(format!("did you mean `{}`?", part.called(meant)));
             }
             self.diagnoses.push(diagnosis);

@@ -9,12 +9,11 @@
 //! is understood in another form, an allow rule that could mean two servers.
 
 use toolway_types::text::{self, fold};
-use toolway_types::{Diagnosis, Origin, ServerName, name};
+use toolway_types::{Diagnosis, Origin, ServerName, name, nearest};
 
 use super::rule::Rule;
 use super::spelling::PREFIX;
 use super::{Hook, HookEvent, Hooks, Permissions, RuleList};
-use crate::keys::nearest;
 
 /// What is wrong with what the name of a rule aims at.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,13 +5,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolway_types::{Diagnosis, Origin, Scope, text};
+use toolway_types::{Diagnosis, Origin, Scope, nearest, text};
 
 use super::classifier::{self, Classifier};
 use super::rule::{Broken, Rule};
 use super::{Mode, Permissions, PinPolicy, RuleList, is_policy, listed, not_here};
 use crate::json::kind_of;
-use crate::keys::nearest;
 
 pub(super) fn permissions(
     value: &Value,

@@ -5,7 +5,7 @@
 //! (`spec`).
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind};
+use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind, nearest};
 
 use super::ENOUGH;
 use crate::env;
@@ -392,7 +392,7 @@ impl Checker<'_> {
             "local" | "command" | "process" => Some("stdio"),
             _ => None,
         };
-        let hint = match familiar.or_else(|| keys::nearest(word, known)) {
+        let hint = match familiar.or_else(|| nearest(word, known)) {
             Some(meant) => format!("did you mean `{meant}`? The types are {list}"),
             None => format!("the types are {list}"),
         };

@@ -5,7 +5,7 @@ use toolway::builtin::{LIST_RESOURCES, READ_RESOURCE, RESERVED, TOOL_SEARCH};
 use toolway::{CallError, CatalogTool, HostSnapshot, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ToolKey, Untrusted, nearest};
 
 use crate::commands::add::require_known_scheme;
 use crate::connect::Typed;
@@ -148,17 +148,9 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
         )
         .hint(format!("name the server: `{}`", named(only)))),
         ([], missing) => {
-            let mut known: Vec<(usize, String)> = Vec::new();
-            let distance =
-                |name: &str| strsim::osa_distance(&word.to_lowercase(), &name.to_lowercase());
-            for tool in &catalog.tools {
-                known.push((distance(&tool.key.tool), tool.key.tool.clone()));
-            }
-            for server in &picture.servers {
-                known.push((distance(server.name.as_str()), server.name.to_string()));
-            }
-            let near = known.into_iter().min_by_key(|(distance, _)| *distance);
-            let near = near.filter(|(distance, name)| *distance <= 1 + name.len() / 4);
+            let tools = catalog.tools.iter().map(|tool| tool.key.tool.as_str());
+            let servers = picture.servers.iter().map(|server| server.name.as_str());
+            let near = nearest(word, tools.chain(servers));
             let report = Report::new(
                 Exit::Usage,
                 format!("`{word}` names neither a server nor a tool of one"),
@@ -171,7 +163,7 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
                 None => report,
             };
             Err(report.hint(match near {
-                Some((_, near)) => format!("did you mean `{}`?", Untrusted::new(near)),
+                Some(near) => format!("did you mean `{}`?", Untrusted::new(near)),
                 None => "see all tools with `toolway tools`".to_owned(),
             }))
         }
@@ -206,8 +198,7 @@ pub(super) fn unknown(plan: &Plan, word: &str) -> Report {
 
 /// The one of the host's own tools that was probably meant.
 pub(in crate::commands) fn near_built_in(word: &str) -> Option<&'static str> {
-    let distance = |name: &str| strsim::osa_distance(&word.to_lowercase(), &name.to_lowercase());
-    RESERVED.into_iter().find(|name| distance(name) <= 2)
+    nearest(word, RESERVED)
 }
 
 /// One of the host's own tools that is not there now, and when it would be.

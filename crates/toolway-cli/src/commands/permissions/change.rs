@@ -9,10 +9,9 @@ use toolway::builtin::RESERVED;
 use toolway_config::permission::{Miss, miss, rule_for_server, rule_for_tool};
 use toolway_config::{Plan, RuleList};
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{Scope, ServerName, ToolKey};
+use toolway_types::{Scope, ServerName, ToolKey, nearest};
 
 use crate::commands::add::{WritableScope, say_written};
-use crate::commands::offers::nearest;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -58,7 +57,7 @@ pub(crate) struct RemoveArgs {
 /// The command that was probably meant.
 pub(super) fn near(word: &str) -> Option<&'static str> {
     let commands = ["allow", "ask", "deny", "remove"];
-    nearest(word, commands.into_iter(), 1).first().copied()
+    nearest(word, commands)
 }
 
 /// Runs the command.
@@ -195,9 +194,7 @@ fn remove(context: &Context, args: &RemoveArgs) -> Outcome {
         )));
     }
     let rules = written.iter().map(|(_, text, ..)| *text);
-    let near = nearest(&rule, rules, 1)
-        .first()
-        .map(|near| shell_word(near));
+    let near = nearest(&rule, rules).map(shell_word);
     let hint = match near {
         Some(near) => format!("did you mean `toolway permissions remove {near}`?"),
         None => "see the rules with `toolway permissions`".to_owned(),
@@ -279,8 +276,8 @@ fn of_word(plan: &Plan, word: &str, list: RuleList) -> Result<String, Report> {
         None if is_somebodys(name) || list != RuleList::Allow => Ok(word.to_owned()),
         None => {
             let servers = servers(plan);
-            let near = nearest(name, servers.iter().map(|name| name.as_str()), 1);
-            let near = near.first().and_then(|near| plan.winner(near));
+            let near = nearest(name, servers.iter().map(|name| name.as_str()));
+            let near = near.and_then(|near| plan.winner(near));
             let near = near.and_then(|near| rule_for_server(&near.name));
             Err(Report::new(
                 Exit::Usage,

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout_at};
-use toolway_types::Secret;
 use toolway_types::text::{clean_line, is_hidden};
+use toolway_types::{Secret, may_be_opened};
 use url::Url;
 
 use crate::token::request::members;
@@ -216,17 +216,5 @@ fn openable(text: &str) -> Option<Url> {
     if text.chars().any(|c| is_hidden(c) || c.is_whitespace()) || text.len() > 8 * 1024 {
         return None;
     }
-    let url = Url::parse(text).ok()?;
-    let local = url.host().is_some_and(|host| match host {
-        url::Host::Ipv4(address) => address.is_loopback(),
-        url::Host::Ipv6(address) => address.is_loopback(),
-        url::Host::Domain(name) => name == "localhost",
-    });
-    let login = !url.username().is_empty() || url.password().is_some();
-    let fits = match url.scheme() {
-        "https" => url.has_host(),
-        "http" => local,
-        _ => false,
-    };
-    (fits && !login).then_some(url)
+    Url::parse(text).ok().filter(may_be_opened)
 }

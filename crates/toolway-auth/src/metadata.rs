@@ -13,11 +13,11 @@
 mod tests;
 
 use serde_json::{Map, Value};
-use toolway_types::Untrusted;
 use toolway_types::text::cut;
+use toolway_types::{Untrusted, is_this_machine, may_be_opened};
 use url::{Host, Url};
 
-use crate::web::address::{self, Class, classify};
+use crate::web::address::{Class, classify};
 use crate::web::{MAX_URL, Reach};
 
 /// The most entries that are read of a list.
@@ -130,11 +130,14 @@ impl ServerMetadata {
                 .map_err(|why| MetadataError::Address { field, why })
         };
         let authorization_endpoint = endpoint("authorization_endpoint")?;
-        if let Some(page) = &authorization_endpoint {
-            may_be_opened(page).map_err(|why| MetadataError::Address {
+        if authorization_endpoint
+            .as_ref()
+            .is_some_and(|page| !may_be_opened(page))
+        {
+            return Err(MetadataError::Address {
                 field: "authorization_endpoint",
-                why,
-            })?;
+                why: "only `https` pages are opened, or `http` ones on this machine",
+            });
         }
         Ok(Self {
             issuer: text(document, "issuer").ok_or(MetadataError::Missing("issuer"))?,
@@ -208,28 +211,13 @@ pub fn endpoint(written: &str, reach: Reach) -> Result<Url, &'static str> {
     let place = match url.host() {
         Some(Host::Ipv4(address)) => Some(classify(address.into())),
         Some(Host::Ipv6(address)) => Some(classify(address.into())),
-        Some(Host::Domain(name)) => address::is_local(name).then_some(Class::Loopback),
+        Some(Host::Domain(_)) => is_this_machine(&url).then_some(Class::Loopback),
         None => return Err("only `https` addresses are used, or `http` ones on this machine"),
     };
     match (url.scheme(), place) {
         ("https", _) | ("http", Some(Class::Loopback)) => Ok(url),
         ("http", Some(Class::Private)) if reach != Reach::Public => Ok(url),
         _ => Err("only `https` addresses are used, or `http` ones on this machine"),
-    }
-}
-
-/// Whether an address may be handed to a browser: `https`, or `http` to this machine (SEC-16).
-pub fn may_be_opened(page: &Url) -> Result<(), &'static str> {
-    let local = match page.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    match page.scheme() {
-        "https" if page.has_host() => Ok(()),
-        "http" if local => Ok(()),
-        _ => Err("only `https` pages are opened, or `http` ones on this machine"),
     }
 }
 

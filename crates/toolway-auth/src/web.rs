@@ -20,8 +20,8 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, header};
 use toolway_transport::client::Client;
-use toolway_types::UrlRules;
 use toolway_types::text::cut;
+use toolway_types::{UrlRules, could_be_this_machine};
 use url::{Host, Url, form_urlencoded};
 
 use address::{Class, classify};
@@ -312,7 +312,7 @@ impl Web {
         let class = match url.host() {
             Some(Host::Ipv4(address)) => classify(address.into()),
             Some(Host::Ipv6(address)) => classify(address.into()),
-            Some(Host::Domain(name)) if address::is_local(name) => Class::Loopback,
+            Some(host @ Host::Domain(_)) if could_be_this_machine(&host) => Class::Loopback,
             // Looked up when it is connected to. A proxy looks names up itself, so a plain
             // request for a name could leave this network unseen.
             Some(Host::Domain(_)) => {

@@ -11,8 +11,8 @@ mod proxy;
 mod read;
 
 use sha2::{Digest, Sha256};
-use toolway_types::{Origin, Secret};
-use url::{Host, Url};
+use toolway_types::{Origin, Secret, is_this_machine};
+use url::Url;
 
 pub use self::directory::{Connector, Directory, DirectoryError};
 pub use self::proxy::ProxyUrl;
@@ -105,7 +105,7 @@ pub(crate) fn safe_url(text: &str) -> Result<Url, String> {
         return Err("has a variable, which is not expanded here".to_owned());
     }
     let url = crate::http_syntax::parse_url(text, &["https", "http"])?;
-    if url.scheme() == "http" && !is_loopback(&url) {
+    if url.scheme() == "http" && !is_this_machine(&url) {
         return Err("must begin with `https://`; `http://` only leads to this machine".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -115,15 +115,6 @@ pub(crate) fn safe_url(text: &str) -> Result<Url, String> {
         return Err("must not have a `#` part".to_owned());
     }
     Ok(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
-use toolway_types::Secret;
 use toolway_types::text::cut;
+use toolway_types::{Secret, may_be_opened};
 use url::Url;
 
 use crate::stdio::descriptors;
@@ -67,7 +67,7 @@ impl Browser {
 
     /// Hands a page to the first program that takes it.
     pub async fn show(&self, page: &Url) -> Result<(), BrowserError> {
-        if !is_fit(page) {
+        if !may_be_opened(page) || page.as_str().len() > MAX_PAGE {
             let host = page.host_str().unwrap_or_default();
             let place = format!("{}:{host}", page.scheme());
             return Err(BrowserError::Unfit(cut(&place, 100).into_owned()));
@@ -122,21 +122,4 @@ impl Browser {
 
 fn words(command: &str) -> Vec<String> {
     command.split_whitespace().map(str::to_owned).collect()
-}
-
-fn is_fit(page: &Url) -> bool {
-    let has_login = !page.username().is_empty() || page.password().is_some();
-    if has_login || page.as_str().len() > MAX_PAGE {
-        return false;
-    }
-    match page.scheme() {
-        "https" => page.has_host(),
-        "http" => match page.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        },
-        _ => false,
-    }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::Resolve;
-use toolway_types::{RemoteSpec, UrlRules};
+use toolway_types::{RemoteSpec, UrlRules, could_be_this_machine};
 use url::{Host, Url};
 
 use crate::error::OpenError;
@@ -155,7 +155,7 @@ impl Client {
                 tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
                 inner.build(tls, Reuse::Pooled)
             })
-        } else if is_loopback(url) {
+        } else if url.host().is_some_and(|host| could_be_this_machine(&host)) {
             let make = || inner.build(tls::nobody()?, Reuse::Never);
             inner.loopback.get_or_init(make)
         } else {
@@ -250,16 +250,6 @@ pub(crate) fn place(url: &Url) -> String {
     match url.port_or_known_default() {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
-    }
-}
-
-/// Whether a URL leads to this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 

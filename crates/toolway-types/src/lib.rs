@@ -19,6 +19,7 @@ pub mod server;
 pub mod shield;
 pub mod state;
 pub mod text;
+pub mod url_check;
 pub mod url_rules;
 pub mod wildcard;
 
@@ -39,4 +40,5 @@ pub use server::{
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};
 pub use text::Untrusted;
+pub use url_check::{could_be_this_machine, is_this_machine, may_be_opened};
 pub use url_rules::{UrlList, UrlPattern, UrlRules};

@@ -98,7 +98,7 @@ fn sec_16_what_a_shell_would_run_is_an_address_like_any_other() {
     )
     .unwrap();
     assert_eq!(url.host_str(), Some("idp.example.com"));
-    assert_eq!(may_be_opened(&url), Ok(()));
+    assert!(may_be_opened(&url));
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn sec_16_plain_http_stays_on_this_machine_or_in_this_network() {
         "http://localhost/a",
     ] {
         let url = endpoint(text, Reach::Public).unwrap();
-        assert_eq!(may_be_opened(&url), Ok(()), "{text}");
+        assert!(may_be_opened(&url), "{text}");
     }
     assert!(endpoint("http://10.0.0.1/a", Reach::Public).is_err());
     let inside = endpoint("http://10.0.0.1/a", Reach::Private).unwrap();
-    assert!(may_be_opened(&inside).is_err());
+    assert!(!may_be_opened(&inside));
     let mut document = document();
     document["authorization_endpoint"] = json!("http://10.0.0.1/a");
     assert!(ServerMetadata::read(object(&document), Reach::Private).is_err());

@@ -37,12 +37,6 @@ pub fn classify(address: IpAddr) -> Class {
     }
 }
 
-/// Whether a name stands for this machine wherever it is looked up (RFC 6761).
-pub fn is_local(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
-}
-
 fn v4(address: Ipv4Addr) -> Class {
     let [a, b, c, _] = address.octets();
     match (a, b, c) {

@@ -1,23 +1,13 @@
-//! The host of a URL pattern, and what counts as this machine.
+//! The host of a URL pattern.
 //!
 //! Owns matching hosts on label boundaries, and the one rule that a denial of this machine means
 //! it under every name and address it has. What a name leads to is not known here.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use url::{Host, Url};
 
 use super::pattern::Reading;
+use crate::url_check::{carried_v4, could_be_this_machine};
 use crate::wildcard;
-
-/// Names of this machine that systems give it beside `localhost`.
-const NAMES: [&str; 5] = [
-    "localhost.localdomain",
-    "localhost4",
-    "localhost6",
-    "ip6-localhost",
-    "ip6-loopback",
-];
 
 /// Spellings of this machine, to find out whether a pattern with wildcards means it.
 const SPELLINGS: [&str; 5] = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::]"];
@@ -80,11 +70,11 @@ impl HostPattern {
         }
         // The same machine in the other family's notation; no permission reaches that far.
         let carried = match host {
-            Host::Ipv6(address) => carried(address),
+            Host::Ipv6(address) => carried_v4(address),
             _ => None,
         };
         carried.is_some_and(|address| self.has(&address.to_string(), reading))
-            || (is_this_machine(&host) && self.means_this_machine())
+            || (could_be_this_machine(&host) && self.means_this_machine())
     }
 
     /// Whether it could mean an address, which a name may lead to.
@@ -111,7 +101,7 @@ impl HostPattern {
         SPELLINGS
             .iter()
             .any(|spelling| self.has(spelling, Reading::Wide))
-            || Host::parse(&written).is_ok_and(|host| is_this_machine(&host))
+            || Host::parse(&written).is_ok_and(|host| could_be_this_machine(&host))
     }
 
     fn has(&self, host: &str, reading: Reading) -> bool {
@@ -177,34 +167,6 @@ fn could_be_address(labels: &[String]) -> bool {
         .flatten()
         .any(|label| label == "*");
     labels.iter().all(is_octet) && (labels.len() == 4 || (labels.len() < 4 && is_open))
-}
-
-/// Whether a host is the machine that asks, as far as its spelling shows. The unspecified
-/// addresses are: systems connect to themselves there.
-fn is_this_machine<S: AsRef<str>>(host: &Host<S>) -> bool {
-    let v4 = |address: Ipv4Addr| address.is_loopback() || address.is_unspecified();
-    match host {
-        Host::Domain(name) => {
-            let name = name.as_ref().trim_end_matches('.').to_ascii_lowercase();
-            name == "localhost" || name.ends_with(".localhost") || NAMES.contains(&name.as_str())
-        }
-        Host::Ipv4(address) => v4(*address),
-        Host::Ipv6(address) => {
-            address.is_loopback() || address.is_unspecified() || carried(*address).is_some_and(v4)
-        }
-    }
-}
-
-/// The IPv4 address in an IPv6 one: mapped, compatible, or for a translator (NAT64).
-fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-            Some(Ipv4Addr::new(a, b, c, d))
-        }
-        _ => None,
-    }
 }
 
 fn labels(host: &str) -> Vec<String> {

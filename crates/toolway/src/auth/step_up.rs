@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use toolway_auth::challenge;
 use toolway_auth::login::Way;
 use toolway_auth::logins::{How, Login};
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{ServerName, Untrusted, may_be_opened};
 use tracing::{debug, info};
 
 use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, Outcome};
@@ -311,7 +311,7 @@ fn request(
     if let Some(code) = &rights.code {
         message = format!("{message} The code to type there is {}.", code.expose());
     }
-    question::may_be_visited(&url).then_some(Elicitation::Url {
+    may_be_opened(&url).then_some(Elicitation::Url {
         message: Untrusted::new(message),
         url,
         id: None,

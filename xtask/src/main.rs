@@ -17,6 +17,7 @@ mod fuzz;
 mod install;
 mod test;
 mod tidy;
+mod tree;
 mod workspace;
 
 use std::process::ExitCode;

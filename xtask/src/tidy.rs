@@ -8,6 +8,8 @@ mod direction;
 mod leak;
 mod lock;
 mod marks;
+mod modules;
+mod names;
 mod prose;
 mod source;
 
@@ -15,6 +17,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
+use crate::shape::{Shape, Unreadable};
 use crate::tree::Tree;
 use crate::workspace::Workspace;
 
@@ -101,5 +104,17 @@ fn check(tree: &Tree, machine_paths: &[String]) -> Vec<Finding> {
     findings.extend(leak::no_machine_paths(tree, machine_paths));
     findings.extend(lock::fuzz_targets_lock_every_dependency(tree));
     findings.extend(marks::secrets_of_tests_are_marked(tree));
+    match Shape::read(tree) {
+        Ok(shape) => {
+            findings.extend(modules::modules_form_no_cycle(&shape));
+            findings.extend(names::public_names_stand_for_one_type(&shape));
+            findings.extend(names::few_names_are_ambiguous(&shape));
+        }
+        Err(Unreadable {
+            file,
+            line,
+            problem,
+        }) => findings.push(Finding::error(&file, line, problem)),
+    }
     findings
 }

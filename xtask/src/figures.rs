@@ -1,12 +1,15 @@
 //! `cargo xtask figures`: the shape of the product in numbers, counted from its source.
 //!
 //! Owns the tables, in Markdown. It counts and never judges: what may not grow is a rule of `tidy`.
+//! How the program is timed is `bench`'s.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 
 use anyhow::{Context, Result};
 
+use crate::bench;
 use crate::shape::{Crate, Cycle, Graph, Level, Lines, Names, Shape, Usage};
 use crate::tree::Tree;
 use crate::workspace::Workspace;
@@ -24,6 +27,10 @@ pub(crate) struct Options {
     /// Show every name that stands for two or more types
     #[arg(long)]
     names: bool,
+
+    /// Build the program and time its start and a call beside their floors too
+    #[arg(long)]
+    build: bool,
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -42,6 +49,17 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         return Ok(());
     }
     print!("{}", summary(&shape));
+    let timed = options.build.then(|| bench::startup_table(workspace));
+    let timed = timed.transpose()?;
+    if let Some(binary) = workspace.released_binary() {
+        let bytes = fs::metadata(&binary)
+            .with_context(|| format!("`{}` cannot be looked at", binary.display()))?
+            .len();
+        println!("\nThe program: {} MB.", tenths(bytes, 1_000_000));
+    }
+    if let Some(timed) = timed {
+        print!("\n{timed}");
+    }
     Ok(())
 }
 
@@ -114,10 +132,14 @@ fn sizes(cycles: &[Cycle]) -> String {
     sizes.join(" + ")
 }
 
-/// One decimal, without floating point.
 fn percent(part: usize, whole: usize) -> String {
-    let tenths = (part * 1000 + whole / 2).checked_div(whole).unwrap_or(0);
-    format!("{}.{} %", tenths / 10, tenths % 10)
+    format!("{} %", tenths(part as u64 * 100, whole as u64))
+}
+
+/// With one decimal.
+fn tenths(part: u64, whole: u64) -> String {
+    let tenths = (part * 10 + whole / 2).checked_div(whole).unwrap_or(0);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 /// Every cycle of a crate, first among its top-level modules, then below each.

@@ -150,12 +150,17 @@ impl Connection {
         info!("the server asks for a login");
         self.note(course, "the server asks for a login");
         course.may_pass = false;
+        let mut unnamed_scopes = false;
         if let Some(auth) = &self.context.auth {
             let epoch = self.epoch.load(Ordering::Relaxed);
             auth.wanted(&self.server, &self.source, epoch).await;
+            unnamed_scopes = auth.fell_short_of_unnamed(&self.server, &detail);
         }
-        self.report(News::Down(ConnectionState::NeedsAuth { detail }))
-            .await;
+        self.report(News::Down(ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        }))
+        .await;
         Phase::Resting
     }
 

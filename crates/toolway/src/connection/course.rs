@@ -132,7 +132,10 @@ impl Connection {
         };
         info!(%error, "not connected");
         self.note(course, &format!("not connected: {error}"));
-        let failure = error.to_failure(last_words);
+        let mut failure = error.to_failure(last_words);
+        if error.is_forbidden() {
+            failure = written::forbidden(&self.source, &self.origin, failure);
+        }
         self.try_again(course, retry, failure, backoff::asked_for(error))
             .await
     }

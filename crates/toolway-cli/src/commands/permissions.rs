@@ -85,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         context.output.json(&judged.json())?;
     } else {
         let said = judged.lines().map(|line| format!("{shown}: {line}\n"));
-        context.output.result(&said.collect::<String>())?;
+        context.output.paragraphs(&said.collect::<String>(), None)?;
     }
     Ok(Exit::Success)
 }
@@ -196,7 +196,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
         "pins {}: what happens when a tool's definition changed",
         permissions.pins().as_str()
     );
-    context.output.result(&text)?;
+    context.output.paragraphs(&text, None)?;
     Ok(Exit::Success)
 }
 

@@ -109,6 +109,7 @@ fn source(origin: &Origin) -> Value {
 fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
     let permissions = &plan.permissions;
     let remarks = rule_remarks(plan, &Hooks::empty());
+    let displaced = permissions.classifier_displaced_by();
     let banned = permissions.bypass_forbidden_by();
     let unheeded = permissions.all_unheeded();
     if as_json {
@@ -126,6 +127,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
             "classifier": permissions.classifier().map(|classifier| json!({
                 "title": classifier.action.title(),
                 "source": source(&classifier.origin),
+                "decides": displaced.is_none(),
             })),
             "rules": rules,
             "remarks": remarks.iter().chain(permissions.faults()).map(diagnosis_json).collect::<Vec<_>>(),
@@ -174,6 +176,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
     let otherwise = match permissions.mode() {
         Mode::Default => "you are asked",
         Mode::Auto => match permissions.classifier() {
+            Some(_) if displaced.is_some() => "you are asked, as in default",
             Some(_) => "the classifier decides",
             None => "you are asked, as in default: no classifier is named",
         },
@@ -181,9 +184,13 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
     };
     let mut text = format!("mode {}: without a rule {otherwise}\n", mode(permissions));
     if let Some(classifier) = permissions.classifier() {
-        let what = match permissions.mode() {
-            Mode::Auto => "",
-            Mode::Default | Mode::Bypass => " (asked only in mode auto)",
+        let what = match (permissions.mode(), displaced) {
+            (Mode::Auto, None) => String::new(),
+            (Mode::Auto, Some(by)) => format!(
+                " decides nothing: `{}` here comes from {}",
+                by.server, by.origin
+            ),
+            (Mode::Default | Mode::Bypass, _) => " (asked only in mode auto)".to_owned(),
         };
         let title = classifier.action.title();
         let _ = writeln!(text, "classifier `{title}` in {}{what}", classifier.origin);

@@ -54,7 +54,9 @@ impl<'a> Judged<'a> {
         own: &Own,
     ) -> Self {
         let is_auto = permissions.mode() == Mode::Auto;
-        let classifier = permissions.classifier().filter(|_| is_auto);
+        let named = permissions.classifier().filter(|_| is_auto);
+        let displaced = permissions.classifier_displaced_by();
+        let classifier = named.filter(|_| displaced.is_none());
         let (word, rule) = match permissions.decide(subject) {
             Decision::Deny { rule } => ("denied", Some(rule)),
             Decision::Unreadable { origin } => {
@@ -73,15 +75,22 @@ impl<'a> Judged<'a> {
             Own::WhileLocked if is_open => ("allowed", Some(word)),
             _ => (word, None),
         };
-        let by_mode = match classifier {
-            Some(classifier) => format!(
+        let by_mode = match (named, displaced) {
+            (Some(classifier), None) => format!(
                 "by `{}` in the mode `auto`: no rule names it",
                 classifier.action.title()
             ),
-            None if is_auto => {
+            (Some(classifier), Some(by)) => format!(
+                "by the mode `auto`, whose classifier `{}` decides nothing (`{}` here comes from \
+                 {}): no rule names it",
+                classifier.action.title(),
+                by.server,
+                by.origin
+            ),
+            (None, _) if is_auto => {
                 "by the mode `auto`, which has no classifier: no rule names it".to_owned()
             }
-            None => format!("by the mode `{}`: no rule names it", mode(permissions)),
+            (None, _) => format!("by the mode `{}`: no rule names it", mode(permissions)),
         };
         Self {
             key,

@@ -199,7 +199,6 @@ pub async fn discover(
     })
 }
 
-/// The resource's own document; `None` when every place says that there is none.
 /// Whether a server says of itself where logins to it are made. Nobody else is asked.
 pub async fn describes_itself(web: &Web, server: &Url) -> bool {
     let server = places::asked(server);
@@ -207,6 +206,7 @@ pub async fn describes_itself(web: &Web, server: &Url) -> bool {
     matches!(found, Ok(Some(_)))
 }
 
+/// The resource's own document; `None` when every place says that there is none.
 async fn resource(
     web: &Web,
     server: &Url,

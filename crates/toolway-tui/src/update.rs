@@ -57,7 +57,9 @@ fn status(server: &ServerSnapshot) -> Status {
         ConnectionState::Failed(failure) => Status::Failed {
             reason: clean(&failure.message),
         },
-        ConnectionState::NeedsAuth { .. } => Status::NeedsAuth,
+        ConnectionState::NeedsAuth { unnamed_scopes, .. } => Status::NeedsAuth {
+            further: *unnamed_scopes,
+        },
         ConnectionState::Disabled { reason } => {
             // The plan's own words are the more exact ones.
             let reason = clean(server.reason.as_deref().unwrap_or(reason));

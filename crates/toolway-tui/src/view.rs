@@ -22,7 +22,7 @@ impl Theme {
             Status::Pending { .. } => Color::Cyan,
             Status::Connected { .. } => Color::Green,
             Status::Failed { .. } => Color::Red,
-            Status::NeedsAuth => Color::Yellow,
+            Status::NeedsAuth { .. } => Color::Yellow,
             Status::Disabled { .. } => Color::DarkGray,
         };
         match self {

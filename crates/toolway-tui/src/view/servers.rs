@@ -83,7 +83,7 @@ fn urgency(status: &Status) -> u8 {
     match status {
         Status::Pending { .. } => 0,
         Status::Failed { .. } => 1,
-        Status::NeedsAuth => 2,
+        Status::NeedsAuth { .. } => 2,
         Status::Connected { .. } => 3,
         Status::Disabled { .. } => 4,
     }
@@ -125,7 +125,7 @@ fn glyph(status: &Status) -> &'static str {
         Status::Pending { .. } => "…",
         Status::Connected { .. } => "✔",
         Status::Failed { .. } => "✘",
-        Status::NeedsAuth => "!",
+        Status::NeedsAuth { .. } => "!",
         Status::Disabled { .. } => "⊘",
     }
 }
@@ -135,7 +135,7 @@ fn word(status: &Status) -> &'static str {
         Status::Pending { .. } => "pending",
         Status::Connected { .. } => "connected",
         Status::Failed { .. } => "failed",
-        Status::NeedsAuth => "needs-auth",
+        Status::NeedsAuth { .. } => "needs-auth",
         Status::Disabled { .. } => "disabled",
     }
 }
@@ -169,7 +169,8 @@ fn detail(status: &Status, ticks: usize) -> String {
         Status::Connected {
             counts: Some(counts),
         } => offers(*counts),
-        Status::NeedsAuth => "wants a login".to_owned(),
+        Status::NeedsAuth { further: false } => "wants a login".to_owned(),
+        Status::NeedsAuth { further: true } => "wants a login that reaches further".to_owned(),
         Status::Failed { reason } | Status::Disabled { reason } => reason.clone(),
     }
 }

@@ -1,7 +1,7 @@
 //! Closing this process to others of the same user.
 //!
-//! Owns what a program says of itself at its start. Keepers and wardens close themselves
-//! (`stdio/keeper/serve.rs`); servers are as open as any program.
+//! Owns what a program says of itself at its start. Launchers and reapers close themselves
+//! (`stdio/launcher/serve.rs`); servers are as open as any program.
 
 use std::io;
 

@@ -42,7 +42,7 @@ pub struct OpenOptions {
     /// What processes are kept from writing.
     pub shield: Shield,
     /// Who starts processes.
-    pub keeper: stdio::keeper::Keeper,
+    pub launcher: stdio::launcher::Launcher,
     /// Who has the credentials for the server; none for one that is not remote.
     pub credentials: Option<Arc<dyn Credentials>>,
 }

@@ -20,7 +20,7 @@ use toolway_types::{Secret, ShieldMode, StdioSpec, WorkingDirectory};
 
 use crate::OpenOptions;
 use crate::error::OpenError;
-use crate::stdio::process::{Pipes, Process};
+use crate::stdio::process::{ChildProcess, Pipes};
 
 /// How long output that was still in the pipe may take to be read after the program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -127,7 +127,7 @@ pub async fn run(program: Program, options: &OpenOptions) -> Result<Finished, Pr
     let deadline = Instant::now() + limits.time;
     let late = || ProgramError::TimedOut { after: limits.time };
     let (spec, input) = spec(program);
-    let (mut process, pipes) = timeout_at(deadline, Process::spawn(&spec, options))
+    let (mut process, pipes) = timeout_at(deadline, ChildProcess::spawn(&spec, options))
         .await
         .map_err(|_| late())??;
     let ended = attend(&mut process, pipes, &input, limits, deadline).await;
@@ -159,7 +159,7 @@ fn spec(program: Program) -> (StdioSpec, Vec<u8>) {
 
 /// Talks to it until it has ended; nothing when its time is over first.
 async fn attend(
-    process: &mut Process,
+    process: &mut ChildProcess,
     pipes: Pipes,
     input: &[u8],
     limits: ProgramLimits,

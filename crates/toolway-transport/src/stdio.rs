@@ -5,7 +5,7 @@
 
 pub(crate) mod descriptors;
 mod frame;
-pub mod keeper;
+pub mod launcher;
 #[cfg(target_os = "linux")]
 mod proc;
 pub(crate) mod process;
@@ -27,7 +27,7 @@ use crate::channel::{Channel, Command, Event, QUEUE_LEN};
 use crate::error::{CloseReason, OpenError};
 use crate::{Limits, OpenOptions};
 use frame::{Framer, Line};
-use process::{Pipes, Process};
+use process::{ChildProcess, Pipes};
 use stderr::ServerLog;
 use write::WriteEnd;
 
@@ -40,7 +40,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Starts a server.
 pub async fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let limits = &options.limits;
-    let (process, pipes) = Process::spawn(spec, options).await?;
+    let (process, pipes) = ChildProcess::spawn(spec, options).await?;
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let log = ServerLog::new(limits.stderr_ring);
@@ -61,7 +61,7 @@ pub async fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, Op
 }
 
 async fn drive(
-    mut process: Process,
+    mut process: ChildProcess,
     pipes: Pipes,
     commands: mpsc::Receiver<Command>,
     events: mpsc::Sender<Event>,

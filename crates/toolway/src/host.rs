@@ -22,7 +22,7 @@ use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::Client;
-use toolway_transport::stdio::keeper::Keeper;
+use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::{ConnectionState, Pool, Untrusted};
 
 use self::attention::Attention;
@@ -78,7 +78,7 @@ pub struct Host {
     hooks: RunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
-    keeper: Keeper,
+    launcher: Launcher,
     interests: Arc<Interests>,
     auth: Option<Arc<Auth>>,
     attendant: Option<Task<()>>,
@@ -104,11 +104,11 @@ impl Host {
     pub fn start(plan: Plan, options: HostOptions) -> Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let (roots, current_roots) = watch::channel(Arc::from(options.roots));
-        let keeper = options.keeper.clone();
+        let launcher = options.launcher.clone();
         let open = OpenOptions {
             client: Client::new(options.http),
             shield: options.shield,
-            keeper: options.keeper,
+            launcher: options.launcher,
             ..OpenOptions::default()
         };
         let references = options.secrets.map(|vault| References {
@@ -207,7 +207,7 @@ impl Host {
             hooks,
             roots,
             stop,
-            keeper,
+            launcher,
             interests,
             auth,
             attendant,

@@ -103,7 +103,7 @@ pub use toolway_transport::forbid_inspection;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
 /// Who starts servers that are processes, so that none outlives the program.
-pub use toolway_transport::stdio::keeper;
+pub use toolway_transport::stdio::launcher;
 /// What servers that are processes are kept from writing.
 pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldState};
 /// The words both sides speak: names, scopes, states, diagnoses.

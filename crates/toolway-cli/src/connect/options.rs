@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolway::auth::AuthOptions;
-use toolway::keeper::Keeper;
+use toolway::launcher::Launcher;
 use toolway::{Audit, HostOptions, Journal, Protected, Protection, SettingsRules, Shield};
 use toolway_types::Scope;
 
@@ -79,7 +79,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         http: client_options(context),
         secrets: Some(vault(context)),
         shield: shield(context),
-        keeper: Keeper::same_program(),
+        launcher: Launcher::same_program(),
         auth: AuthOptions {
             vault: Some(vault(context)),
             memory: Some(State(context).needs()),

@@ -19,14 +19,14 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use toolway_types::ShieldMode;
 
-use super::keeper::Keeper;
+use super::launcher::Launcher;
 
 #[cfg(target_os = "linux")]
 use layout::{Absent, Layout};
 #[cfg(target_os = "linux")]
 use namespace::Prober;
 #[cfg(target_os = "linux")]
-pub(super) use namespace::{Armed, Mapping, serve_if_asked};
+pub(super) use namespace::{Armed, Mapping, run_if_requested};
 
 /// A directory, or a file, that no server may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub enum ShieldError {
     SecondName(PathBuf),
     /// Whoever raises a shield is open to others for a moment, which a copy of this process must
     /// not be.
-    #[error("this process is closed to others, and has no keeper to raise a shield in its place")]
+    #[error("this process is closed to others, and has no launcher to raise a shield in its place")]
     Closed,
     /// Other systems have other means, which are not built yet.
     #[error("only Linux can do it so far")]
@@ -169,12 +169,12 @@ impl Shield {
 impl Shield {
     /// Whether servers that want it, and are kept so, would be shielded now. Tries it with a child
     /// that runs no program; makes no directory.
-    pub fn state(&self, keeper: &Keeper) -> ShieldState {
+    pub fn state(&self, launcher: &Launcher) -> ShieldState {
         if !self.protects_anything() {
             return ShieldState::Unwanted;
         }
         let (layout, gaps) = Layout::of(&self.0.protected, Absent::StandIn);
-        if let Err(error) = self.ability(&layout, keeper) {
+        if let Err(error) = self.ability(&layout, launcher) {
             return ShieldState::Unavailable(error.clone());
         }
         let (mut protected, hidden) = layout::named(&self.0.protected);
@@ -192,7 +192,7 @@ impl Shield {
         &self,
         mode: ShieldMode,
         directory: Option<&Path>,
-        keeper: &Keeper,
+        launcher: &Launcher,
     ) -> Result<Option<Armed>, ShieldError> {
         if mode == ShieldMode::Off || !self.protects_anything() {
             return Ok(None);
@@ -205,7 +205,7 @@ impl Shield {
             }
             tracing::warn!(%gap, "the shield has a gap");
         }
-        match self.ability(&layout, keeper) {
+        match self.ability(&layout, launcher) {
             Ok(mapping) => Ok(Some(Armed::new(mapping.clone(), layout, directory))),
             Err(error) if required => Err(error.clone()),
             Err(error) => {
@@ -218,9 +218,9 @@ impl Shield {
     fn ability(
         &self,
         layout: &Layout,
-        keeper: &Keeper,
+        launcher: &Launcher,
     ) -> Result<&namespace::Mapping, &ShieldError> {
-        let prober = keeper.file().map_or(Prober::Itself, Prober::Program);
+        let prober = launcher.file().map_or(Prober::Itself, Prober::Program);
         self.0
             .ability
             .get_or_init(|| namespace::probe(layout, prober))
@@ -242,7 +242,7 @@ impl Armed {
 #[cfg(not(target_os = "linux"))]
 impl Shield {
     /// Whether servers started now would be shielded.
-    pub fn state(&self, _: &Keeper) -> ShieldState {
+    pub fn state(&self, _: &Launcher) -> ShieldState {
         if self.protects_anything() {
             ShieldState::Unavailable(ShieldError::Platform)
         } else {
@@ -254,7 +254,7 @@ impl Shield {
         &self,
         mode: ShieldMode,
         _: Option<&Path>,
-        _: &Keeper,
+        _: &Launcher,
     ) -> Result<Option<Armed>, ShieldError> {
         match mode {
             ShieldMode::Required if self.protects_anything() => Err(ShieldError::Platform),

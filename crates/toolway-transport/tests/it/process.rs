@@ -1,4 +1,4 @@
-//! Servers as processes, direct children and below a keeper alike: what they are given, how they
+//! Servers as processes, direct children and below a launcher alike: what they are given, how they
 //! end, and that nothing of them stays.
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use serde_json::{Value, json};
 use toolway_testkit::Canary;
-use toolway_transport::stdio::keeper::Keeper;
+use toolway_transport::stdio::launcher::Launcher;
 use toolway_transport::{CloseReason, Event, Limits, OpenError, OpenOptions};
 use toolway_types::{Secret, StdioSpec, TransportSpec};
 
@@ -24,9 +24,9 @@ pub(crate) enum Way {
 impl Way {
     pub(crate) fn options(self) -> OpenOptions {
         OpenOptions {
-            keeper: match self {
-                Way::Direct => Keeper::none(),
-                Way::Kept => Keeper::program(env!("CARGO_BIN_EXE_toolway-test-keeper").into()),
+            launcher: match self {
+                Way::Direct => Launcher::none(),
+                Way::Kept => Launcher::program(env!("CARGO_BIN_EXE_toolway-test-launcher").into()),
             },
             ..OpenOptions::default()
         }
@@ -280,7 +280,7 @@ async fn sec_39_the_child_has_exactly_the_environment_it_was_given(way: Way) {
     let shown: Vec<&str> = shown
         .trim_start_matches("[stdout] ")
         .split_terminator('\0')
-        // Without a keeper, the mark by which those who leave are found.
+        // Without a launcher, the mark by which those who leave are found.
         .filter(|entry| way == Way::Kept || !entry.starts_with("TOOLWAY_SERVER_MARK="))
         .collect();
     assert_eq!(shown, [format!("PATH={}", crate::peer::path())]);

@@ -1,4 +1,4 @@
-//! Programs run to their end, as direct children and below a keeper alike: what they are given,
+//! Programs run to their end, as direct children and below a launcher alike: what they are given,
 //! what is heard of them, and that nothing of them stays.
 
 use std::collections::BTreeMap;

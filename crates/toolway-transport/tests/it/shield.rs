@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolway_transport::stdio::keeper::Keeper;
+use toolway_transport::stdio::launcher::Launcher;
 use toolway_transport::{OpenOptions, Protected, Protection, Shield, ShieldError, ShieldState};
 use toolway_types::{ShieldMode, TransportSpec};
 
@@ -37,7 +37,7 @@ fn before(protected: &Path, protection: Protection) -> Option<Shield> {
         path: protected.to_owned(),
         protection,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state(&Keeper::none()) {
+    if let ShieldState::Unavailable(why) = shield.state(&Launcher::none()) {
         skipped(&why.to_string());
         return None;
     }
@@ -107,7 +107,7 @@ async fn sec_07_nor_does_the_one_it_shares_with_the_host() {
 }
 
 #[tokio::test]
-async fn sec_15_a_closed_host_without_a_keeper_lays_no_copy_of_itself_open() {
+async fn sec_15_a_closed_host_without_a_launcher_lays_no_copy_of_itself_open() {
     if rustix::process::geteuid().is_root() {
         skipped("root's shields need nobody to be open");
         return;
@@ -121,9 +121,9 @@ async fn sec_15_a_closed_host_without_a_keeper_lays_no_copy_of_itself_open() {
         path: config.path().to_owned(),
         protection: Protection::Private,
     }]);
-    let state = fresh.state(&Keeper::none());
+    let state = fresh.state(&Launcher::none());
     assert_eq!(state, ShieldState::Unavailable(ShieldError::Closed));
-    // Nor when it was found out before that shields work, and the keeper went away since.
+    // Nor when it was found out before that shields work, and the launcher went away since.
     let options = OpenOptions {
         shield: known,
         ..Way::Direct.options()

@@ -49,7 +49,7 @@ impl Host {
         let within = settled_by.saturating_duration_since(Instant::now());
         // A server whose start was given up half-way has nobody else who waits for its end.
         tokio::join!(
-            self.keeper.end(),
+            self.launcher.end(),
             settle(self.auth.as_deref(), account.as_ref(), within)
         );
         if let Some(journal) = &self.journal {

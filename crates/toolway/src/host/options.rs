@@ -8,7 +8,7 @@ use std::sync::Arc;
 use toolway_auth::vault::Vault;
 use toolway_transport::Shield;
 use toolway_transport::client::ClientOptions;
-use toolway_transport::stdio::keeper::Keeper;
+use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::ServerName;
 
 use crate::account::ConnectorsOf;
@@ -65,7 +65,7 @@ pub struct HostOptions {
     /// What processes are kept from writing: nothing unless directories are named.
     pub shield: Shield,
     /// Who starts processes, so that none outlives this program: nobody unless one is named.
-    pub keeper: Keeper,
+    pub launcher: Launcher,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,
     /// Where a fresh plan comes from when the host is asked to reload.
@@ -109,7 +109,7 @@ impl Default for HostOptions {
             secrets: None,
             http: ClientOptions::default(),
             shield: Shield::default(),
-            keeper: Keeper::none(),
+            launcher: Launcher::none(),
             retry_first: RetryFirst::default(),
             replan: None,
             era_memory: None,

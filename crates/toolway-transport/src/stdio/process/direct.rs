@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 use toolway_types::StdioSpec;
 
 #[cfg(target_os = "linux")]
-use super::mark::Mark;
-use super::{ChildEnds, LADDER};
+use super::environment_mark::EnvironmentMark;
+use super::{ChildEnds, STOP_SEQUENCE};
 use crate::stdio::descriptors;
 #[cfg(target_os = "linux")]
 use crate::stdio::proc;
@@ -27,14 +27,14 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The longest a killed process is waited for: one stuck in the kernel must not hold the host.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 
-pub(crate) struct Direct {
+pub(crate) struct DirectChild {
     child: Child,
     group: Option<Pid>,
     #[cfg(target_os = "linux")]
-    mark: Option<Mark>,
+    mark: Option<EnvironmentMark>,
 }
 
-impl Direct {
+impl DirectChild {
     pub(super) fn spawn(
         spec: &StdioSpec,
         directory: &Path,
@@ -57,7 +57,7 @@ impl Direct {
             .process_group(0)
             .kill_on_drop(true);
         #[cfg(target_os = "linux")]
-        let mark = Mark::put_on(&mut command);
+        let mark = EnvironmentMark::put_on(&mut command);
         if let Some(shield) = shield {
             shield.guard(command.as_std_mut());
         }
@@ -82,7 +82,7 @@ impl Direct {
 
     /// The ladder, up to where nothing is left.
     pub(super) async fn stop(&mut self) {
-        for (patience, signal) in LADDER {
+        for (patience, signal) in STOP_SEQUENCE {
             if timeout(patience, self.gone()).await.is_ok() {
                 break;
             }
@@ -135,14 +135,14 @@ fn is_alive(group: Pid) -> bool {
         return false;
     }
     #[cfg(target_os = "linux")]
-    return proc::everybody()
-        .filter_map(proc::family)
-        .any(|it| it.group == group && it.lives);
+    return proc::all_processes()
+        .filter_map(proc::process_info)
+        .any(|it| it.group == group && it.is_running);
     #[cfg(not(target_os = "linux"))]
     true
 }
 
-impl Drop for Direct {
+impl Drop for DirectChild {
     fn drop(&mut self) {
         // The leader itself is killed and reaped by the runtime; this is for everybody else.
         self.kill();

@@ -24,11 +24,11 @@ use super::layout::{Layout, c_path};
 use super::{ShieldError, Step};
 
 mod hidden;
+mod packing;
 mod probe;
-mod travel;
 
 pub(super) use hidden::Hidden;
-pub(in super::super) use probe::serve_if_asked;
+pub(in super::super) use probe::run_if_requested;
 pub(super) use probe::{Prober, probe};
 
 /// The longest map the kernel takes in one write.

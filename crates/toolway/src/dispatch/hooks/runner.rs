@@ -61,7 +61,7 @@ pub struct Runner {
 type Pictures = watch::Receiver<Arc<HostSnapshot>>;
 
 /// The host's hold on its runner. When it goes, no hook starts any more: a session that somebody
-/// still holds must not keep the keeper of processes alive.
+/// still holds must not keep the launcher of processes alive.
 pub(crate) struct RunnerOwner {
     runner: Arc<Runner>,
     pictures: Option<Arc<Pictures>>,

@@ -1,7 +1,7 @@
 //! Finding out what the system allows by doing it, in a child that runs no program.
 //!
 //! Owns who does it: not this process, because the child lies open for a moment and would be a
-//! copy of all its secrets, but a second process of the keeper's program, which never had any
+//! copy of all its secrets, but a second process of the launcher's program, which never had any
 //! (SEC-15). It is asked once, with the whole shield, and answers with one number.
 
 use std::io::{self, Read as _, Write as _};
@@ -20,7 +20,7 @@ use super::super::layout::Layout;
 use super::super::{ShieldError, Step};
 use super::{Armed, Mapping, raw};
 use crate::stdio::descriptors;
-use crate::stdio::keeper::pack::{Packer, Unpacker};
+use crate::stdio::launcher::pack::{Packer, Unpacker};
 
 /// The first word of a process that tries a shield.
 const MARK: &str = "tw-probe";
@@ -31,7 +31,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// Who tries a shield.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) enum Prober<'a> {
-    /// A process of this program, which calls `serve_if_asked` first of all.
+    /// A process of this program, which calls `run_if_requested` first of all.
     Program(&'a Path),
     /// A copy of this process.
     Itself,
@@ -133,7 +133,7 @@ impl Drop for Reaped {
 }
 
 /// Tries a shield and never returns, where this process was started to do that.
-pub(in crate::stdio) fn serve_if_asked() {
+pub(in crate::stdio) fn run_if_requested() {
     let first = std::env::args_os().next();
     let stdin = rustix::stdio::stdin();
     if first.is_none_or(|first| first != MARK)

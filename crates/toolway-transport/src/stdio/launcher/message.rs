@@ -1,9 +1,9 @@
-//! What host, keeper and wardens say to each other.
+//! What host, launcher and reapers say to each other.
 //!
-//! Owns the forms. The host hands the keeper five descriptors (see [`Handed`]) and says what they
-//! are for with one [`Birth`]; all the rest passes over the first of them, the line between host
-//! and warden: a [`Start`], later perhaps a [`STOP`], and the other way [`Report`]s. The line is
-//! also the leash: when the host's end closes, the warden kills everything.
+//! Owns the forms. The host hands the launcher five descriptors (see [`PassedDescriptors`]) and says what they
+//! are for with one [`ReaperKind`]; all the rest passes over the first of them, the socket between host
+//! and reaper: a [`LaunchRequest`], later perhaps a [`STOP`], and the other way [`LaunchReport`]s. The socket is
+//! also the leash: when the host's end closes, the reaper kills everything.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -15,13 +15,13 @@ use toolway_types::StdioSpec;
 use super::pack::{Packer, Unpacker};
 use crate::stdio::shield::{Armed, Mapping};
 
-/// Asks a warden to end its server, with patience.
+/// Asks a reaper to end its server, with patience.
 pub(super) const STOP: u8 = b'.';
 
-/// The descriptors that come with a birth, in this order: the line first, because it carries the
+/// The descriptors that are passed with a [`ReaperKind`], in this order: the socket first, because it carries the
 /// complaint when the others do not arrive.
-pub(super) struct Handed {
-    pub(super) line: OwnedFd,
+pub(super) struct PassedDescriptors {
+    pub(super) socket: OwnedFd,
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
@@ -29,15 +29,15 @@ pub(super) struct Handed {
     pub(super) directory: OwnedFd,
 }
 
-/// How a warden comes into being.
-pub(super) enum Birth {
+/// How a reaper comes into being.
+pub(super) enum ReaperKind {
     /// Among the other processes.
     Plain,
     /// In namespaces of its own, the one of process ids among them.
-    Apart(Mapping),
+    Namespaced(Mapping),
 }
 
-impl Birth {
+impl ReaperKind {
     /// The longest map twice, and lengths.
     pub(super) const LONGEST: usize = 16 * 1024;
 
@@ -45,8 +45,8 @@ impl Birth {
         let mut packer = Packer::default();
         match self {
             Self::Plain => packer.bytes(b"plain"),
-            Self::Apart(mapping) => {
-                packer.bytes(b"apart");
+            Self::Namespaced(mapping) => {
+                packer.bytes(b"namespaced");
                 mapping.pack(&mut packer);
             }
         }
@@ -57,14 +57,14 @@ impl Birth {
         let mut unpacker = Unpacker::new(bytes);
         match unpacker.bytes()? {
             b"plain" => Some(Self::Plain),
-            b"apart" => Some(Self::Apart(Mapping::unpack(&mut unpacker)?)),
+            b"namespaced" => Some(Self::Namespaced(Mapping::unpack(&mut unpacker)?)),
             _ => None,
         }
     }
 }
 
 /// The server to start.
-pub(super) struct Start {
+pub(super) struct LaunchRequest {
     pub(super) program: OsString,
     /// What it is told about its own name.
     pub(super) name: OsString,
@@ -73,8 +73,8 @@ pub(super) struct Start {
     pub(super) shield: Option<Armed>,
 }
 
-impl Start {
-    /// The bytes a warden reads, their length first. Fails where the system would.
+impl LaunchRequest {
+    /// The bytes a reaper reads, their length first. Fails where the system would.
     pub(super) fn encode(spec: &StdioSpec, shield: Option<&Armed>) -> io::Result<Vec<u8>> {
         let mut packer = Packer::default();
         let (mut names, mut values) = (Vec::new(), Vec::new());
@@ -106,12 +106,12 @@ impl Start {
     }
 
     /// Waits for one. Fails when the host goes away first.
-    pub(super) fn receive(line: &mut impl Read) -> io::Result<Self> {
+    pub(super) fn receive(socket: &mut impl Read) -> io::Result<Self> {
         let mut length = [0; size_of::<u64>()];
-        line.read_exact(&mut length)?;
+        socket.read_exact(&mut length)?;
         let mut bytes = Vec::new();
         let length = u64::from_le_bytes(length);
-        line.take(length).read_to_end(&mut bytes)?;
+        socket.take(length).read_to_end(&mut bytes)?;
         if bytes.len() as u64 != length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -146,10 +146,10 @@ impl Start {
 
 /// What the host hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Report {
-    /// The warden's process id, as the keeper sees it.
-    Warden(i32),
-    /// The system refused namespaces, with this error: the warden is a plain one.
+pub(super) enum LaunchReport {
+    /// The reaper's process id, as the launcher sees it.
+    Reaper(i32),
+    /// The system refused namespaces, with this error: the reaper is a plain one.
     Plain(i32),
     /// The server runs, with this process id where it lives.
     Started(i32),
@@ -159,12 +159,12 @@ pub(super) enum Report {
     Exited(i32),
 }
 
-impl Report {
+impl LaunchReport {
     pub(super) const LENGTH: usize = 5;
 
     pub(super) fn encode(self) -> [u8; Self::LENGTH] {
         let (kind, value) = match self {
-            Self::Warden(value) => (b'w', value),
+            Self::Reaper(value) => (b'w', value),
             Self::Plain(value) => (b'p', value),
             Self::Started(value) => (b's', value),
             Self::Refused(value) => (b'r', value),
@@ -177,7 +177,7 @@ impl Report {
     pub(super) fn decode([kind, a, b, c, d]: [u8; Self::LENGTH]) -> Option<Self> {
         let value = i32::from_le_bytes([a, b, c, d]);
         Some(match kind {
-            b'w' => Self::Warden(value),
+            b'w' => Self::Reaper(value),
             b'p' => Self::Plain(value),
             b's' => Self::Started(value),
             b'r' => Self::Refused(value),
@@ -201,15 +201,15 @@ mod tests {
     #[test]
     fn a_report_arrives_as_it_was_sent() {
         for report in [
-            Report::Warden(1),
-            Report::Plain(-2),
-            Report::Started(i32::MAX),
-            Report::Refused(i32::MIN),
-            Report::Exited(0x0900),
+            LaunchReport::Reaper(1),
+            LaunchReport::Plain(-2),
+            LaunchReport::Started(i32::MAX),
+            LaunchReport::Refused(i32::MIN),
+            LaunchReport::Exited(0x0900),
         ] {
-            assert_eq!(Report::decode(report.encode()), Some(report));
+            assert_eq!(LaunchReport::decode(report.encode()), Some(report));
         }
-        assert_eq!(Report::decode([0; Report::LENGTH]), None);
+        assert_eq!(LaunchReport::decode([0; LaunchReport::LENGTH]), None);
     }
 
     #[test]
@@ -223,20 +223,20 @@ mod tests {
             cwd: toolway_types::WorkingDirectory::default(),
             shield: toolway_types::ShieldMode::Off,
         };
-        let bytes = Start::encode(&spec, None).expect("no NUL in it");
-        let whole = Start::receive(&mut &*bytes).expect("whole");
+        let bytes = LaunchRequest::encode(&spec, None).expect("no NUL in it");
+        let whole = LaunchRequest::receive(&mut &*bytes).expect("whole");
         assert_eq!(whole.program, "/opt/program");
         assert_eq!(whole.name, "program");
         assert_eq!(whole.args, ["one", ""]);
         assert_eq!(whole.environment, [("NAME".into(), "välue".into())]);
         assert!(whole.shield.is_none());
         for end in 0..bytes.len() {
-            assert!(Start::receive(&mut &bytes[..end]).is_err(), "{end}");
+            assert!(LaunchRequest::receive(&mut &bytes[..end]).is_err(), "{end}");
         }
         let nul = StdioSpec {
             args: vec!["a\0b".to_owned()],
             ..spec
         };
-        assert!(Start::encode(&nul, None).is_err());
+        assert!(LaunchRequest::encode(&nul, None).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The keeper itself: what happens when it, a warden or their line to the host goes away, and
+//! The launcher itself: what happens when it, a reaper or their line to the host goes away, and
 //! what it costs to have it for long.
 
 use std::task::Poll;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use serde_json::{Value, json};
 use toolway_testkit::{Canary, Census};
-use toolway_transport::stdio::keeper::Keeper;
+use toolway_transport::stdio::launcher::Launcher;
 use toolway_transport::{
     CloseReason, Event, OpenError, OpenOptions, Protected, Protection, Shield, ShieldState,
 };
@@ -24,8 +24,8 @@ fn pid(number: impl TryInto<i32>) -> Pid {
         .expect("a process id")
 }
 
-fn keeper_of(options: &OpenOptions) -> Pid {
-    pid(options.keeper.process_id().expect("it runs"))
+fn launcher_of(options: &OpenOptions) -> Pid {
+    pid(options.launcher.process_id().expect("it runs"))
 }
 
 async fn until(condition: impl Fn() -> bool) {
@@ -47,7 +47,7 @@ fn cat() -> TransportSpec {
 }
 
 #[tokio::test]
-async fn rel_02_killing_the_keeper_kills_every_tree_and_the_next_start_has_another() {
+async fn rel_02_killing_the_launcher_kills_every_tree_and_the_next_start_has_another() {
     let before = Census::take();
     let options = Way::Kept.options();
     let canary = Canary::new();
@@ -58,7 +58,7 @@ async fn rel_02_killing_the_keeper_kills_every_tree_and_the_next_start_has_anoth
         peer.message().await;
         peers.push(peer);
     }
-    let killed = keeper_of(&options);
+    let killed = launcher_of(&options);
     kill_process(killed, Signal::KILL).expect("it is ours");
     for mut peer in peers {
         let reason = peer.closed().await;
@@ -76,14 +76,14 @@ async fn rel_02_killing_the_keeper_kills_every_tree_and_the_next_start_has_anoth
     until_none(&canary).await;
     let mut peer = Peer::open_with(cat(), &options).await;
     echo(&mut peer).await;
-    assert_ne!(keeper_of(&options), killed);
+    assert_ne!(launcher_of(&options), killed);
     peer.end().await;
     drop(options);
     until(|| Census::take().children == before.children).await;
 }
 
 #[tokio::test]
-async fn rel_02_killing_a_warden_kills_its_tree_and_nobody_elses() {
+async fn rel_02_killing_a_reaper_kills_its_tree_and_nobody_elses() {
     let options = Way::Kept.options();
     let (canary, other) = (Canary::new(), Canary::new());
     let members = ["child", "session", "daemon", "orphan", "hopper"];
@@ -91,8 +91,8 @@ async fn rel_02_killing_a_warden_kills_its_tree_and_nobody_elses() {
     let mut bystander = Peer::open_with(marked(family(&["daemon"]), &other), &options).await;
     let up = peer.message().await;
     bystander.message().await;
-    let warden = up["params"][1].as_i64().expect("a number");
-    kill_process(pid(warden), Signal::KILL).expect("it is ours");
+    let reaper = up["params"][1].as_i64().expect("a number");
+    kill_process(pid(reaper), Signal::KILL).expect("it is ours");
     let reason = peer.closed().await;
     assert!(
         matches!(&reason, CloseReason::Broken(why) if why.contains("was killed")),
@@ -105,22 +105,22 @@ async fn rel_02_killing_a_warden_kills_its_tree_and_nobody_elses() {
 }
 
 #[tokio::test]
-async fn a_warden_that_somebody_stopped_does_not_save_its_server() {
+async fn a_reaper_that_somebody_stopped_does_not_save_its_server() {
     let options = Way::Kept.options();
     let canary = Canary::new();
     let mut peer = Peer::open_with(marked(family(&["daemon"]), &canary), &options).await;
     let up = peer.message().await;
-    let warden = up["params"][1].as_i64().expect("a number");
-    kill_process(pid(warden), Signal::STOP).expect("it is ours");
+    let reaper = up["params"][1].as_i64().expect("a number");
+    kill_process(pid(reaper), Signal::STOP).expect("it is ours");
     peer.end().await;
     until_none(&canary).await;
 }
 
 #[tokio::test]
-async fn a_keeper_hears_no_signal_and_has_no_secrets() {
+async fn a_launcher_hears_no_signal_and_has_no_secrets() {
     let options = Way::Kept.options();
     let mut peer = Peer::open_with(cat(), &options).await;
-    let keeper = keeper_of(&options);
+    let launcher = launcher_of(&options);
     for signal in [
         Signal::INT,
         Signal::TERM,
@@ -129,32 +129,36 @@ async fn a_keeper_hears_no_signal_and_has_no_secrets() {
         Signal::PIPE,
         Signal::USR1,
     ] {
-        kill_process(keeper, signal).expect("it is ours");
+        kill_process(launcher, signal).expect("it is ours");
     }
     let mut second = Peer::open_with(cat(), &options).await;
     echo(&mut peer).await;
     echo(&mut second).await;
-    assert_eq!(keeper_of(&options), keeper);
-    let read = |name: &str| std::fs::read(format!("/proc/{keeper}/{name}")).unwrap_or_default();
-    assert_eq!(read("comm"), b"tw-keeper\n");
-    assert_eq!(read("cmdline"), b"tw-keeper\0");
+    assert_eq!(launcher_of(&options), launcher);
+    let read = |name: &str| std::fs::read(format!("/proc/{launcher}/{name}")).unwrap_or_default();
+    assert_eq!(read("comm"), b"tw-launcher\n");
+    assert_eq!(read("cmdline"), b"tw-launcher\0");
     assert_eq!(read("environ"), b"");
     peer.end().await;
     second.end().await;
 }
 
 #[tokio::test]
-async fn a_keeper_ends_with_its_last_user() {
+async fn a_launcher_ends_with_its_last_user() {
     let before = Census::take();
     let options = Way::Kept.options();
-    assert_eq!(options.keeper.process_id(), None, "not before it is needed");
+    assert_eq!(
+        options.launcher.process_id(),
+        None,
+        "not before it is needed"
+    );
     let mut peer = Peer::open_with(cat(), &options).await;
     echo(&mut peer).await;
-    let keeper = options.keeper.process_id();
+    let launcher = options.launcher.process_id();
     drop(options);
     echo(&mut peer).await;
     peer.end().await;
-    until(|| is_gone(&json!(keeper))).await;
+    until(|| is_gone(&json!(launcher))).await;
     until(|| Census::take().children == before.children).await;
 }
 
@@ -179,11 +183,11 @@ async fn a_start_nobody_waits_for_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn rel_20_a_keeper_without_room_for_descriptors_says_so_and_others_live() {
+async fn rel_20_a_launcher_without_room_for_descriptors_says_so_and_others_live() {
     let options = Way::Kept.options();
     let mut peer = Peer::open_with(cat(), &options).await;
     echo(&mut peer).await;
-    let keeper = keeper_of(&options);
+    let launcher = launcher_of(&options);
     let room = getrlimit(Resource::Nofile);
     // It has its standard streams, the line to us, the signals and the two ends of its own life.
     for few in 7..12 {
@@ -191,7 +195,7 @@ async fn rel_20_a_keeper_without_room_for_descriptors_says_so_and_others_live() 
             current: Some(few),
             maximum: room.maximum,
         };
-        prlimit(Some(keeper), Resource::Nofile, limit).expect("it is ours");
+        prlimit(Some(launcher), Resource::Nofile, limit).expect("it is ours");
         let opened = toolway_transport::open(&spec(cat()), &options).await;
         let error = opened.err().expect("there is no room");
         assert!(matches!(error, OpenError::Spawn { .. }), "{error}");
@@ -202,17 +206,17 @@ async fn rel_20_a_keeper_without_room_for_descriptors_says_so_and_others_live() 
         );
         echo(&mut peer).await;
     }
-    prlimit(Some(keeper), Resource::Nofile, room).expect("it is ours");
+    prlimit(Some(launcher), Resource::Nofile, room).expect("it is ours");
     let mut second = Peer::open_with(cat(), &options).await;
     echo(&mut second).await;
-    assert_eq!(keeper_of(&options), keeper);
+    assert_eq!(launcher_of(&options), launcher);
 }
 
 #[tokio::test]
-async fn without_a_keeper_that_works_servers_are_direct_children() {
+async fn without_a_launcher_that_works_servers_are_direct_children() {
     for broken in ["/no/such/program", "/bin/true", "/bin/cat", "/bin/sh"] {
         let options = OpenOptions {
-            keeper: Keeper::program(broken.into()),
+            launcher: Launcher::program(broken.into()),
             ..OpenOptions::default()
         };
         let canary = Canary::new();
@@ -225,15 +229,15 @@ async fn without_a_keeper_that_works_servers_are_direct_children() {
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_a_keeper_is_not_started_as_one() {
-    let keeper = Keeper::same_program();
+async fn a_program_that_cannot_be_a_launcher_is_not_started_as_one() {
+    let launcher = Launcher::same_program();
     let options = OpenOptions {
-        keeper: keeper.clone(),
+        launcher: launcher.clone(),
         ..OpenOptions::default()
     };
     let mut peer = Peer::open_with(cat(), &options).await;
     echo(&mut peer).await;
-    assert_eq!(keeper.process_id(), None);
+    assert_eq!(launcher.process_id(), None);
 }
 
 /// The sum of the private memory of a process, in KiB.
@@ -261,7 +265,7 @@ async fn rel_03_a_thousand_starts_and_ends_leave_everything_as_it_was() {
     let options = Way::Kept.options();
     let mut first = Peer::open_with(cat(), &options).await;
     echo(&mut first).await;
-    let keeper = keeper_of(&options);
+    let launcher = launcher_of(&options);
     let cycles = |count: usize| {
         let options = &options;
         async move {
@@ -273,21 +277,21 @@ async fn rel_03_a_thousand_starts_and_ends_leave_everything_as_it_was() {
             }
         }
     };
-    let only_child = children_of(keeper);
-    let alone = || children_of(keeper) == only_child;
+    let only_child = children_of(launcher);
+    let alone = || children_of(launcher) == only_child;
     // What the first ones cost once is paid.
     cycles(300).await;
     until(alone).await;
     let before = (
         Census::take(),
-        descriptors_of(keeper),
-        private_memory(keeper),
+        descriptors_of(launcher),
+        private_memory(launcher),
     );
     cycles(1000).await;
     until(alone).await;
     Census::take().assert_no_more_than(&before.0);
-    assert_eq!(descriptors_of(keeper), before.1);
-    let memory = private_memory(keeper);
+    assert_eq!(descriptors_of(launcher), before.1);
+    let memory = private_memory(launcher);
     // An eighth of a kilobyte kept of each start would show; single pages come and go.
     assert!(memory <= before.2 + 128, "{} KiB, then {memory}", before.2);
 }
@@ -303,7 +307,7 @@ fn shielded(mut spec: StdioSpec) -> Option<(tempfile::TempDir, OpenOptions, Stdi
         path: directory.path().to_owned(),
         protection: Protection::Private,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state(&Way::Kept.options().keeper) {
+    if let ShieldState::Unavailable(why) = shield.state(&Way::Kept.options().launcher) {
         eprintln!("skipped: {why}");
         return None;
     }
@@ -351,7 +355,7 @@ sys.stdin.read()
     assert_eq!(up["memory"], "EACCES", "{up}");
     assert_eq!(up["environment"], "EACCES", "{up}");
     assert_eq!(up["protected"], "EROFS", "{up}");
-    // The attempt on its warden was for nothing.
+    // The attempt on its reaper was for nothing.
     assert!(matches!(
         peer.end().await[..],
         [Event::Closed(CloseReason::Asked)]
@@ -361,7 +365,7 @@ sys.stdin.read()
 #[tokio::test]
 async fn rel_01_behind_the_shield_nobody_escapes_however_fast() {
     let members = ["child", "session", "daemon", "orphan", "hopper", "hopper"];
-    for ending in ["asked", "leader", "driver", "warden", "keeper"] {
+    for ending in ["asked", "leader", "driver", "reaper", "launcher"] {
         let canary = Canary::new();
         let Some((_directory, options, spec)) = shielded(family(&members)) else {
             return;
@@ -377,11 +381,11 @@ async fn rel_01_behind_the_shield_nobody_escapes_however_fast() {
                 assert!(matches!(peer.closed().await, CloseReason::Exited { .. }));
             }
             "driver" => peer.driver.abort(),
-            "keeper" => kill_process(keeper_of(&options), Signal::KILL).expect("it is ours"),
+            "launcher" => kill_process(launcher_of(&options), Signal::KILL).expect("it is ours"),
             _ => {
-                let warden = children_of(keeper_of(&options));
-                let warden: i32 = warden.trim().parse().expect("one warden");
-                kill_process(pid(warden), Signal::KILL).expect("it is ours");
+                let reaper = children_of(launcher_of(&options));
+                let reaper: i32 = reaper.trim().parse().expect("one reaper");
+                kill_process(pid(reaper), Signal::KILL).expect("it is ours");
             }
         }
         until_none(&canary).await;

@@ -1,7 +1,7 @@
 //! A variable by which the processes of one server are known, wherever they went.
 //!
 //! Owns putting it on and finding it: children inherit it, through `setsid` and double forks, as
-//! long as nobody clears their environment. Needed only where no warden adopts them.
+//! long as nobody clears their environment. Needed only where no reaper adopts them.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::process::Command;
 
-use crate::stdio::proc::everybody;
+use crate::stdio::proc::all_processes;
 
 /// The variable.
 const NAME: &str = "TOOLWAY_SERVER_MARK";
@@ -19,11 +19,11 @@ const NAME: &str = "TOOLWAY_SERVER_MARK";
 const ROUNDS: usize = 20;
 
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct EnvironmentMark {
     entry: String,
 }
 
-impl Mark {
+impl EnvironmentMark {
     /// Marks what is about to be started.
     pub(super) fn put_on(command: &mut Command) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -42,7 +42,7 @@ impl Mark {
     pub(super) fn kill_all(&self) -> bool {
         for _ in 0..ROUNDS {
             let mut any = false;
-            for pid in everybody().filter(|pid| self.is_on(*pid)) {
+            for pid in all_processes().filter(|pid| self.is_on(*pid)) {
                 // Held by a descriptor before a second look: the number may be a stranger's now.
                 if let Ok(held) = pidfd_open(pid, PidfdFlags::empty())
                     && self.is_on(pid)

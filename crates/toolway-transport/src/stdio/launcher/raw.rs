@@ -1,4 +1,4 @@
-//! The system calls of keeper and wardens that have no safe form.
+//! The system calls of launcher and reapers that have no safe form.
 //!
 //! Both are single-threaded processes, which is what makes a fork without an exec, and a signal at
 //! the parent's death, safe.
@@ -17,38 +17,38 @@ use rustix::process::{Pid, Signal, fchdir, getppid, set_parent_process_death_sig
 /// Forks. Nothing in the child.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: this process has one thread, so the child's memory is whole.
-    born(unsafe { libc::fork() }.into())
+    fork_result(unsafe { libc::fork() }.into())
 }
 
 /// Forks a child that is the first process of its own namespaces: users, mounts, process ids.
-pub(super) fn fork_apart() -> io::Result<Option<Pid>> {
+pub(super) fn fork_in_namespaces() -> io::Result<Option<Pid>> {
     let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::SIGCHLD;
     // SAFETY: as above. Without a stack of its own the child goes on with a copy of this one. The
     // C library's own fork takes no flags; what it does besides matters only between threads.
-    born(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
+    fork_result(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })
 }
 
-fn born(pid: i64) -> io::Result<Option<Pid>> {
+fn fork_result(pid: i64) -> io::Result<Option<Pid>> {
     match i32::try_from(pid) {
         Ok(pid) if pid >= 0 => Ok(Pid::from_raw(pid)),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// How a keeper or a warden ends.
+/// How a launcher or a reaper ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum Cleanup {
     /// Nothing is left below it.
-    Clean,
+    Complete,
     /// Somebody may be.
-    Unfinished,
+    Incomplete,
 }
 
 /// Ends this process and nothing else: no destructors, no buffers of whoever it was forked from.
-pub(super) fn exit(end: End) -> ! {
+pub(super) fn exit(end: Cleanup) -> ! {
     let code = match end {
-        End::Clean => 0,
-        End::Unfinished => 1,
+        Cleanup::Complete => 0,
+        Cleanup::Incomplete => 1,
     };
     // SAFETY: it runs nothing of this program any more.
     unsafe { libc::_exit(code) }
@@ -56,8 +56,8 @@ pub(super) fn exit(end: End) -> ! {
 
 /// Sets every signal to its default and holds all back, so that only the leash ends this process;
 /// gives the descriptor that says when a child has ended. What is started later begins with
-/// defaults; [`begin`] lets signals through again.
-pub(super) fn hold_signals() -> io::Result<OwnedFd> {
+/// defaults; [`unblock_signals_in`] lets signals through again.
+pub(super) fn block_signals() -> io::Result<OwnedFd> {
     for number in 1..=64 {
         // SAFETY: no handler is installed. The numbers that cannot be set fail, which is fine.
         unsafe { libc::signal(number, libc::SIG_DFL) };
@@ -88,8 +88,8 @@ pub(super) fn signal_all(signal: Signal) {
 }
 
 /// Makes a child begin in this directory, if any, and open to signals.
-pub(super) fn begin(command: &mut Command, directory: Option<OwnedFd>) {
-    let begin = move || {
+pub(super) fn unblock_signals_in(command: &mut Command, directory: Option<OwnedFd>) {
+    let unblock = move || {
         // SAFETY: the set is written before it is read, and outlives the calls.
         unsafe {
             let mut none = std::mem::zeroed();
@@ -102,7 +102,7 @@ pub(super) fn begin(command: &mut Command, directory: Option<OwnedFd>) {
         }
     };
     // SAFETY: only system calls; no lock, no allocation.
-    unsafe { command.pre_exec(begin) };
+    unsafe { command.pre_exec(unblock) };
 }
 
 /// Makes a child die with this process.

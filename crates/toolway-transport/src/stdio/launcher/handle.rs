@@ -1,6 +1,6 @@
-//! The host's side of the keeper: starting it, and one server below it.
+//! The host's side of the launcher: starting it, and one server below it.
 //!
-//! Owns the line to each warden. Closing it, by whatever death, kills the server and everything
+//! Owns the socket to each reaper. Closing it, by whatever death, kills the server and everything
 //! it started.
 
 use std::io::{self, IoSlice};
@@ -26,17 +26,17 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 use toolway_types::StdioSpec;
 
-use super::message::{Birth, Report, STOP, Start};
-use super::serve::WARDENS_TURN;
-use super::{Keeper, MARK};
+use super::message::{LaunchReport, LaunchRequest, ReaperKind, STOP};
+use super::serve::REAPER_GRACE;
+use super::{Launcher, MARK};
 use crate::stdio::descriptors;
-use crate::stdio::process::{ChildEnds, LADDER};
+use crate::stdio::process::{ChildEnds, STOP_SEQUENCE};
 use crate::stdio::shield::Armed;
 
-/// How long a keeper may take to say how a start went.
+/// How long a launcher may take to say how a start went.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// How long is waited while the keeper's queue is full.
+/// How long is waited while the launcher's queue is full.
 const BUSY: Duration = Duration::from_millis(2);
 
 /// The longest a killed tree is waited for: one stuck in the kernel must not hold the host.
@@ -44,28 +44,28 @@ const AFTER_KILL: Duration = Duration::from_secs(2);
 
 /// Why a server was not started.
 #[derive(Debug)]
-pub(in crate::stdio) enum StartError {
+pub(in crate::stdio) enum LaunchError {
     /// The system refused it.
     Refused(io::Error),
-    /// There is no keeper to start it.
-    NoKeeper(io::Error),
+    /// There is no launcher to start it.
+    NoLauncher(io::Error),
 }
 
-/// One keeper, started when it is needed and again when it is gone.
+/// One launcher, started when it is needed and again when it is gone.
 #[derive(Debug)]
-pub(in crate::stdio) struct Shared {
+pub(in crate::stdio) struct LauncherHandle {
     program: PathBuf,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<LauncherProcess>>,
 }
 
 #[derive(Debug)]
-struct Running {
-    line: OwnedFd,
+struct LauncherProcess {
+    socket: OwnedFd,
     /// When this is dropped the runtime reaps it.
     process: Child,
 }
 
-impl Shared {
+impl LauncherHandle {
     pub(in crate::stdio) fn new(program: PathBuf) -> Self {
         Self {
             program,
@@ -77,17 +77,21 @@ impl Shared {
         &self.program
     }
 
-    /// Lets go of the keeper and waits for its end, which comes after that of everything below
+    /// Lets go of the launcher and waits for its end, which comes after that of everything below
     /// it. A server whose start was given up is among that, and nobody else waits for it.
     pub(in crate::stdio) async fn end(self) {
         let running = self
             .running
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(Running { line, mut process }) = running {
-            drop(line);
-            // It gives its wardens their time first.
-            let _ = timeout(WARDENS_TURN + AFTER_KILL, process.wait()).await;
+        if let Some(LauncherProcess {
+            socket,
+            mut process,
+        }) = running
+        {
+            drop(socket);
+            // It gives its reapers their time first.
+            let _ = timeout(REAPER_GRACE + AFTER_KILL, process.wait()).await;
         }
     }
 
@@ -95,8 +99,8 @@ impl Shared {
         self.with_living(|running| running.as_ref().and_then(|it| it.process.id()))
     }
 
-    /// Works on the keeper, if one lives: one that has ended is reaped first.
-    fn with_living<T>(&self, work: impl FnOnce(&mut Option<Running>) -> T) -> T {
+    /// Works on the launcher, if one lives: one that has ended is reaped first.
+    fn with_living<T>(&self, work: impl FnOnce(&mut Option<LauncherProcess>) -> T) -> T {
         // A panic elsewhere cannot have left it half done.
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &mut *running
@@ -107,21 +111,21 @@ impl Shared {
         work(&mut running)
     }
 
-    /// Hands descriptors over, to a keeper that is started if there is none.
-    fn hand_over(&self, birth: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    /// Hands descriptors over, to a launcher that is started if there is none.
+    fn hand_over(&self, kind: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.with_living(|running| {
             if running.is_none() {
-                *running = Some(Running::start(&self.program)?);
+                *running = Some(LauncherProcess::start(&self.program)?);
             }
             match running {
-                Some(running) => running.send(birth, descriptors),
+                Some(running) => running.send(kind, descriptors),
                 None => Err(io::ErrorKind::NotConnected.into()),
             }
         })
     }
 }
 
-impl Running {
+impl LauncherProcess {
     fn start(program: &Path) -> io::Result<Self> {
         descriptors::seal()?;
         let (ours, theirs) = socketpair(
@@ -139,27 +143,27 @@ impl Running {
             // What is typed at the terminal is not for it.
             .process_group(0)
             .spawn()?;
-        tracing::debug!(pid = process.id(), "the keeper has started");
+        tracing::debug!(pid = process.id(), "the launcher has started");
         Ok(Self {
-            line: ours,
+            socket: ours,
             process,
         })
     }
 
-    fn send(&self, birth: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn send(&self, kind: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.line, &[IoSlice::new(birth)], &mut control, flags)?;
+        sendmsg(&self.socket, &[IoSlice::new(kind)], &mut control, flags)?;
         Ok(())
     }
 }
 
-impl Keeper {
-    /// Whether servers are kept.
+impl Launcher {
+    /// Whether servers are launched.
     pub(in crate::stdio) fn is_wanted(&self) -> bool {
         self.shared.is_some()
     }
@@ -171,24 +175,24 @@ impl Keeper {
         directory: &Path,
         shield: Option<&Armed>,
         ends: &ChildEnds,
-    ) -> Result<Kept, StartError> {
+    ) -> Result<LaunchedProcess, LaunchError> {
         let Some(shared) = &self.shared else {
-            return Err(StartError::NoKeeper(io::ErrorKind::Unsupported.into()));
+            return Err(LaunchError::NoLauncher(io::ErrorKind::Unsupported.into()));
         };
-        let start = Start::encode(spec, shield).map_err(StartError::Refused)?;
-        let birth = match shield {
-            Some(shield) => Birth::Apart(shield.mapping().clone()),
-            None => Birth::Plain,
+        let start = LaunchRequest::encode(spec, shield).map_err(LaunchError::Refused)?;
+        let kind = match shield {
+            Some(shield) => ReaperKind::Namespaced(shield.mapping().clone()),
+            None => ReaperKind::Plain,
         }
         .encode();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(CWD, directory, flags, Mode::empty())
-            .map_err(|errno| StartError::Refused(errno.into()))?;
-        match try_start(shared, &start, &birth, ends, &directory).await {
+            .map_err(|errno| LaunchError::Refused(errno.into()))?;
+        match try_start(shared, &start, &kind, ends, &directory).await {
             // It may have been killed since it was last seen.
-            Err(StartError::NoKeeper(error)) => {
-                tracing::debug!(%error, "the keeper is gone: starting another");
-                try_start(shared, &start, &birth, ends, &directory).await
+            Err(LaunchError::NoLauncher(error)) => {
+                tracing::debug!(%error, "the launcher is gone: starting another");
+                try_start(shared, &start, &kind, ends, &directory).await
             }
             tried => tried,
         }
@@ -196,15 +200,15 @@ impl Keeper {
 }
 
 async fn try_start(
-    shared: &Arc<Shared>,
+    shared: &Arc<LauncherHandle>,
     start: &[u8],
-    birth: &[u8],
+    kind: &[u8],
     ends: &ChildEnds,
     directory: &OwnedFd,
-) -> Result<Kept, StartError> {
-    let (ours, theirs) = StdStream::pair().map_err(StartError::Refused)?;
-    ours.set_nonblocking(true).map_err(StartError::Refused)?;
-    let line = UnixStream::from_std(ours).map_err(StartError::Refused)?;
+) -> Result<LaunchedProcess, LaunchError> {
+    let (ours, theirs) = StdStream::pair().map_err(LaunchError::Refused)?;
+    ours.set_nonblocking(true).map_err(LaunchError::Refused)?;
+    let socket = UnixStream::from_std(ours).map_err(LaunchError::Refused)?;
     let descriptors = [
         theirs.as_fd(),
         ends.stdin.as_fd(),
@@ -212,63 +216,63 @@ async fn try_start(
         ends.stderr.as_fd(),
         directory.as_fd(),
     ];
-    while let Err(error) = shared.hand_over(birth, &descriptors) {
+    while let Err(error) = shared.hand_over(kind, &descriptors) {
         match Errno::from_io_error(&error) {
-            // The queue is full. (A keeper that cannot be forked is no keeper.)
+            // The queue is full. (A launcher that cannot be forked is no launcher.)
             Some(Errno::AGAIN) if shared.process_id().is_some() => sleep(BUSY).await,
             // The kernel limits how many descriptors are on their way.
             Some(Errno::TOOMANYREFS) => sleep(BUSY).await,
-            _ => return Err(StartError::NoKeeper(error)),
+            _ => return Err(LaunchError::NoLauncher(error)),
         }
     }
     drop(theirs);
-    let mut kept = Kept {
-        line,
+    let mut launched = LaunchedProcess {
+        socket,
         shared: Arc::clone(shared),
-        heard: [0; Report::LENGTH],
-        count: 0,
-        warden: None,
+        report_bytes: [0; LaunchReport::LENGTH],
+        received: 0,
+        reaper: None,
     };
     let answer = async {
         // Whoever refuses does so without reading; its word is there all the same.
-        let _ = kept.line.write_all(start).await;
-        kept.first_word().await
+        let _ = launched.socket.write_all(start).await;
+        launched.await_start().await
     };
     match timeout(ANSWER, answer).await {
-        Ok(Ok(())) => Ok(kept),
+        Ok(Ok(())) => Ok(launched),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(StartError::NoKeeper(io::ErrorKind::TimedOut.into())),
+        Err(_) => Err(LaunchError::NoLauncher(io::ErrorKind::TimedOut.into())),
     }
 }
 
-/// A server below its warden. Dropping it kills everything the server ever started.
-pub(crate) struct Kept {
-    line: UnixStream,
-    shared: Arc<Shared>,
+/// A server below its reaper. Dropping it kills everything the server ever started.
+pub(crate) struct LaunchedProcess {
+    socket: UnixStream,
+    shared: Arc<LauncherHandle>,
     /// A report may arrive in pieces, and whoever waits for it may go away meanwhile.
-    heard: [u8; Report::LENGTH],
-    count: usize,
-    /// Its number is its own while the line is open.
-    warden: Option<Pid>,
+    report_bytes: [u8; LaunchReport::LENGTH],
+    received: usize,
+    /// Its number is its own while the socket is open.
+    reaper: Option<Pid>,
 }
 
-impl Kept {
-    async fn first_word(&mut self) -> Result<(), StartError> {
+impl LaunchedProcess {
+    async fn await_start(&mut self) -> Result<(), LaunchError> {
         loop {
             match self.report().await {
-                Some(Report::Started(pid)) => {
+                Some(LaunchReport::Started(pid)) => {
                     tracing::debug!(pid, "the server has started");
                     return Ok(());
                 }
-                Some(Report::Refused(code)) => {
-                    return Err(StartError::Refused(io::Error::from_raw_os_error(code)));
+                Some(LaunchReport::Refused(code)) => {
+                    return Err(LaunchError::Refused(io::Error::from_raw_os_error(code)));
                 }
-                Some(Report::Plain(code)) => {
+                Some(LaunchReport::Plain(code)) => {
                     let error = io::Error::from_raw_os_error(code);
                     tracing::debug!(%error, "the server shares our process ids");
                 }
-                Some(Report::Warden(_) | Report::Exited(_)) => {}
-                None => return Err(StartError::NoKeeper(io::ErrorKind::BrokenPipe.into())),
+                Some(LaunchReport::Reaper(_) | LaunchReport::Exited(_)) => {}
+                None => return Err(LaunchError::NoLauncher(io::ErrorKind::BrokenPipe.into())),
             }
         }
     }
@@ -277,10 +281,10 @@ impl Kept {
     pub(in crate::stdio) async fn wait(&mut self) -> io::Result<ExitStatus> {
         loop {
             match self.report().await {
-                Some(Report::Exited(status)) => return Ok(ExitStatus::from_raw(status)),
+                Some(LaunchReport::Exited(status)) => return Ok(ExitStatus::from_raw(status)),
                 Some(_) => {}
                 None => {
-                    // If it was the keeper, it must not stay a zombie.
+                    // If it was the launcher, it must not stay a zombie.
                     self.shared.process_id();
                     return Err(io::Error::other(
                         "the process that watches over the server was killed, \
@@ -293,16 +297,20 @@ impl Kept {
 
     /// Asks for its end, with growing insistence; returns when nothing of it is left.
     pub(in crate::stdio) async fn stop(&mut self) {
-        // The warden may be gone, which is the end that is asked for.
-        let _ = self.line.try_write(&[STOP]);
-        let patience = LADDER.iter().map(|(wait, _)| *wait).sum::<Duration>() + AFTER_KILL;
+        // The reaper may be gone, which is the end that is asked for.
+        let _ = self.socket.try_write(&[STOP]);
+        let patience = STOP_SEQUENCE
+            .iter()
+            .map(|(wait, _)| *wait)
+            .sum::<Duration>()
+            + AFTER_KILL;
         if timeout(patience, self.gone()).await.is_ok() {
             return;
         }
-        // Somebody has stopped the warden itself. With it dies the server; the keeper does the
+        // Somebody has stopped the reaper itself. With it dies the server; the launcher does the
         // rest.
-        if let Some(warden) = self.warden {
-            let _ = kill_process(warden, Signal::KILL);
+        if let Some(reaper) = self.reaper {
+            let _ = kill_process(reaper, Signal::KILL);
             let _ = timeout(AFTER_KILL, self.gone()).await;
         }
     }
@@ -311,22 +319,26 @@ impl Kept {
         while self.report().await.is_some() {}
     }
 
-    /// The next report; nothing at the end of the line.
-    async fn report(&mut self) -> Option<Report> {
+    /// The next report; nothing at the end of the socket.
+    async fn report(&mut self) -> Option<LaunchReport> {
         loop {
-            while self.count < Report::LENGTH {
-                // A line that was reset has ended too.
-                let Ok(count @ 1..) = self.line.read(&mut self.heard[self.count..]).await else {
-                    self.warden = None;
+            while self.received < LaunchReport::LENGTH {
+                // A socket that was reset has ended too.
+                let Ok(count @ 1..) = self
+                    .socket
+                    .read(&mut self.report_bytes[self.received..])
+                    .await
+                else {
+                    self.reaper = None;
                     return None;
                 };
-                self.count += count;
+                self.received += count;
             }
-            self.count = 0;
-            match Report::decode(self.heard) {
-                Some(Report::Warden(pid)) => {
-                    self.warden = Pid::from_raw(pid);
-                    return Some(Report::Warden(pid));
+            self.received = 0;
+            match LaunchReport::decode(self.report_bytes) {
+                Some(LaunchReport::Reaper(pid)) => {
+                    self.reaper = Pid::from_raw(pid);
+                    return Some(LaunchReport::Reaper(pid));
                 }
                 Some(report) => return Some(report),
                 // Nobody says that.

@@ -1,9 +1,9 @@
-//! The process between the keeper and one server.
+//! The process between the launcher and one server.
 //!
 //! Owns starting the server, and everything the server ever starts: whoever loses its parent
-//! becomes the warden's child, however often it forked or left its session. Nothing outlives a
-//! warden that ends by itself, and it ends when its server does, when the host asks, and at once
-//! when the host or the keeper is gone.
+//! becomes the reaper's child, however often it forked or left its session. Nothing outlives a
+//! reaper that ends by itself, and it ends when its server does, when the host asks, and at once
+//! when the host or the launcher is gone.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -19,71 +19,78 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, setsid, wait,
 };
 
-use super::message::{Handed, Report, Start, code};
-use super::raw::{self, End};
+use super::message::{LaunchReport, LaunchRequest, PassedDescriptors, code};
+use super::raw::{self, Cleanup};
 use super::tree;
-use crate::stdio::process::LADDER;
+use crate::stdio::process::STOP_SEQUENCE;
 
 /// How often what was killed is killed again, and at most how long: what is stuck in the kernel
-/// is then the keeper's.
+/// is then the launcher's.
 const AGAIN: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How far a warden's signals reach.
+/// How far a reaper's signals reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Domain {
+pub(super) enum SignalScope {
     /// Its descendants, which it has to find.
     Tree,
     /// Its namespace, which is everything it sees.
     Namespace,
 }
 
-/// The descriptors a warden shares with the keeper.
-pub(super) struct Shared<'a> {
+/// The descriptors a reaper shares with the launcher.
+pub(super) struct InheritedDescriptors<'a> {
     /// Says when a child has ended.
     pub(super) signals: &'a OwnedFd,
-    /// Closed when the keeper is gone.
-    pub(super) keeper: &'a OwnedFd,
+    /// Closed when the launcher is gone.
+    pub(super) launcher: &'a OwnedFd,
 }
 
-/// Lives a warden's life.
-pub(super) fn run(handed: Handed, shared: &Shared<'_>, domain: Domain) -> ! {
-    let Handed { line, .. } = handed;
-    let mut line = UnixStream::from(line);
-    let pipes = [handed.stdin, handed.stdout, handed.stderr];
-    let end = match start(&mut line, pipes, handed.directory, domain) {
+/// Lives a reaper's life.
+pub(super) fn run(
+    passed: PassedDescriptors,
+    shared: &InheritedDescriptors<'_>,
+    scope: SignalScope,
+) -> ! {
+    let PassedDescriptors { socket, .. } = passed;
+    let mut socket = UnixStream::from(socket);
+    let pipes = [passed.stdin, passed.stdout, passed.stderr];
+    let end = match start(&mut socket, pipes, passed.directory, scope) {
         Err(error) => {
-            report(&line, Report::Refused(code(&error)));
-            End::Clean
+            report(&socket, LaunchReport::Refused(code(&error)));
+            Cleanup::Complete
         }
         Ok(leader) => {
-            report(&line, Report::Started(leader.as_raw_nonzero().get()));
-            let mut warden = Warden {
-                line,
+            report(
+                &socket,
+                LaunchReport::Started(leader.as_raw_nonzero().get()),
+            );
+            let mut reaper = Reaper {
+                socket,
                 leader: Some(leader),
-                domain,
-                phase: Phase::Serving,
+                scope,
+                phase: ReaperPhase::Serving,
             };
-            warden.watch(shared)
+            reaper.watch(shared)
         }
     };
     raw::exit(end)
 }
 
 fn start(
-    line: &mut UnixStream,
+    socket: &mut UnixStream,
     [stdin, stdout, stderr]: [OwnedFd; 3],
     directory: OwnedFd,
-    domain: Domain,
+    scope: SignalScope,
 ) -> io::Result<Pid> {
     // Not `toolway`: whoever ends programs by their name means the host.
-    rustix::thread::set_name(c"tw-warden")?;
+    rustix::thread::set_name(c"tw-reaper")?;
     // A session without a terminal: no server types into the person's shell.
     setsid()?;
-    if domain == Domain::Tree {
+    if scope == SignalScope::Tree {
         set_child_subreaper(Some(getpid()))?;
     }
-    let start = Start::receive(line)?;
+    let start = LaunchRequest::receive(socket)?;
     let mut command = Command::new(start.program);
     command
         .arg0(start.name)
@@ -96,11 +103,11 @@ fn start(
         .process_group(0);
     // Behind a shield the directory is entered by its path instead: the descriptor is of the
     // host's mounts, and what is reached through it is not protected.
-    raw::begin(&mut command, start.shield.is_none().then_some(directory));
-    match (start.shield, domain) {
+    raw::unblock_signals_in(&mut command, start.shield.is_none().then_some(directory));
+    match (start.shield, scope) {
         (None, _) => {}
-        (Some(shield), Domain::Tree) => shield.guard(&mut command),
-        (Some(shield), Domain::Namespace) => {
+        (Some(shield), SignalScope::Tree) => shield.guard(&mut command),
+        (Some(shield), SignalScope::Namespace) => {
             shield.protect()?;
             shield.guard_inside(&mut command);
         }
@@ -110,20 +117,20 @@ fn start(
 }
 
 /// The host may be gone; then there is nobody to tell.
-pub(super) fn report(line: &UnixStream, report: Report) {
-    let _ = send(line, &report.encode(), SendFlags::NOSIGNAL);
+pub(super) fn report(socket: &UnixStream, report: LaunchReport) {
+    let _ = send(socket, &report.encode(), SendFlags::NOSIGNAL);
 }
 
-struct Warden {
-    line: UnixStream,
+struct Reaper {
+    socket: UnixStream,
     /// Until it is reaped, its number is its own, and so is its group's.
     leader: Option<Pid>,
-    domain: Domain,
-    phase: Phase,
+    scope: SignalScope,
+    phase: ReaperPhase,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Phase {
+enum ReaperPhase {
     Serving,
     /// The host has asked for the end; this many steps of the ladder are behind us.
     Stopping {
@@ -135,22 +142,24 @@ enum Phase {
     },
 }
 
-impl Warden {
+impl Reaper {
     /// Returns when nothing is left, or nothing more can be done.
-    fn watch(&mut self, shared: &Shared<'_>) -> End {
+    fn watch(&mut self, shared: &InheritedDescriptors<'_>) -> Cleanup {
         while self.reap() {
             let patience = match self.phase {
-                Phase::Serving => None,
-                Phase::Stopping { since, steps } => Some(self.climb(since, steps)),
-                Phase::Killing { since } if since.elapsed() > LONGEST => return End::Unfinished,
-                Phase::Killing { .. } => {
+                ReaperPhase::Serving => None,
+                ReaperPhase::Stopping { since, steps } => Some(self.send_due_signals(since, steps)),
+                ReaperPhase::Killing { since } if since.elapsed() > LONGEST => {
+                    return Cleanup::Incomplete;
+                }
+                ReaperPhase::Killing { .. } => {
                     self.kill();
                     Some(AGAIN)
                 }
             };
             self.listen(shared, patience);
         }
-        End::Clean
+        Cleanup::Complete
     }
 
     /// Reaps whoever has ended. Whether anybody is left.
@@ -163,10 +172,10 @@ impl Warden {
                 Ok(Some((pid, status))) => {
                     if Some(pid) == self.leader {
                         self.leader = None;
-                        report(&self.line, Report::Exited(status.as_raw()));
+                        report(&self.socket, LaunchReport::Exited(status.as_raw()));
                         // What it leaves behind would hold its pipes open for ever.
-                        if matches!(self.phase, Phase::Serving) {
-                            self.phase = Phase::Killing {
+                        if matches!(self.phase, ReaperPhase::Serving) {
+                            self.phase = ReaperPhase::Killing {
                                 since: Instant::now(),
                             };
                         }
@@ -177,16 +186,16 @@ impl Warden {
     }
 
     /// Sends the signal whose time has come; how long until the next.
-    fn climb(&mut self, since: Instant, mut steps: usize) -> Duration {
+    fn send_due_signals(&mut self, since: Instant, mut steps: usize) -> Duration {
         let mut due = Duration::ZERO;
-        for (step, (wait, signal)) in LADDER.into_iter().enumerate() {
+        for (step, (wait, signal)) in STOP_SEQUENCE.into_iter().enumerate() {
             due += wait;
             if step < steps {
                 continue;
             }
             let left = due.saturating_sub(since.elapsed());
             if !left.is_zero() {
-                self.phase = Phase::Stopping { since, steps };
+                self.phase = ReaperPhase::Stopping { since, steps };
                 return left;
             }
             steps = step + 1;
@@ -194,16 +203,16 @@ impl Warden {
                 self.signal(signal);
             }
         }
-        self.phase = Phase::Killing {
+        self.phase = ReaperPhase::Killing {
             since: Instant::now(),
         };
         Duration::ZERO
     }
 
     fn signal(&self, signal: Signal) {
-        match self.domain {
-            Domain::Namespace => raw::signal_all(signal),
-            Domain::Tree => {
+        match self.scope {
+            SignalScope::Namespace => raw::signal_all(signal),
+            SignalScope::Tree => {
                 if let Some(leader) = self.leader {
                     let _ = kill_process_group(leader, signal);
                 }
@@ -214,9 +223,9 @@ impl Warden {
 
     /// Kills; whoever the dead leave behind becomes our child and is killed the next time.
     fn kill(&self) {
-        match self.domain {
-            Domain::Namespace => raw::signal_all(Signal::KILL),
-            Domain::Tree => {
+        match self.scope {
+            SignalScope::Namespace => raw::signal_all(Signal::KILL),
+            SignalScope::Tree => {
                 if let Some(leader) = self.leader {
                     let _ = kill_process_group(leader, Signal::KILL);
                 }
@@ -226,37 +235,37 @@ impl Warden {
     }
 
     /// Waits until something happens, at most this long.
-    fn listen(&mut self, shared: &Shared<'_>, patience: Option<Duration>) {
+    fn listen(&mut self, shared: &InheritedDescriptors<'_>, patience: Option<Duration>) {
         let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
         let mut waiting = [
             PollFd::new(shared.signals, PollFlags::IN),
-            PollFd::new(shared.keeper, PollFlags::IN),
-            PollFd::new(&self.line, PollFlags::IN),
+            PollFd::new(shared.launcher, PollFlags::IN),
+            PollFd::new(&self.socket, PollFlags::IN),
         ];
         // Nobody stops a killing.
         let count = match self.phase {
-            Phase::Killing { .. } => 1,
-            Phase::Serving | Phase::Stopping { .. } => waiting.len(),
+            ReaperPhase::Killing { .. } => 1,
+            ReaperPhase::Serving | ReaperPhase::Stopping { .. } => waiting.len(),
         };
         let _ = poll(&mut waiting[..count], timeout.as_ref());
-        let [signals, keeper, line] = waiting.map(|waiting| !waiting.revents().is_empty());
+        let [signals, launcher, socket] = waiting.map(|waiting| !waiting.revents().is_empty());
         if signals {
-            forget_signals(shared.signals);
+            drain_signals(shared.signals);
         }
-        if keeper || (line && !self.is_asked_to_stop()) {
-            self.phase = Phase::Killing {
+        if launcher || (socket && !self.is_asked_to_stop()) {
+            self.phase = ReaperPhase::Killing {
                 since: Instant::now(),
             };
         }
     }
 
-    /// Whether it was an order, and not the end of the line.
+    /// Whether it was an order, and not the end of the socket.
     fn is_asked_to_stop(&mut self) -> bool {
-        if !matches!(self.line.read(&mut [0; 1]), Ok(1)) {
+        if !matches!(self.socket.read(&mut [0; 1]), Ok(1)) {
             return false;
         }
-        if matches!(self.phase, Phase::Serving) {
-            self.phase = Phase::Stopping {
+        if matches!(self.phase, ReaperPhase::Serving) {
+            self.phase = ReaperPhase::Stopping {
                 since: Instant::now(),
                 steps: 0,
             };
@@ -266,7 +275,7 @@ impl Warden {
 }
 
 /// Empties the descriptor; who has ended is asked elsewhere, because signals of one kind merge.
-pub(super) fn forget_signals(signals: &OwnedFd) {
+pub(super) fn drain_signals(signals: &OwnedFd) {
     let mut buffer = [0; 128];
     while matches!(rustix::io::read(signals.as_fd(), &mut buffer), Ok(1..)) {}
 }

@@ -10,16 +10,16 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
 };
 
-use crate::stdio::proc::{everybody, family, process_id};
+use crate::stdio::proc::{all_processes, process_id, process_info};
 
 /// The children of this process, zombies included.
 pub(super) fn children() -> Vec<Pid> {
     let own = getpid();
-    if are_told() {
+    if kernel_lists_children() {
         return children_of(own);
     }
-    everybody()
-        .filter(|pid| family(*pid).is_some_and(|found| found.parent == own))
+    all_processes()
+        .filter(|pid| process_info(*pid).is_some_and(|found| found.parent == own))
         .collect()
 }
 
@@ -41,7 +41,9 @@ pub(super) fn signal_outside(group: Option<Pid>, signal: Signal) {
         let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        if family(pid).is_some_and(|found| found.parent == parent && Some(found.group) != group) {
+        if process_info(pid)
+            .is_some_and(|found| found.parent == parent && Some(found.group) != group)
+        {
             let _ = pidfd_send_signal(held, signal);
         }
     }
@@ -51,7 +53,7 @@ pub(super) fn signal_outside(group: Option<Pid>, signal: Signal) {
 fn descendants() -> Vec<(Pid, Pid)> {
     let own = getpid();
     let mut found: Vec<(Pid, Pid)> = Vec::new();
-    if are_told() {
+    if kernel_lists_children() {
         let mut next = 0;
         let mut parent = own;
         loop {
@@ -62,8 +64,8 @@ fn descendants() -> Vec<(Pid, Pid)> {
             (parent, next) = (*child, next + 1);
         }
     }
-    let all: Vec<(Pid, Pid)> = everybody()
-        .filter_map(|pid| Some((pid, family(pid)?.parent)))
+    let all: Vec<(Pid, Pid)> = all_processes()
+        .filter_map(|pid| Some((pid, process_info(pid)?.parent)))
         .collect();
     let mut parents = vec![own];
     while let Some(parent) = parents.pop() {
@@ -76,7 +78,7 @@ fn descendants() -> Vec<(Pid, Pid)> {
 }
 
 /// Whether this kernel lists a process's children; otherwise everybody is asked for their parent.
-fn are_told() -> bool {
+fn kernel_lists_children() -> bool {
     let own = getpid();
     fs::exists(format!("/proc/{own}/task/{own}/children")).is_ok_and(|exists| exists)
 }
@@ -101,7 +103,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use crate::stdio::proc::Family;
+    use crate::stdio::proc::ProcessInfo;
 
     #[test]
     fn a_child_is_found_with_its_parent_and_its_group() {
@@ -109,18 +111,18 @@ mod tests {
         let pid = Pid::from_child(&child);
         assert!(children().contains(&pid));
         assert!(descendants().contains(&(pid, getpid())));
-        let expected = Family {
+        let expected = ProcessInfo {
             parent: getpid(),
             group: rustix::process::getpgid(None).unwrap(),
-            lives: true,
+            is_running: true,
         };
-        assert_eq!(family(pid), Some(expected));
-        let by_scan: Vec<Pid> = everybody()
-            .filter(|pid| family(*pid).is_some_and(|found| found.parent == getpid()))
+        assert_eq!(process_info(pid), Some(expected));
+        let by_scan: Vec<Pid> = all_processes()
+            .filter(|pid| process_info(*pid).is_some_and(|found| found.parent == getpid()))
             .collect();
         assert!(by_scan.contains(&pid), "the way without `children` files");
         drop(child.stdin.take());
-        while family(pid).is_some_and(|found| found.lives) {
+        while process_info(pid).is_some_and(|found| found.is_running) {
             std::thread::yield_now();
         }
         assert!(children().contains(&pid), "until it is reaped");

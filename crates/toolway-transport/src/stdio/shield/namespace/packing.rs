@@ -1,6 +1,6 @@
 //! A shield that another process raises: how it gets there, and the half that is raised at once.
 //!
-//! Owns the bytes of an [`Armed`] and of its [`Mapping`] on their way to the keeper, and writing a
+//! Owns the bytes of an [`Armed`] and of its [`Mapping`] on their way to the launcher, and writing a
 //! mapping for a process that was born in its namespaces.
 
 use std::ffi::{CString, OsStr};
@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Pid;
 
 use super::{Armed, Hidden, Mapping, Maps, Reach, openly};
-use crate::stdio::keeper::pack::{Packer, Unpacker};
+use crate::stdio::launcher::pack::{Packer, Unpacker};
 
 impl Mapping {
     pub(in crate::stdio) fn pack(&self, into: &mut Packer) {

@@ -1,8 +1,8 @@
-//! The keeper process: one per host, single-threaded, starts wardens and outlives the host by as
+//! The launcher process: one per host, single-threaded, starts reapers and outlives the host by as
 //! long as it takes to see everything dead.
 //!
-//! Owns the keeper's life. It holds no secret: what a server is started with passes from the host
-//! to its warden.
+//! Owns the launcher's life. It holds no secret: what a server is started with passes from the host
+//! to its reaper.
 
 use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
@@ -22,26 +22,26 @@ use rustix::process::{
     set_dumpable_behavior, wait,
 };
 
-use super::message::{Birth, Handed, Report, code};
-use super::raw::{self, End};
+use super::message::{LaunchReport, PassedDescriptors, ReaperKind, code};
+use super::raw::{self, Cleanup};
+use super::reaper::{self, InheritedDescriptors, SignalScope};
 use super::tree;
-use super::warden::{self, Domain, Shared};
 use crate::stdio::descriptors;
 use crate::stdio::shield::Mapping;
 
-/// How long wardens have to see for themselves that the host is gone.
-pub(super) const WARDENS_TURN: Duration = Duration::from_secs(2);
+/// How long reapers have to see for themselves that the host is gone.
+pub(super) const REAPER_GRACE: Duration = Duration::from_secs(2);
 
-/// How often is looked for strays, while there may be any: less and less, because what is stuck in
+/// How often is looked for orphans, while there may be any: less and less, because what is stuck in
 /// the kernel may be so for days.
-const LOOK: Duration = Duration::from_millis(10);
-const RAREST_LOOK: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(10);
+const LONGEST_POLL: Duration = Duration::from_secs(1);
 
-/// How long a warden may take to settle in its namespaces.
+/// How long a reaper may take to settle in its namespaces.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// Whether this process was started to be a keeper: its stdin is then the line to the host.
-pub(super) fn line_to_host() -> Option<OwnedFd> {
+/// Whether this process was started to be a launcher: its stdin is then the socket to the host.
+pub(super) fn host_socket() -> Option<OwnedFd> {
     let stdin = rustix::stdio::stdin();
     if sockopt::socket_type(stdin) != Ok(SocketType::SEQPACKET) {
         return None;
@@ -49,34 +49,34 @@ pub(super) fn line_to_host() -> Option<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(stdin, 3).ok()
 }
 
-/// Lives a keeper's life.
+/// Lives a launcher's life.
 pub(super) fn run(host: OwnedFd) -> ! {
-    // Without what it needs there is no keeper, and the host sees that.
-    if let Ok(mut keeper) = Keeper::new(host) {
-        keeper.watch();
+    // Without what it needs there is no launcher, and the host sees that.
+    if let Ok(mut launcher) = LauncherLoop::new(host) {
+        launcher.watch();
     }
-    raw::exit(End::Clean)
+    raw::exit(Cleanup::Complete)
 }
 
-struct Keeper {
+struct LauncherLoop {
     host: Option<OwnedFd>,
     signals: OwnedFd,
-    /// Wardens hold the one end and wait for the other to close.
-    alive: OwnedFd,
-    lives: Option<OwnedFd>,
-    wardens: Vec<Pid>,
+    /// Reapers hold the one end and wait for the other to close.
+    launcher_gone: OwnedFd,
+    liveness: Option<OwnedFd>,
+    reapers: Vec<Pid>,
     /// The error with which the system refused namespaces, once it has.
     refused: Option<i32>,
-    /// Whether a warden ended before its work was done.
-    strays: bool,
+    /// Whether a reaper ended before its work was done.
+    orphans: bool,
     /// How often in a row was looked.
-    looks: u32,
+    polls: u32,
 }
 
-impl Keeper {
+impl LauncherLoop {
     fn new(host: OwnedFd) -> io::Result<Self> {
-        rustix::thread::set_name(c"tw-keeper")?;
-        let signals = raw::hold_signals()?;
+        rustix::thread::set_name(c"tw-launcher")?;
+        let signals = raw::block_signals()?;
         // Nobody of the same user looks into it, or traces it.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         set_child_subreaper(Some(getpid()))?;
@@ -84,16 +84,16 @@ impl Keeper {
         let nothing = std::fs::File::open("/dev/null")?;
         rustix::stdio::dup2_stdin(&nothing)?;
         rustix::process::chdir("/")?;
-        let (alive, lives) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (launcher_gone, liveness) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok(Self {
             host: Some(host),
             signals,
-            alive,
-            lives: Some(lives),
-            wardens: Vec::new(),
+            launcher_gone,
+            liveness: Some(liveness),
+            reapers: Vec::new(),
             refused: None,
-            strays: false,
-            looks: 0,
+            orphans: false,
+            polls: 0,
         })
     }
 
@@ -107,15 +107,15 @@ impl Keeper {
                 if !any {
                     return;
                 }
-                if since.elapsed() > WARDENS_TURN {
-                    for warden in std::mem::take(&mut self.wardens) {
-                        let _ = kill_process(warden, Signal::KILL);
+                if since.elapsed() > REAPER_GRACE {
+                    for reaper in std::mem::take(&mut self.reapers) {
+                        let _ = kill_process(reaper, Signal::KILL);
                     }
-                    self.strays = true;
+                    self.orphans = true;
                 }
             }
-            if self.strays {
-                self.strays = tree::kill_children(|pid| !self.wardens.contains(&pid)) > 0;
+            if self.orphans {
+                self.orphans = tree::kill_children(|pid| !self.reapers.contains(&pid)) > 0;
             }
             self.listen();
         }
@@ -129,25 +129,25 @@ impl Keeper {
                 Err(Errno::INTR) => {}
                 Err(_) => return false,
                 Ok(Some((pid, status))) => {
-                    let known = self.wardens.iter().position(|warden| *warden == pid);
+                    let known = self.reapers.iter().position(|reaper| *reaper == pid);
                     if let Some(index) = known {
-                        self.wardens.swap_remove(index);
+                        self.reapers.swap_remove(index);
                     }
-                    // A warden that was killed leaves its charges to us; so do strays.
-                    self.strays |= known.is_none() || status.exit_status() != Some(0);
+                    // A reaper that was killed leaves its charges to us; so do orphans.
+                    self.orphans |= known.is_none() || status.exit_status() != Some(0);
                 }
             }
         }
     }
 
     fn listen(&mut self) {
-        self.looks = if self.strays || self.host.is_none() {
-            self.looks.saturating_add(1)
+        self.polls = if self.orphans || self.host.is_none() {
+            self.polls.saturating_add(1)
         } else {
             0
         };
-        let pause = (LOOK * self.looks.div_ceil(100)).min(RAREST_LOOK);
-        let timeout = (self.looks > 0)
+        let pause = (POLL * self.polls.div_ceil(100)).min(LONGEST_POLL);
+        let timeout = (self.polls > 0)
             .then(|| Timespec::try_from(pause).ok())
             .flatten();
         let mut waiting = vec![PollFd::new(&self.signals, PollFlags::IN)];
@@ -160,7 +160,7 @@ impl Keeper {
         let ready = |at: usize| waiting.get(at).is_some_and(|it| !it.revents().is_empty());
         let (signals, host) = (ready(0), ready(1));
         if signals {
-            warden::forget_signals(&self.signals);
+            reaper::drain_signals(&self.signals);
         }
         if host {
             self.receive();
@@ -170,7 +170,7 @@ impl Keeper {
     /// One request of the host's, or its end.
     fn receive(&mut self) {
         let Some(host) = &self.host else { return };
-        let mut bytes = vec![0; Birth::LONGEST];
+        let mut bytes = vec![0; ReaperKind::LONGEST];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
@@ -196,7 +196,7 @@ impl Keeper {
             }
         }
         let mut descriptors = descriptors.into_iter();
-        let Some(line) = descriptors.next() else {
+        let Some(socket) = descriptors.next() else {
             return;
         };
         let rest = (
@@ -207,91 +207,93 @@ impl Keeper {
         );
         let (Some(stdin), Some(stdout), Some(stderr), Some(directory)) = rest else {
             // The kernel passes as many as there is room for.
-            let complaint = Report::Refused(Errno::MFILE.raw_os_error());
-            warden::report(&UnixStream::from(line), complaint);
+            let complaint = LaunchReport::Refused(Errno::MFILE.raw_os_error());
+            reaper::report(&UnixStream::from(socket), complaint);
             return;
         };
-        let handed = Handed {
-            line,
+        let passed = PassedDescriptors {
+            socket,
             stdin,
             stdout,
             stderr,
             directory,
         };
-        let line = match handed.line.try_clone() {
-            Ok(line) => UnixStream::from(line),
+        let socket = match passed.socket.try_clone() {
+            Ok(socket) => UnixStream::from(socket),
             Err(error) => {
-                let complaint = Report::Refused(code(&error));
-                warden::report(&UnixStream::from(handed.line), complaint);
+                let complaint = LaunchReport::Refused(code(&error));
+                reaper::report(&UnixStream::from(passed.socket), complaint);
                 return;
             }
         };
-        let born = match Birth::decode(&bytes[..length]) {
+        let forked = match ReaperKind::decode(&bytes[..length]) {
             None => Err(io::ErrorKind::InvalidData.into()),
-            Some(Birth::Plain) => self.fork(handed),
-            Some(Birth::Apart(mapping)) => self.fork_apart(handed, &mapping, &line),
-        };
-        let said = match born {
-            Ok(warden) => {
-                self.wardens.push(warden);
-                Report::Warden(warden.as_raw_nonzero().get())
+            Some(ReaperKind::Plain) => self.fork(passed),
+            Some(ReaperKind::Namespaced(mapping)) => {
+                self.fork_in_namespaces(passed, &mapping, &socket)
             }
-            Err(error) => Report::Refused(code(&error)),
         };
-        warden::report(&line, said);
+        let answer = match forked {
+            Ok(reaper) => {
+                self.reapers.push(reaper);
+                LaunchReport::Reaper(reaper.as_raw_nonzero().get())
+            }
+            Err(error) => LaunchReport::Refused(code(&error)),
+        };
+        reaper::report(&socket, answer);
     }
 
-    fn fork(&mut self, handed: Handed) -> io::Result<Pid> {
+    fn fork(&mut self, passed: PassedDescriptors) -> io::Result<Pid> {
         match raw::fork()? {
-            Some(warden) => Ok(warden),
-            None => self.become_warden(handed, Domain::Tree),
+            Some(reaper) => Ok(reaper),
+            None => self.become_reaper(passed, SignalScope::Tree),
         }
     }
 
-    /// A warden that is the first process of its namespaces, or a plain one where the system
+    /// A reaper that is the first process of its namespaces, or a plain one where the system
     /// refuses them.
-    fn fork_apart(
+    fn fork_in_namespaces(
         &mut self,
-        mut handed: Handed,
+        mut passed: PassedDescriptors,
         mapping: &Mapping,
-        line: &UnixStream,
+        socket: &UnixStream,
     ) -> io::Result<Pid> {
         let refused = match self.refused {
             Some(refused) => refused,
-            None => match self.try_apart(handed, mapping)? {
-                Ok(warden) => return Ok(warden),
+            None => match self.try_in_namespaces(passed, mapping)? {
+                Ok(reaper) => return Ok(reaper),
                 Err((back, refused)) => {
-                    handed = back;
+                    passed = back;
                     refused
                 }
             },
         };
-        warden::report(line, Report::Plain(refused));
-        self.fork(handed)
+        reaper::report(socket, LaunchReport::Plain(refused));
+        self.fork(passed)
     }
 
     /// The inner error is the system's refusal.
-    fn try_apart(
+    fn try_in_namespaces(
         &mut self,
-        handed: Handed,
+        passed: PassedDescriptors,
         mapping: &Mapping,
-    ) -> io::Result<Result<Pid, (Handed, i32)>> {
+    ) -> io::Result<Result<Pid, (PassedDescriptors, i32)>> {
         let (mut ours, theirs) = UnixStream::pair()?;
-        let refusal = match raw::fork_apart() {
+        let refusal = match raw::fork_in_namespaces() {
             Ok(None) => {
                 drop(ours);
                 if settle(mapping, theirs).is_err() {
-                    raw::exit(End::Clean);
+                    raw::exit(Cleanup::Complete);
                 }
-                self.become_warden(handed, Domain::Namespace)
+                self.become_reaper(passed, SignalScope::Namespace)
             }
-            Ok(Some(warden)) => {
+            Ok(Some(reaper)) => {
                 drop(theirs);
-                match confirm(mapping, warden, &mut ours) {
-                    Ok(()) => return Ok(Ok(warden)),
+                match confirm(mapping, reaper, &mut ours) {
+                    Ok(()) => return Ok(Ok(reaper)),
                     Err(error) => {
-                        let _ = kill_process(warden, Signal::KILL);
-                        self.wardens.push(warden);
+                        let _ = kill_process(reaper, Signal::KILL);
+                        self.reapers.push(reaper);
                         error
                     }
                 }
@@ -306,22 +308,22 @@ impl Keeper {
             Errno::NOSPC | Errno::NOMEM => {}
             _ => self.refused = Some(refused),
         }
-        Ok(Err((handed, refused)))
+        Ok(Err((passed, refused)))
     }
 
-    /// What only the keeper may hold is let go.
-    fn become_warden(&mut self, handed: Handed, domain: Domain) -> ! {
+    /// What only the launcher may hold is let go.
+    fn become_reaper(&mut self, passed: PassedDescriptors, scope: SignalScope) -> ! {
         self.host = None;
-        self.lives = None;
-        let shared = Shared {
+        self.liveness = None;
+        let shared = InheritedDescriptors {
             signals: &self.signals,
-            keeper: &self.alive,
+            launcher: &self.launcher_gone,
         };
-        warden::run(handed, &shared, domain)
+        reaper::run(passed, &shared, scope)
     }
 }
 
-/// In a warden that was born apart: its users, and its own view of processes.
+/// In a reaper that was forked into namespaces: its users, and its own view of processes.
 fn settle(mapping: &Mapping, mut parent: UnixStream) -> io::Result<()> {
     if mapping.needs_parent() {
         parent.read_exact(&mut [0])?;
@@ -334,11 +336,11 @@ fn settle(mapping: &Mapping, mut parent: UnixStream) -> io::Result<()> {
     Ok(mounted?)
 }
 
-/// In the keeper: helps the warden to settle, and hears how it went.
-fn confirm(mapping: &Mapping, warden: Pid, child: &mut UnixStream) -> io::Result<()> {
+/// In the launcher: helps the reaper to settle, and hears how it went.
+fn confirm(mapping: &Mapping, reaper: Pid, child: &mut UnixStream) -> io::Result<()> {
     child.set_read_timeout(Some(SETTLE))?;
     if mapping.needs_parent() {
-        mapping.write_for_child(warden)?;
+        mapping.write_for_child(reaper)?;
         child.write_all(b"!")?;
     }
     let mut answer = [0; 4];

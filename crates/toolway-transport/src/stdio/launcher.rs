@@ -1,17 +1,17 @@
 //! Who starts servers that are processes, so that none outlives the host, however it ends.
 //!
-//! Owns the choice, and the host's side of it. With a keeper, a small process of the same program
-//! starts every server, each below a warden of its own that adopts whatever the server leaves
+//! Owns the choice, and the host's side of it. With a launcher, a small process of the same program
+//! starts every server, each below a reaper of its own that adopts whatever the server leaves
 //! behind; when the host is gone, `SIGKILL` included, they kill all of it. Why, and what it costs,
-//! is `docs/decisions/0007-the-keeper.md`.
+//! is `docs/decisions/0007-the-launcher.md`.
 //!
-//! Without one ([`Keeper::none`], and always on systems other than Linux) servers are direct
+//! Without one ([`Launcher::none`], and always on systems other than Linux) servers are direct
 //! children of this process. While it lives, a server's process group is killed with it, and on
 //! Linux also whoever left the group, found by a mark in the environment. Not covered then: what
 //! runs when this process is killed itself, and who cleared the mark from their environment.
 
 #[cfg(target_os = "linux")]
-mod kept;
+mod handle;
 #[cfg(target_os = "linux")]
 mod message;
 #[cfg(target_os = "linux")]
@@ -19,11 +19,11 @@ pub(super) mod pack;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]
+mod reaper;
+#[cfg(target_os = "linux")]
 mod serve;
 #[cfg(target_os = "linux")]
 mod tree;
-#[cfg(target_os = "linux")]
-mod warden;
 
 use std::path::PathBuf;
 #[cfg(target_os = "linux")]
@@ -31,71 +31,73 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(target_os = "linux")]
-pub(crate) use kept::Kept;
+pub(super) use handle::LaunchError;
 #[cfg(target_os = "linux")]
-pub(super) use kept::StartError;
+pub(crate) use handle::LaunchedProcess;
 
-/// A keeper is known by its first word, which no shell gives to a program by accident, and by
+/// A launcher is known by its first word, which no shell gives to a program by accident, and by
 /// what its stdin is.
 #[cfg(target_os = "linux")]
-const MARK: &str = "tw-keeper";
+const MARK: &str = "tw-launcher";
 
-/// Whether this program can be a keeper: otherwise a second copy of it would do anything but.
+/// Whether this program can be a launcher: otherwise a second copy of it would do anything but.
 static CAN_SERVE: AtomicBool = AtomicBool::new(false);
 
-/// Does the keeper's work, or tries a shield in the host's place, and never returns, where this
+/// Does the launcher's work, or tries a shield in the host's place, and never returns, where this
 /// process was started to do it. Otherwise
-/// returns at once; [`Keeper::same_program`] then works.
+/// returns at once; [`Launcher::same_program`] then works.
 ///
 /// Must be the first thing in `main`, before threads and before anything is read or opened.
-pub fn serve_if_asked() {
+pub fn run_if_requested() {
     #[cfg(target_os = "linux")]
     if std::env::args_os()
         .next()
         .is_some_and(|first| first == MARK)
-        && let Some(host) = serve::line_to_host()
+        && let Some(host) = serve::host_socket()
     {
         serve::run(host);
     }
     #[cfg(target_os = "linux")]
-    super::shield::serve_if_asked();
+    super::shield::run_if_requested();
     CAN_SERVE.store(true, Ordering::Relaxed);
 }
 
-/// Who starts servers that are processes. Cloning it is cheap; all clones share one keeper, which
+/// Who starts servers that are processes. Cloning it is cheap; all clones share one launcher, which
 /// is started with the first server and ends with the last clone.
 #[derive(Debug, Clone, Default)]
-pub struct Keeper {
+pub struct Launcher {
     #[cfg(target_os = "linux")]
-    shared: Option<Arc<kept::Shared>>,
+    shared: Option<Arc<handle::LauncherHandle>>,
 }
 
-impl Keeper {
+impl Launcher {
     /// Nobody: servers are direct children of this process.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// A second process of this program, which must call [`serve_if_asked`] first of all: one
+    /// A second process of this program, which must call [`run_if_requested`] first of all: one
     /// that has not is not started again, and servers are direct children.
     pub fn same_program() -> Self {
         if !CAN_SERVE.load(Ordering::Relaxed) {
-            tracing::warn!("this program cannot keep its servers: `serve_if_asked` was not called");
+            tracing::warn!(
+                "this program cannot keep its servers: `run_if_requested` was not called"
+            );
             return Self::none();
         }
         // The link leads to this very file, even when another has taken its place on the disk.
         Self::program(PathBuf::from("/proc/self/exe"))
     }
 
-    /// A process of another program, which must call [`serve_if_asked`] first of all.
+    /// A process of another program, which must call [`run_if_requested`] first of all.
     #[cfg(target_os = "linux")]
     pub fn program(path: PathBuf) -> Self {
         Self {
-            shared: Some(Arc::new(kept::Shared::new(path))),
+            shared: Some(Arc::new(handle::LauncherHandle::new(path))),
         }
     }
 
-    /// A process of another program, on systems where there are keepers.
+    /// A process of another program, on systems where there are launchers.
     #[cfg(not(target_os = "linux"))]
     pub fn program(_: PathBuf) -> Self {
         Self::none()
@@ -104,10 +106,10 @@ impl Keeper {
     /// The program that serves, where servers are kept.
     #[cfg(target_os = "linux")]
     pub(super) fn file(&self) -> Option<&std::path::Path> {
-        self.shared.as_deref().map(kept::Shared::program)
+        self.shared.as_deref().map(handle::LauncherHandle::program)
     }
 
-    /// Waits until the keeper, and with it everything it ever started, is gone. Only the last
+    /// Waits until the launcher, and with it everything it ever started, is gone. Only the last
     /// clone ends it: while another is about, servers of somebody else may run.
     pub async fn end(self) {
         #[cfg(target_os = "linux")]
@@ -116,7 +118,7 @@ impl Keeper {
         }
     }
 
-    /// The keeper's process id, while it is known to run.
+    /// The launcher's process id, while it is known to run.
     pub fn process_id(&self) -> Option<u32> {
         #[cfg(target_os = "linux")]
         return self.shared.as_ref()?.process_id();

@@ -19,9 +19,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use toolway_transport::credentials::{
-    Credentials, CredentialsError, Presented, Refusal, Request, Verdict, is_protected,
+    CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
+    RetryDecision, is_protected,
 };
-use toolway_transport::program::{self, Invocation, Program, ProgramError, ProgramLimits};
+use toolway_transport::program::{self, Invocation, ProgramError, ProgramLimits, ProgramRun};
 use toolway_transport::{OpenError, OpenOptions};
 use toolway_types::{HeadersHelper, Secret, ServerName};
 use toolway_wire::scan;
@@ -125,7 +126,7 @@ impl Helper {
         for (name, value) in name.into_iter().chain(url) {
             env.insert(name.to_owned(), Secret::new(value));
         }
-        let program = Program {
+        let program = ProgramRun {
             invocation: match process.program {
                 Some(file) => Invocation::Checked {
                     file,
@@ -269,8 +270,8 @@ impl fmt::Debug for HelperCredentials {
 impl Credentials for HelperCredentials {
     fn present<'a>(
         &'a self,
-        _request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        _request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
             let mut last = self.last.lock().await;
             // A failure is told once; whoever asks afterwards has it run anew.
@@ -280,16 +281,16 @@ impl Credentials for HelperCredentials {
             };
             let headers = outcome.map_err(|error| CredentialsError::Broken(error.to_string()))?;
             *last = Some(Ok(headers.clone()));
-            Ok(Presented::new(headers))
+            Ok(CredentialHeaders::new(headers))
         }
         .boxed()
     }
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        _refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        _refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         async move {
             let mut last = self.last.lock().await;
             let is_newest = match &*last {
@@ -302,7 +303,7 @@ impl Credentials for HelperCredentials {
                 *last = None;
                 *last = Some(self.run().await);
             }
-            Verdict::Again
+            RetryDecision::Again
         }
         .boxed()
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Invocation, Program, ProgramError, ProgramLimits};
+use toolway_transport::program::{self, Invocation, ProgramError, ProgramLimits, ProgramRun};
 use toolway_types::text::spelled_out;
 use toolway_types::{
     OauthSpec, ReferenceKind, Secret, SecretReference, ServerSpec, ShieldMode, WorkingDirectory,
@@ -208,7 +208,7 @@ impl References {
     }
 
     async fn run(&self, line: &str, options: &OpenOptions) -> Result<Secret, Missing> {
-        let program = Program {
+        let program = ProgramRun {
             invocation: Invocation::Line(line.to_owned()),
             stdin: Vec::new(),
             inherited: Arc::clone(&self.inherited),

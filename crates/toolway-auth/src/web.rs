@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, header};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::UrlRules;
 use toolway_types::text::cut;
 use url::{Host, Url, form_urlencoded};
@@ -173,13 +173,13 @@ pub fn shown(url: &Url) -> String {
 /// The requests of OAuth.
 #[derive(Clone)]
 pub struct Web {
-    client: Client,
+    client: HttpClient,
     lookup: Arc<dyn Lookup>,
     reach: Reach,
     /// See [`Self::pinned`].
     pinned: Option<Arc<str>>,
-    secure: Client,
-    plain: Client,
+    secure: HttpClient,
+    plain: HttpClient,
     /// What policy denies to the server in question.
     rules: Arc<UrlRules>,
     /// Who hears of answers that take long.
@@ -195,23 +195,23 @@ impl fmt::Debug for Web {
 
 impl Web {
     /// Requests to addresses that a server named.
-    pub fn new(client: Client, reach: Reach) -> Self {
+    pub fn new(client: HttpClient, reach: Reach) -> Self {
         Self::resolving(client, reach, Arc::new(System))
     }
 
     /// Requests to addresses that the person or the administrator wrote: wherever they lead but
     /// link-local, and `http` still only on this machine or in this network.
-    pub fn trusted(client: Client) -> Self {
+    pub fn trusted(client: HttpClient) -> Self {
         Self::new(client, Reach::Loopback)
     }
 
     /// The same with a lookup of the caller's.
-    pub fn resolving(client: Client, reach: Reach, lookup: Arc<dyn Lookup>) -> Self {
+    pub fn resolving(client: HttpClient, reach: Reach, lookup: Arc<dyn Lookup>) -> Self {
         Self::build(client, reach, lookup, None)
     }
 
     fn build(
-        client: Client,
+        client: HttpClient,
         reach: Reach,
         lookup: Arc<dyn Lookup>,
         pinned: Option<Arc<str>>,
@@ -232,7 +232,7 @@ impl Web {
     }
 
     /// A client whose names lead only where they may.
-    fn filtered(&self, secure: bool, denied: Option<Denied>) -> Client {
+    fn filtered(&self, secure: bool, denied: Option<Denied>) -> HttpClient {
         self.client.resolving(Arc::new(Filter {
             reach: self.reach,
             secure,
@@ -245,7 +245,7 @@ impl Web {
 
     /// The client for one address. Where policy denies addresses, it has no connection that was
     /// made for another one: a rule may speak of a path.
-    fn client_for(&self, url: &Url) -> Client {
+    fn client_for(&self, url: &Url) -> HttpClient {
         let secure = url.scheme() == "https";
         if self.rules.speak_of_addresses() {
             let (url, rules) = (url.clone(), Arc::clone(&self.rules));

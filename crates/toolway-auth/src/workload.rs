@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Program, ProgramError};
+use toolway_transport::program::{self, ProgramError, ProgramRun};
 use toolway_types::{Secret, SecretReference};
 use url::Url;
 
@@ -37,7 +37,7 @@ pub enum Source {
     /// A file that the platform keeps up to date.
     File(PathBuf),
     /// A program that prints it, made anew for each run.
-    Program(Box<dyn Fn() -> (Program, OpenOptions) + Send + Sync>),
+    Program(Box<dyn Fn() -> (ProgramRun, OpenOptions) + Send + Sync>),
     /// The token itself.
     Given(Secret),
     /// A text that names where the token is; it is looked up each time.

@@ -115,7 +115,7 @@ impl Browser {
             // Ctrl-C on our terminal is not meant for it.
             .process_group(0)
             .kill_on_drop(false);
-        descriptors::seal()?;
+        descriptors::close_on_exec_all()?;
         starting.spawn()
     }
 }

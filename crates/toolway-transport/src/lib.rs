@@ -8,6 +8,7 @@ pub mod channel;
 pub mod client;
 pub mod credentials;
 pub mod error;
+mod error_text;
 pub mod http;
 pub mod ide;
 pub mod in_process;
@@ -19,26 +20,28 @@ pub mod sse;
 pub mod state_file;
 pub mod stdio;
 pub mod websocket;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_types::{ServerSpec, TransportSpec};
 
-pub use channel::{Channel, Command, Driver, Event, Outgoing, Patience, Tag};
+pub use channel::{
+    AnswerTimeout, Channel, ChannelCommand, ChannelDriver, ChannelEvent, OutgoingMessage,
+    RequestTag,
+};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{CloseReason, OpenError, SendFailure};
 pub use inspection::forbid_inspection;
-pub use stdio::shield::{Protected, Protection, Shield, ShieldError, ShieldState};
+pub use stdio::shield::{ProtectedPath, Protection, Shield, ShieldError, ShieldState};
 
 /// What every channel is opened with.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// The HTTP client that all remote servers share.
-    pub client: client::Client,
+    pub client: client::HttpClient,
     /// The caps.
-    pub limits: Limits,
+    pub limits: ChannelLimits,
     /// What processes are kept from writing.
     pub shield: Shield,
     /// Who starts processes.
@@ -49,7 +52,7 @@ pub struct OpenOptions {
 
 /// The caps on what a server may send, and on how long it may hold us up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ChannelLimits {
     /// The longest line on a process's stdout, in bytes.
     pub line: usize,
     /// The largest HTTP answer, in bytes.
@@ -76,7 +79,7 @@ pub struct Limits {
     pub ping: Duration,
 }
 
-impl Default for Limits {
+impl Default for ChannelLimits {
     fn default() -> Self {
         const MIB: usize = 1024 * 1024;
         Self {
@@ -94,12 +97,12 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ChannelLimits {
     /// How long an answer may take to begin, where the channel decides that.
-    pub(crate) fn within(&self, patience: Patience) -> Option<Duration> {
-        match patience {
-            Patience::OfChannel => Some(self.first_byte),
-            Patience::OfSender => None,
+    pub(crate) fn within(&self, answer_timeout: AnswerTimeout) -> Option<Duration> {
+        match answer_timeout {
+            AnswerTimeout::ByChannel => Some(self.first_byte),
+            AnswerTimeout::BySender => None,
         }
     }
 }

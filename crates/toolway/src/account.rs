@@ -20,9 +20,10 @@ use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, Ke
 use toolway_auth::logins::Logins;
 use toolway_auth::web::Web;
 use toolway_config::{Plan, Provider};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_transport::credentials::{
-    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+    CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
+    RetryDecision,
 };
 use toolway_types::{Secret, TransportSpec};
 
@@ -52,7 +53,12 @@ pub type ConnectorsOf = Arc<dyn Fn(&Plan) -> Option<Connectors> + Send + Sync>;
 impl Connectors {
     /// The connectors of the login that is kept for this provider. `client` is how servers are
     /// reached, and so the provider.
-    pub fn kept(provider: Arc<Provider>, logins: Logins, client: Client, copy: PathBuf) -> Self {
+    pub fn kept(
+        provider: Arc<Provider>,
+        logins: Logins,
+        client: HttpClient,
+        copy: PathBuf,
+    ) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
         let door = Arc::new(Door::new(Arc::clone(&kept)));
         let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
@@ -66,7 +72,7 @@ impl Connectors {
 }
 
 /// The login that is kept for a provider.
-pub fn kept(provider: &Provider, logins: Logins, client: Client) -> KeptAccount {
+pub fn kept(provider: &Provider, logins: Logins, client: HttpClient) -> KeptAccount {
     let login = AccountLogin {
         host: provider.host().to_owned(),
         definition: provider.digest(),
@@ -134,12 +140,12 @@ impl fmt::Debug for Bearer {
 impl Credentials for Bearer {
     fn present<'a>(
         &'a self,
-        request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         Box::pin(async move {
             // The transport keeps to the origin; the token keeps to the proxy's addresses.
             if !self.provider.proxy.leads_to(request.url) {
-                return Ok(Presented::default());
+                return Ok(CredentialHeaders::default());
             }
             let headers = self
                 .account
@@ -155,26 +161,26 @@ impl Credentials for Bearer {
                     .collect();
                 journal.keep_back(&shown);
             }
-            Ok(Presented::new(headers))
+            Ok(CredentialHeaders::new(headers))
         })
     }
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         Box::pin(async move {
             // A 403 is the connector's own word on what the account may do there.
             if refusal.status != 401 {
-                return Verdict::GiveUp;
+                return RetryDecision::GiveUp;
             }
             match self.account.instead_of(presented.headers()).await {
-                Ok(Some(_)) => Verdict::Again,
-                Ok(None) => Verdict::GiveUp,
+                Ok(Some(_)) => RetryDecision::Again,
+                Ok(None) => RetryDecision::GiveUp,
                 Err(error) => {
                     tracing::warn!(%error, "the account's token was refused and is not renewed");
-                    Verdict::GiveUp
+                    RetryDecision::GiveUp
                 }
             }
         })

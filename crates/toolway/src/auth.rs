@@ -34,7 +34,7 @@ use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::Attempts;
 use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
@@ -125,7 +125,7 @@ impl Auth {
     /// Nothing where there is neither a vault nor anybody in its place.
     pub(crate) fn new(
         options: AuthOptions,
-        client: &Client,
+        client: &HttpClient,
         identity: Option<Arc<IdentitySettings>>,
         references: Option<&References>,
     ) -> Option<Arc<Self>> {

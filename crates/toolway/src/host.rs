@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::{ConnectionState, Pool, Untrusted};
 
@@ -106,7 +106,7 @@ impl Host {
         let (roots, current_roots) = watch::channel(Arc::from(options.roots));
         let launcher = options.launcher.clone();
         let open = OpenOptions {
-            client: Client::new(options.http),
+            client: HttpClient::new(options.http),
             shield: options.shield,
             launcher: options.launcher,
             ..OpenOptions::default()

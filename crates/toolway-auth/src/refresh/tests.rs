@@ -19,7 +19,7 @@ use crate::vault::Key;
 use crate::web::Web;
 
 fn web() -> Web {
-    Web::trusted(toolway_transport::client::Client::default())
+    Web::trusted(toolway_transport::client::HttpClient::default())
 }
 
 async fn fresh(

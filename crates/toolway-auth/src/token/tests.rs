@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 use toolway_types::Secret;
 use url::Url;
 

@@ -64,7 +64,7 @@ async fn sec_53_nobody_who_is_denied_is_asked_about_a_login() {
             reason: "not allowed".to_owned(),
         }],
     };
-    let web = Web::trusted(Client::default()).within(&Arc::new(rules));
+    let web = Web::trusted(HttpClient::default()).within(&Arc::new(rules));
     let url = |path: &str| Url::parse(&format!("http://127.0.0.1:{}{path}", site.port)).unwrap();
     let start = url("/start");
     for web in [web.clone(), web.trusting(), web.pinned(&start)] {
@@ -164,12 +164,12 @@ fn redirecting(to: String) -> Router {
 }
 
 fn web(reach: Reach) -> Web {
-    Web::new(Client::default(), reach)
+    Web::new(HttpClient::default(), reach)
 }
 
 fn named(reach: Reach, names: &Arc<Names>) -> Web {
     let names: Arc<dyn Lookup> = Arc::<Names>::clone(names);
-    Web::resolving(Client::default(), reach, names)
+    Web::resolving(HttpClient::default(), reach, names)
 }
 
 fn forbidden(result: Result<Reply, WebError>, what: &str) -> String {
@@ -515,10 +515,10 @@ fn an_address_is_refused_by_what_it_shows() {
 #[tokio::test]
 async fn a_proxy_is_used_as_configured_and_guards_nothing_open() {
     let proxy = Site::new(answering("{}")).await;
-    let mut options = toolway_transport::client::ClientOptions::default();
+    let mut options = toolway_transport::client::HttpClientOptions::default();
     options.http_proxy = Some(format!("http://127.0.0.1:{}", proxy.port));
     options.https_proxy = options.http_proxy.clone();
-    let web = Web::new(Client::new(options), Reach::Private);
+    let web = Web::new(HttpClient::new(options), Reach::Private);
     let url = |text: &str| Url::parse(text).unwrap();
     // Where a name leads is the proxy's to know, so a plain request for one is not made.
     forbidden(web.get(&url("http://intranet.example/")).await, "name");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{Invocation, Program, ProgramLimits};
+use toolway_transport::program::{Invocation, ProgramLimits, ProgramRun};
 use toolway_types::{Secret, ShieldMode};
 
 use super::{Source, WorkloadError, obtain};
@@ -96,7 +96,7 @@ async fn a_program_prints_it() {
     let endpoint = endpoint().await;
     let printing = |line: String| {
         Source::Program(Box::new(move || {
-            let program = Program {
+            let program = ProgramRun {
                 invocation: Invocation::Line(line.clone()),
                 stdin: Vec::new(),
                 inherited: Arc::default(),

@@ -14,7 +14,7 @@ use toolway_auth::web::Web;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Party, Settings, Switch, holds_secret};
 use toolway_testkit::eventually;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::Secret;
 use url::Url;
 
@@ -113,7 +113,7 @@ impl Scene {
 }
 
 fn web() -> Web {
-    Web::trusted(Client::default())
+    Web::trusted(HttpClient::default())
 }
 
 fn token(headers: &HeaderMap) -> &str {

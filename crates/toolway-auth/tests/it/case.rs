@@ -8,7 +8,7 @@ use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::Attempts;
 use toolway_auth::web::{Reach, Web};
 use toolway_testkit::authority::{Authority, Settings};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
@@ -49,12 +49,12 @@ impl Case {
     }
 
     pub(crate) async fn web(&self) -> Web {
-        Web::new(Client::default(), Reach::of(&self.url()).await)
+        Web::new(HttpClient::default(), Reach::of(&self.url()).await)
     }
 
     /// What the server says to a request with this token.
     pub(crate) async fn refusal(&self, token: Option<&Secret>) -> (u16, Option<Need>) {
-        let client = Client::default().for_url(&self.url()).unwrap();
+        let client = HttpClient::default().for_url(&self.url()).unwrap();
         let mut request = client
             .post(self.url())
             .body(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"whoami"}}"#);

@@ -13,7 +13,7 @@ use toolway_auth::discovery::{
 use toolway_auth::web::{Lookup, Reach, Web};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 use crate::site::Site;
@@ -23,7 +23,7 @@ const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
 fn web() -> Web {
-    Web::new(Client::default(), Reach::Loopback)
+    Web::new(HttpClient::default(), Reach::Loopback)
 }
 
 fn resource(resource: &str, issuer: &str) -> Value {
@@ -389,7 +389,7 @@ async fn sec_17_a_challenge_leads_a_public_server_to_nothing_in_here() {
         &resource("https://mcp.example.com/mcp", &inside.origin()),
     );
     let port = inside.url("/").port().unwrap();
-    let public = Web::resolving(Client::default(), Reach::Public, Arc::new(Inward));
+    let public = Web::resolving(HttpClient::default(), Reach::Public, Arc::new(Inward));
     let server = Url::parse("https://mcp.example.com/mcp").unwrap();
     for place in [
         format!("http://127.0.0.1:{port}/"),
@@ -443,7 +443,7 @@ async fn sec_17_a_public_server_leads_to_nothing_on_this_machine() {
     let idp = Site::new().await;
     idp.put(OAUTH, &server(&idp.origin()));
     let mcp = Site::new().await;
-    let public = Web::new(Client::default(), Reach::Public);
+    let public = Web::new(HttpClient::default(), Reach::Public);
     let options = DiscoveryOptions::default();
     let refused = discover(&public, &mcp.url("/mcp"), None, &options).await;
     assert!(

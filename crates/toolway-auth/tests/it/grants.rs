@@ -18,7 +18,7 @@ use toolway_testkit::authority::{
     Authority, CANARY, Dpop, KnownClient, Party, Settings, Switch, holds_secret,
 };
 use toolway_testkit::browser::browse;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 use toolway_types::Secret;
 use url::Url;
 

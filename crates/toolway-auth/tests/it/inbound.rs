@@ -15,7 +15,7 @@ use toolway_auth::token::unix_now;
 use toolway_auth::web::{Reach, Web};
 use toolway_auth::{BearerError, Need, challenge};
 use toolway_testkit::authority::{SigningKey, holds_secret};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 use crate::site::Site;
@@ -46,7 +46,7 @@ impl Stage {
         issuer.put("/keys", &key.jwks());
         let mut options = InboundOptions::new(Url::parse(OURS).unwrap(), [issuer.origin()]);
         change(&mut options);
-        let inbound = Inbound::new(options, Web::trusted(Client::default())).unwrap();
+        let inbound = Inbound::new(options, Web::trusted(HttpClient::default())).unwrap();
         Self {
             issuer,
             attacker,
@@ -406,7 +406,7 @@ fn a_check_that_could_keep_nothing_out_is_not_set_up() {
     let url = |text: &str| Url::parse(text).unwrap();
     let issuer = || ["https://issuer.example".to_owned()];
     let inbound = |options| {
-        let web = Web::new(Client::default(), Reach::Public);
+        let web = Web::new(HttpClient::default(), Reach::Public);
         Inbound::new(options, web).map(|_| ()).unwrap_err()
     };
     for resource in [

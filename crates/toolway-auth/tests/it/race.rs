@@ -172,7 +172,7 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
 }
 
 async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
-    let web = Web::trusted(toolway_transport::client::Client::default());
+    let web = Web::trusted(toolway_transport::client::HttpClient::default());
     let means = Means {
         web: web.clone(),
         client_key: None,

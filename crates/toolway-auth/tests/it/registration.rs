@@ -9,7 +9,7 @@ use toolway_auth::registration::{
 use toolway_auth::web::{Reach, Web};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::Secret;
 use url::Url;
 
@@ -19,7 +19,7 @@ const REDIRECT: &str = "http://127.0.0.1:7777/path";
 const NOW: u64 = 1_000_000;
 
 fn web() -> Web {
-    Web::new(Client::default(), Reach::Loopback)
+    Web::new(HttpClient::default(), Reach::Loopback)
 }
 
 fn server(site: &Site) -> ServerMetadata {

@@ -15,7 +15,7 @@ use toolway_auth::idp::GivenBack;
 use toolway_auth::logins::How;
 use toolway_auth::references::References;
 use toolway_config::{IdentitySettings, Plan};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{CrossApp, ServerName, TransportSpec};
 
 use super::auth::{StatusArgs, instant, not_read};
@@ -106,7 +106,7 @@ fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>
         inherited: Arc::clone(&plan.inherited_env),
         cwd: plan.command_directory.clone(),
     };
-    let client = Client::new(connect::client_options(context));
+    let client = HttpClient::new(connect::client_options(context));
     Organisation::new(Arc::clone(settings), vault, client, Some(references))
 }
 

@@ -15,7 +15,7 @@ use url::Url;
 /// Everything that a name leads to is denied; the words complete the sentence "it is …".
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("it leads to {address}, which is {why}")]
-pub(crate) struct Withheld {
+pub(crate) struct AddressesDenied {
     /// The first of the addresses.
     pub(crate) address: IpAddr,
     pub(crate) why: String,
@@ -23,14 +23,14 @@ pub(crate) struct Withheld {
 
 /// Asks about the addresses of one server's name.
 #[derive(Clone)]
-pub(crate) struct Guard {
+pub(crate) struct AddressGuard {
     url: Url,
     rules: Arc<UrlRules>,
     /// Who looks names up, if not the system.
     resolver: Option<Arc<dyn Resolve>>,
 }
 
-impl Guard {
+impl AddressGuard {
     /// For requests to one URL: rules may speak of its path.
     pub(crate) fn of(url: &Url, rules: &Arc<UrlRules>) -> Self {
         Self {
@@ -48,13 +48,13 @@ impl Guard {
     pub(crate) fn admitted(
         &self,
         found: impl Iterator<Item = SocketAddr>,
-    ) -> Result<Vec<SocketAddr>, Withheld> {
+    ) -> Result<Vec<SocketAddr>, AddressesDenied> {
         let (mut admitted, mut withheld) = (Vec::new(), None);
         for address in found {
             match self.rules.denies_at(&self.url, address.ip()) {
                 Ok(()) => admitted.push(address),
                 Err(why) => {
-                    withheld.get_or_insert_with(|| Withheld {
+                    withheld.get_or_insert_with(|| AddressesDenied {
                         address: address.ip(),
                         why: why.to_owned(),
                     });
@@ -68,7 +68,7 @@ impl Guard {
     }
 }
 
-impl Resolve for Guard {
+impl Resolve for AddressGuard {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.clone();
         Box::pin(async move {

@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, CertificateError};
 use toolway_types::CertificateFault;
 
-use super::ClientOptions;
+use super::HttpClientOptions;
 
 type TlsBuilder = rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>;
 
@@ -34,7 +34,7 @@ pub(super) fn nobody() -> Result<rustls::ClientConfig, String> {
 }
 
 /// Trusts the system's authorities and those of the options.
-pub(super) fn trusting(options: &ClientOptions) -> Result<rustls::ClientConfig, String> {
+pub(super) fn trusting(options: &HttpClientOptions) -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
     for path in &options.extra_ca {

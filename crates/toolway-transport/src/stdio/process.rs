@@ -18,7 +18,7 @@ use rustix::process::Signal;
 use tokio::net::unix::pipe;
 use toolway_types::StdioSpec;
 
-use super::shield::{Armed, ShieldError};
+use super::shield::{ArmedShield, ShieldError};
 use crate::OpenOptions;
 use crate::error::OpenError;
 use direct::DirectChild;
@@ -101,7 +101,7 @@ impl ChildProcess {
         }
         // Not for the price of this process's secrets.
         #[cfg(target_os = "linux")]
-        if armed.as_ref().is_some_and(Armed::lays_open) {
+        if armed.as_ref().is_some_and(ArmedShield::lays_open) {
             return Err(unshielded(spec, ShieldError::Closed));
         }
         let direct = DirectChild::spawn(spec, &directory, armed, ends).map_err(failed)?;
@@ -142,7 +142,7 @@ fn arm(
     spec: &StdioSpec,
     directory: &Path,
     options: &OpenOptions,
-) -> Result<Option<Armed>, OpenError> {
+) -> Result<Option<ArmedShield>, OpenError> {
     options
         .shield
         .arm(spec.shield, Some(directory), &options.launcher)

@@ -22,15 +22,15 @@ use toolway_types::ShieldMode;
 use super::launcher::Launcher;
 
 #[cfg(target_os = "linux")]
-use layout::{Absent, Layout};
+use layout::{AbsentDirectory, MountLayout};
 #[cfg(target_os = "linux")]
-use namespace::Prober;
+use namespace::ProbeProcess;
 #[cfg(target_os = "linux")]
-pub(super) use namespace::{Armed, Mapping, run_if_requested};
+pub(super) use namespace::{ArmedShield, IdMapping, run_if_requested};
 
 /// A directory, or a file, that no server may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Protected {
+pub struct ProtectedPath {
     /// Where it lies.
     pub path: PathBuf,
     /// How far that goes.
@@ -83,7 +83,7 @@ pub enum ShieldError {
     #[error("the system refuses {step}: {errno}")]
     Refused {
         /// To what.
-        step: Step,
+        step: ShieldStep,
         /// In its words.
         errno: Errno,
     },
@@ -109,7 +109,7 @@ pub enum ShieldError {
 
 /// What is asked of the system to raise a shield, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ShieldStep {
     /// A user and a mount namespace.
     Namespace,
     /// The same users inside as outside.
@@ -124,7 +124,7 @@ pub enum Step {
     Enter,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ShieldStep {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Namespace => "a user namespace",
@@ -140,20 +140,20 @@ impl fmt::Display for Step {
 /// What servers are kept from writing; how strictly, each server's definition says. Cloning it is
 /// cheap.
 #[derive(Debug, Clone, Default)]
-pub struct Shield(Arc<Inner>);
+pub struct Shield(Arc<ShieldInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    protected: Vec<Protected>,
+struct ShieldInner {
+    protected: Vec<ProtectedPath>,
     /// Settled by trying it, once.
     #[cfg(target_os = "linux")]
-    ability: OnceLock<Result<namespace::Mapping, ShieldError>>,
+    ability: OnceLock<Result<namespace::IdMapping, ShieldError>>,
 }
 
 impl Shield {
     /// A shield before these directories.
-    pub fn new(protected: Vec<Protected>) -> Self {
-        Self(Arc::new(Inner {
+    pub fn new(protected: Vec<ProtectedPath>) -> Self {
+        Self(Arc::new(ShieldInner {
             protected,
             #[cfg(target_os = "linux")]
             ability: OnceLock::new(),
@@ -173,7 +173,7 @@ impl Shield {
         if !self.protects_anything() {
             return ShieldState::Unwanted;
         }
-        let (layout, gaps) = Layout::of(&self.0.protected, Absent::StandIn);
+        let (layout, gaps) = MountLayout::of(&self.0.protected, AbsentDirectory::StandIn);
         if let Err(error) = self.ability(&layout, launcher) {
             return ShieldState::Unavailable(error.clone());
         }
@@ -193,12 +193,12 @@ impl Shield {
         mode: ShieldMode,
         directory: Option<&Path>,
         launcher: &Launcher,
-    ) -> Result<Option<Armed>, ShieldError> {
+    ) -> Result<Option<ArmedShield>, ShieldError> {
         if mode == ShieldMode::Off || !self.protects_anything() {
             return Ok(None);
         }
         let required = mode == ShieldMode::Required;
-        let (layout, gaps) = Layout::of(&self.0.protected, Absent::Make);
+        let (layout, gaps) = MountLayout::of(&self.0.protected, AbsentDirectory::Make);
         for gap in gaps {
             if required {
                 return Err(gap);
@@ -206,7 +206,7 @@ impl Shield {
             tracing::warn!(%gap, "the shield has a gap");
         }
         match self.ability(&layout, launcher) {
-            Ok(mapping) => Ok(Some(Armed::new(mapping.clone(), layout, directory))),
+            Ok(mapping) => Ok(Some(ArmedShield::new(mapping.clone(), layout, directory))),
             Err(error) if required => Err(error.clone()),
             Err(error) => {
                 tracing::warn!(%error, "servers start without the shield");
@@ -217,10 +217,12 @@ impl Shield {
 
     fn ability(
         &self,
-        layout: &Layout,
+        layout: &MountLayout,
         launcher: &Launcher,
-    ) -> Result<&namespace::Mapping, &ShieldError> {
-        let prober = launcher.file().map_or(Prober::Itself, Prober::Program);
+    ) -> Result<&namespace::IdMapping, &ShieldError> {
+        let prober = launcher
+            .file()
+            .map_or(ProbeProcess::Itself, ProbeProcess::Program);
         self.0
             .ability
             .get_or_init(|| namespace::probe(layout, prober))
@@ -230,10 +232,10 @@ impl Shield {
 
 /// On other systems nothing is ever armed.
 #[cfg(not(target_os = "linux"))]
-pub(super) enum Armed {}
+pub(super) enum ArmedShield {}
 
 #[cfg(not(target_os = "linux"))]
-impl Armed {
+impl ArmedShield {
     pub(super) fn guard(self, _: &mut std::process::Command) {
         match self {}
     }
@@ -255,7 +257,7 @@ impl Shield {
         mode: ShieldMode,
         _: Option<&Path>,
         _: &Launcher,
-    ) -> Result<Option<Armed>, ShieldError> {
+    ) -> Result<Option<ArmedShield>, ShieldError> {
         match mode {
             ShieldMode::Required if self.protects_anything() => Err(ShieldError::Platform),
             _ => Ok(None),
@@ -267,7 +269,7 @@ impl ShieldError {
     /// The failure behind the error of a spawn, when it was the shield that failed.
     pub(super) fn behind(error: &std::io::Error) -> Option<Self> {
         #[cfg(target_os = "linux")]
-        return namespace::Fault::decode(error).map(Self::from);
+        return namespace::StepFault::decode(error).map(Self::from);
         #[cfg(not(target_os = "linux"))]
         {
             let _ = error;

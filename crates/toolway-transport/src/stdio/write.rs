@@ -9,10 +9,10 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use crate::channel::Command;
+use crate::channel::ChannelCommand;
 
 /// Messages up to this size that wait together leave together.
-const TOGETHER: usize = 32 * 1024;
+const BATCH: usize = 32 * 1024;
 
 /// How often a write that does not move looks whether anybody still wants it.
 const TICK: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ pub(super) enum WriteEnd {
 
 /// Writes what is asked until the asking ends; dropping the pipe is then the server's sign.
 pub(super) async fn pump(
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<ChannelCommand>,
     mut stdin: pipe::Sender,
     stall: Duration,
 ) -> WriteEnd {
@@ -46,7 +46,7 @@ pub(super) async fn pump(
             },
         };
         let mut batch = BytesMut::new();
-        if first.len() <= TOGETHER {
+        if first.len() <= BATCH {
             while let Ok(command) = commands.try_recv() {
                 let Some(next) = payload(command) else {
                     continue;
@@ -54,7 +54,7 @@ pub(super) async fn pump(
                 if batch.is_empty() {
                     batch.extend_from_slice(&first);
                 }
-                if batch.len() + next.len() > TOGETHER {
+                if batch.len() + next.len() > BATCH {
                     waiting = Some(next);
                     break;
                 }
@@ -74,17 +74,17 @@ pub(super) async fn pump(
 }
 
 /// Pipes have no requests of their own to abandon.
-fn payload(command: Command) -> Option<Bytes> {
+fn payload(command: ChannelCommand) -> Option<Bytes> {
     match command {
-        Command::Send(outgoing) => Some(outgoing.bytes),
-        Command::Abandon(_) => None,
+        ChannelCommand::Send(outgoing) => Some(outgoing.bytes),
+        ChannelCommand::Abandon(_) => None,
     }
 }
 
 async fn write(
     stdin: &mut pipe::Sender,
     bytes: Bytes,
-    commands: &mpsc::Receiver<Command>,
+    commands: &mpsc::Receiver<ChannelCommand>,
     stall: Duration,
 ) -> Result<(), WriteEnd> {
     // Message and line break in one system call.

@@ -2,11 +2,11 @@
 //!
 //! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`.
 
-use super::frame::{Decoder, Incoming};
+use super::frame::{FrameDecoder, IncomingFrame};
 
 /// One thing that arrived, or why nothing more can.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Arrived {
+pub enum ArrivedFrame {
     /// One message.
     Message(Vec<u8>),
     /// One over the cap, and which request it answers.
@@ -26,25 +26,27 @@ pub enum Arrived {
 pub fn arrivals<'a>(
     limit: usize,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Vec<Arrived>, usize) {
-    let mut decoder = Decoder::new(limit);
+) -> (Vec<ArrivedFrame>, usize) {
+    let mut decoder = FrameDecoder::new(limit);
     let mut arrived = Vec::new();
     let mut most = 0;
     for piece in pieces {
         decoder.buffer().extend_from_slice(piece);
         loop {
             arrived.push(match decoder.next() {
-                Ok(Some(Incoming::Message(message))) => Arrived::Message(message.to_vec()),
-                Ok(Some(Incoming::Oversized(id))) => Arrived::Oversized(id),
-                Ok(Some(Incoming::Ping(payload))) => Arrived::Ping(payload.to_vec()),
-                Ok(Some(Incoming::Pong)) => Arrived::Pong,
-                Ok(Some(Incoming::Close { code, reason })) => {
-                    arrived.push(Arrived::Close(code, reason));
+                Ok(Some(IncomingFrame::Message(message))) => {
+                    ArrivedFrame::Message(message.to_vec())
+                }
+                Ok(Some(IncomingFrame::Oversized(id))) => ArrivedFrame::Oversized(id),
+                Ok(Some(IncomingFrame::Ping(payload))) => ArrivedFrame::Ping(payload.to_vec()),
+                Ok(Some(IncomingFrame::Pong)) => ArrivedFrame::Pong,
+                Ok(Some(IncomingFrame::Close { code, reason })) => {
+                    arrived.push(ArrivedFrame::Close(code, reason));
                     return (arrived, most);
                 }
                 Ok(None) => break,
                 Err(violation) => {
-                    arrived.push(Arrived::Broken(violation.to_string()));
+                    arrived.push(ArrivedFrame::Broken(violation.to_string()));
                     return (arrived, most);
                 }
             });

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use toolway_testkit::{Canary, Census};
 use toolway_transport::stdio::launcher::Launcher;
 use toolway_transport::{
-    CloseReason, Event, OpenError, OpenOptions, Protected, Protection, Shield, ShieldState,
+    ChannelEvent, CloseReason, OpenError, OpenOptions, ProtectedPath, Protection, Shield,
+    ShieldState,
 };
 use toolway_types::{ShieldMode, StdioSpec, TransportSpec};
 
@@ -273,7 +274,10 @@ async fn rel_03_a_thousand_starts_and_ends_leave_everything_as_it_was() {
                 let mut peer = Peer::open_with(cat(), options).await;
                 echo(&mut peer).await;
                 let last = peer.end().await;
-                assert!(matches!(last[..], [Event::Closed(CloseReason::Asked)]));
+                assert!(matches!(
+                    last[..],
+                    [ChannelEvent::Closed(CloseReason::Asked)]
+                ));
             }
         }
     };
@@ -303,7 +307,7 @@ async fn rel_03_a_thousand_starts_and_ends_leave_everything_as_it_was() {
 )]
 fn shielded(mut spec: StdioSpec) -> Option<(tempfile::TempDir, OpenOptions, StdioSpec)> {
     let directory = tempfile::tempdir().expect("a directory");
-    let shield = Shield::new(vec![Protected {
+    let shield = Shield::new(vec![ProtectedPath {
         path: directory.path().to_owned(),
         protection: Protection::Private,
     }]);
@@ -358,7 +362,7 @@ sys.stdin.read()
     // The attempt on its reaper was for nothing.
     assert!(matches!(
         peer.end().await[..],
-        [Event::Closed(CloseReason::Asked)]
+        [ChannelEvent::Closed(CloseReason::Asked)]
     ));
 }
 

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use toolway_testkit::Chance;
-use toolway_transport::{Event, Limits};
+use toolway_transport::{ChannelEvent, ChannelLimits};
 use toolway_types::TransportSpec;
 use toolway_wire::{Message, envelope};
 
@@ -152,28 +152,28 @@ fn answer_to(body: &[u8]) -> String {
 }
 
 /// No answer is waited for longer: all of them are here at once, or never.
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ChannelLimits {
+    ChannelLimits {
         response: 4096,
         sse_event: 2048,
         websocket_message: 2048,
         first_byte: Duration::from_secs(5),
         keepalive: Duration::from_secs(5),
         stream_idle: Duration::from_secs(5),
-        ..Limits::default()
+        ..ChannelLimits::default()
     }
 }
 
 /// Whether the request is over with this.
-fn ends(event: &Event, id: u64) -> bool {
+fn ends(event: &ChannelEvent, id: u64) -> bool {
     match event {
-        Event::Message(bytes) => matches!(
+        ChannelEvent::Message(bytes) => matches!(
             envelope::parse(bytes),
             Ok(Message::Response { id: Some(answered), .. }) if answered.as_ours() == Some(id)
         ),
-        Event::Failed { tag, .. } => tag.0 == id,
-        Event::Oversized { .. } => false,
-        Event::Closed(reason) => panic!("the channel ended: {reason:?}"),
+        ChannelEvent::Failed { tag, .. } => tag.0 == id,
+        ChannelEvent::Oversized { .. } => false,
+        ChannelEvent::Closed(reason) => panic!("the channel ended: {reason:?}"),
     }
 }
 
@@ -221,7 +221,7 @@ async fn mutated_http_answers_end_their_requests() {
         loop {
             let event = peer.event().await;
             if ends(&event, id) {
-                answered += u64::from(matches!(event, Event::Message(_)));
+                answered += u64::from(matches!(event, ChannelEvent::Message(_)));
                 break;
             }
         }
@@ -238,8 +238,8 @@ async fn until_each_ends(spec: impl Fn() -> TransportSpec) -> u64 {
         let mut peer = Peer::open(spec(), limits()).await;
         peer.request(1, "tools/list", json!({})).await;
         while let Some(event) = within_patience(peer.events.recv()).await {
-            messages += u64::from(matches!(event, Event::Message(_)));
-            if matches!(event, Event::Closed(_)) {
+            messages += u64::from(matches!(event, ChannelEvent::Message(_)));
+            if matches!(event, ChannelEvent::Closed(_)) {
                 break;
             }
         }

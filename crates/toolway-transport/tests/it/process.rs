@@ -8,7 +8,7 @@ use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use serde_json::{Value, json};
 use toolway_testkit::Canary;
 use toolway_transport::stdio::launcher::Launcher;
-use toolway_transport::{CloseReason, Event, Limits, OpenError, OpenOptions};
+use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, OpenError, OpenOptions};
 use toolway_types::{Secret, StdioSpec, TransportSpec};
 
 use crate::peer::{Peer, program, python, spec, within_patience};
@@ -222,9 +222,9 @@ print('{"jsonrpc":"2.0","id":1,"result":{}}')
 }
 
 async fn rel_07_a_server_that_never_reads_is_given_up_and_others_are_not_held(way: Way) {
-    let limits = Limits {
+    let limits = ChannelLimits {
         write_stall: Duration::from_millis(300),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let deaf = TransportSpec::Stdio(program("sleep", &["1000"]));
     let mut deaf = Peer::open_with(
@@ -257,7 +257,7 @@ async fn rel_07_the_end_does_not_wait_for_a_server_that_never_reads(way: Way) {
     let started = Instant::now();
     let last = deaf.end().await;
     assert!(
-        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        matches!(&last[..], [ChannelEvent::Closed(CloseReason::Asked)]),
         "{last:?}"
     );
     assert!(
@@ -331,7 +331,7 @@ while True: time.sleep(1000)
     let last = peer.end().await;
     let took = started.elapsed();
     assert!(
-        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        matches!(&last[..], [ChannelEvent::Closed(CloseReason::Asked)]),
         "{last:?}"
     );
     assert!(

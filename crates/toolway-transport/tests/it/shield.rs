@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toolway_transport::stdio::launcher::Launcher;
-use toolway_transport::{OpenOptions, Protected, Protection, Shield, ShieldError, ShieldState};
+use toolway_transport::{OpenOptions, ProtectedPath, Protection, Shield, ShieldError, ShieldState};
 use toolway_types::{ShieldMode, TransportSpec};
 
 use crate::peer::{Peer, program, spec};
@@ -33,7 +33,7 @@ fn skipped(reason: &str) {
 }
 
 fn before(protected: &Path, protection: Protection) -> Option<Shield> {
-    let shield = Shield::new(vec![Protected {
+    let shield = Shield::new(vec![ProtectedPath {
         path: protected.to_owned(),
         protection,
     }]);
@@ -117,7 +117,7 @@ async fn sec_15_a_closed_host_without_a_launcher_lays_no_copy_of_itself_open() {
         return;
     };
     toolway_transport::forbid_inspection().expect("it is allowed");
-    let fresh = Shield::new(vec![Protected {
+    let fresh = Shield::new(vec![ProtectedPath {
         path: config.path().to_owned(),
         protection: Protection::Private,
     }]);

@@ -9,7 +9,7 @@ use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, Logins, LoginsError};
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::vault::{Backend, Kind, Vault};
 use toolway_auth::web::{Reach, Tell, Web};
-use toolway_transport::client::{Client, ClientOptions};
+use toolway_transport::client::{HttpClient, HttpClientOptions};
 use toolway_types::ServerSpec;
 use url::Url;
 
@@ -81,10 +81,10 @@ pub struct LoggedOut {
 
 impl Book {
     /// The logins in a vault.
-    pub fn new(vault: Vault, http: ClientOptions) -> Self {
+    pub fn new(vault: Vault, http: HttpClientOptions) -> Self {
         Self(Store {
             logins: Logins::new(vault),
-            client: Client::new(http),
+            client: HttpClient::new(http),
             organisation: CurrentOrganisation::default(),
             papers: Arc::default(),
             references: None,

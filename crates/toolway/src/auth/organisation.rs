@@ -21,7 +21,7 @@ use toolway_auth::vault::Vault;
 use toolway_auth::web::Web;
 use toolway_config::IdentitySettings;
 use toolway_transport::OpenOptions;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 /// An organisation whose word counts at servers.
@@ -95,7 +95,7 @@ impl Organisation {
     pub fn new(
         settings: Arc<IdentitySettings>,
         vault: Vault,
-        client: Client,
+        client: HttpClient,
         references: Option<References>,
     ) -> Self {
         Self(Arc::new(Inner {

@@ -18,7 +18,7 @@ use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{Key, Kind};
 use toolway_auth::web::{Reach, Tell, Web};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{Secret, ServerName};
 
 use super::organisation::CurrentOrganisation;
@@ -30,7 +30,7 @@ use super::{Auth, lock};
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) logins: Logins,
-    pub(crate) client: Client,
+    pub(crate) client: HttpClient,
     /// Who vouches for the person.
     pub(crate) organisation: CurrentOrganisation,
     /// What logins can show that no person types.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use toolway_auth::vault::Vault;
 use toolway_transport::Shield;
-use toolway_transport::client::ClientOptions;
+use toolway_transport::client::HttpClientOptions;
 use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::ServerName;
 
@@ -61,7 +61,7 @@ pub struct HostOptions {
     /// Where secrets are looked up that entries name; entries that name some fail without it.
     pub secrets: Option<Vault>,
     /// Proxies and certificates.
-    pub http: ClientOptions,
+    pub http: HttpClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
     pub shield: Shield,
     /// Who starts processes, so that none outlives this program: nobody unless one is named.
@@ -107,7 +107,7 @@ impl Default for HostOptions {
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
             secrets: None,
-            http: ClientOptions::default(),
+            http: HttpClientOptions::default(),
             shield: Shield::default(),
             launcher: Launcher::none(),
             retry_first: RetryFirst::default(),

@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_transport::Patience;
+use toolway_transport::AnswerTimeout;
 use toolway_types::{Era, ServerFacts};
 use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::Meta;
@@ -81,7 +81,7 @@ pub(super) async fn discover(
         method: method::DISCOVER,
         params: &params,
         // Connecting has a limit of its own.
-        deadline: Deadline::new(timeout, None).with_patience(Patience::OfSender),
+        deadline: Deadline::new(timeout, None).with_answer_timeout(AnswerTimeout::BySender),
         progress: None,
         tool: None,
     };

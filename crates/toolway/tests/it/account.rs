@@ -27,7 +27,7 @@ use toolway_config::{Environment, Flags, Plan, Planner};
 use toolway_testkit::authority::{Account, Authority, Party, Settings, Switch, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{ConnectionState, ToolKey};
 
 use crate::support::{Home, name, shown};
@@ -111,7 +111,7 @@ impl Stage {
 
     fn kept(&self) -> KeptAccount {
         let provider = self.plan().account.expect("an account");
-        account::kept(&provider, self.logins(), Client::default())
+        account::kept(&provider, self.logins(), HttpClient::default())
     }
 
     pub(crate) async fn log_in(&self) {
@@ -122,7 +122,7 @@ impl Stage {
 
     fn connectors(&self) -> Connectors {
         let provider = self.plan().account.expect("an account");
-        Connectors::kept(provider, self.logins(), Client::default(), self.copy())
+        Connectors::kept(provider, self.logins(), HttpClient::default(), self.copy())
     }
 
     fn connectors_of(&self) -> ConnectorsOf {
@@ -130,7 +130,12 @@ impl Stage {
         Arc::new(move |plan| {
             let provider = plan.account.clone()?;
             let (logins, copy) = (logins.clone(), copy.clone());
-            Some(Connectors::kept(provider, logins, Client::default(), copy))
+            Some(Connectors::kept(
+                provider,
+                logins,
+                HttpClient::default(),
+                copy,
+            ))
         })
     }
 

@@ -8,7 +8,7 @@ use toolway::auth::{
     AuthOptions, Book, Invitation, LoginHandle, LoginOptions, LoginProblem, VouchFault,
 };
 use toolway::journal::Journal;
-use toolway::{CallOptions, ClientOptions, Consent, Host, HostOptions};
+use toolway::{CallOptions, Consent, Host, HostOptions, HttpClientOptions};
 use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultStore};
 use toolway_auth::login::Way;
 use toolway_auth::logins::How;
@@ -544,7 +544,7 @@ async fn another_identity_provider_takes_over_in_a_host_that_runs() {
     until_connected(&first, "shop").await;
     first.shutdown().await;
     // Somebody is logged in at the provider, and nobody at the server.
-    let book = Book::new(scene.vault(), ClientOptions::default());
+    let book = Book::new(scene.vault(), HttpClientOptions::default());
     assert_eq!(
         book.log_out(Some("shop"), None).await.expect("out").len(),
         1

@@ -16,7 +16,7 @@ use toolway::{CallOptions, Consent, Host, HostOptions};
 use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Seen, Settings, holds_secret,
 };
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 use crate::support::*;
@@ -69,7 +69,7 @@ impl Scene {
             scopes: vec!["read".to_owned()],
             ..InboundOptions::new(url.clone(), [company.issuer().to_owned()])
         };
-        let inbound = Inbound::new(options, Web::trusted(Client::default())).expect("a check");
+        let inbound = Inbound::new(options, Web::trusted(HttpClient::default())).expect("a check");
         let app = axum::Router::new()
             .fallback(serve)
             .with_state(Arc::new((inbound, host)));
@@ -97,7 +97,7 @@ impl Scene {
             ("scope", scope),
         ];
         let endpoint = Url::parse(&endpoint).expect("an address");
-        let web = Web::trusted(Client::default());
+        let web = Web::trusted(HttpClient::default());
         let reply = web.post_form(&endpoint, &form, HeaderMap::new()).await;
         let answer = reply.and_then(|reply| reply.object()).expect("an answer");
         answer["access_token"].as_str().expect("a token").to_owned()
@@ -105,7 +105,7 @@ impl Scene {
 
     /// What a client gets: the status, the challenge and the text.
     async fn ask(&self, tokens: &[&str]) -> (u16, String, String) {
-        let client = Client::default().for_url(&self.url).expect("a client");
+        let client = HttpClient::default().for_url(&self.url).expect("a client");
         let mut request = client.post(self.url.clone());
         for token in tokens {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -224,6 +224,6 @@ async fn sec_46_a_token_for_another_server_is_refused_and_no_inbound_token_goes_
 }
 
 async fn fetched(url: &Url) -> Value {
-    let reply = Web::trusted(Client::default()).get(url).await;
+    let reply = Web::trusted(HttpClient::default()).get(url).await;
     Value::Object(reply.and_then(|reply| reply.object()).expect("a document"))
 }

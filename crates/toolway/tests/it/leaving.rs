@@ -7,7 +7,7 @@ use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing}
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
-use toolway_transport::client::ClientOptions;
+use toolway_transport::client::HttpClientOptions;
 use toolway_types::Secret;
 
 use crate::support::*;
@@ -75,7 +75,7 @@ async fn a_login_ends_where_the_person_allowed_it_to_begin() {
         let login = login(&authority, is_trusted);
         let saved = Logins::new(vault.clone()).save(&login).await;
         saved.expect("saved");
-        let book = Book::new(vault, ClientOptions::default());
+        let book = Book::new(vault, HttpClientOptions::default());
         let out = book.log_out(Some("shop"), None).await.expect("logged out");
         assert_eq!(out[0].not_revoked.is_none(), is_trusted, "{out:?}");
         let asked = authority.report().revocations > 0;

@@ -231,7 +231,7 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         client_id: "at-the-platform".to_owned(),
         ..IdpSettings::default()
     };
-    let web = Web::trusted(toolway_transport::client::Client::default());
+    let web = Web::trusted(toolway_transport::client::HttpClient::default());
     let provider = IdentityProvider::new(settings, web, Arc::new(Memory::default()));
     let identity = provider.identity(idp::Way::Browser(&Visitor)).await;
     let identity = identity.expect("somebody");

@@ -8,7 +8,7 @@ use toolway_auth::web::Web;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Party, Settings};
 use toolway_testkit::eventually;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 
 use super::{Person, idp_settings, settings};
 

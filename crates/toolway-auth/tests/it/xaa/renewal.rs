@@ -20,7 +20,7 @@ use toolway_auth::xaa::Rule;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{CANARY, Switch};
 use toolway_testkit::marked;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
 

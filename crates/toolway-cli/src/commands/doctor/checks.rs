@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use toolway_auth::vault::{Backend, KeychainTrouble, Listed};
 use toolway_auth::web::Web;
 use toolway_config::Plan;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{RemoteSpec, TransportSpec};
 use url::Url;
 
@@ -95,7 +95,7 @@ impl Check {
 
 /// All of them, in order.
 pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
-    let client = Client::new(connect::client_options(context));
+    let client = HttpClient::new(connect::client_options(context));
     let mut checks = Vec::new();
     checks.push(keychain(context));
     checks.push(vault(context));
@@ -230,7 +230,7 @@ fn keychain(context: &Context) -> Check {
 }
 
 /// Whether this machine knows the time, by the word of the first server that says one.
-fn clock(plan: &Plan, client: &Client, network: bool) -> Check {
+fn clock(plan: &Plan, client: &HttpClient, network: bool) -> Check {
     const NAME: &str = "clock";
     if !network {
         let message = "not compared with a server's: nothing is asked without `--network`";
@@ -361,7 +361,7 @@ fn proxy(context: &Context) -> Check {
 }
 
 /// Whether the certificates that are to be trusted, and our own, can be read.
-fn certificates(context: &Context, client: &Client) -> Check {
+fn certificates(context: &Context, client: &HttpClient) -> Check {
     const NAME: &str = "certificates";
     let variables: Vec<&str> = [
         "NODE_EXTRA_CA_CERTS",

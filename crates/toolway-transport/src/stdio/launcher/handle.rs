@@ -31,7 +31,7 @@ use super::serve::REAPER_GRACE;
 use super::{Launcher, MARK};
 use crate::stdio::descriptors;
 use crate::stdio::process::{ChildEnds, STOP_SEQUENCE};
-use crate::stdio::shield::Armed;
+use crate::stdio::shield::ArmedShield;
 
 /// How long a launcher may take to say how a start went.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -127,7 +127,7 @@ impl LauncherHandle {
 
 impl LauncherProcess {
     fn start(program: &Path) -> io::Result<Self> {
-        descriptors::seal()?;
+        descriptors::close_on_exec_all()?;
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -173,7 +173,7 @@ impl Launcher {
         &self,
         spec: &StdioSpec,
         directory: &Path,
-        shield: Option<&Armed>,
+        shield: Option<&ArmedShield>,
         ends: &ChildEnds,
     ) -> Result<LaunchedProcess, LaunchError> {
         let Some(shared) = &self.shared else {

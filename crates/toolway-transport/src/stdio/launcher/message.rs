@@ -13,7 +13,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use toolway_types::StdioSpec;
 
 use super::pack::{Packer, Unpacker};
-use crate::stdio::shield::{Armed, Mapping};
+use crate::stdio::shield::{ArmedShield, IdMapping};
 
 /// Asks a reaper to end its server, with patience.
 pub(super) const STOP: u8 = b'.';
@@ -34,7 +34,7 @@ pub(super) enum ReaperKind {
     /// Among the other processes.
     Plain,
     /// In namespaces of its own, the one of process ids among them.
-    Namespaced(Mapping),
+    Namespaced(IdMapping),
 }
 
 impl ReaperKind {
@@ -57,7 +57,7 @@ impl ReaperKind {
         let mut unpacker = Unpacker::new(bytes);
         match unpacker.bytes()? {
             b"plain" => Some(Self::Plain),
-            b"namespaced" => Some(Self::Namespaced(Mapping::unpack(&mut unpacker)?)),
+            b"namespaced" => Some(Self::Namespaced(IdMapping::unpack(&mut unpacker)?)),
             _ => None,
         }
     }
@@ -70,12 +70,12 @@ pub(super) struct LaunchRequest {
     pub(super) name: OsString,
     pub(super) args: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
-    pub(super) shield: Option<Armed>,
+    pub(super) shield: Option<ArmedShield>,
 }
 
 impl LaunchRequest {
     /// The bytes a reaper reads, their length first. Fails where the system would.
-    pub(super) fn encode(spec: &StdioSpec, shield: Option<&Armed>) -> io::Result<Vec<u8>> {
+    pub(super) fn encode(spec: &StdioSpec, shield: Option<&ArmedShield>) -> io::Result<Vec<u8>> {
         let mut packer = Packer::default();
         let (mut names, mut values) = (Vec::new(), Vec::new());
         for (name, value) in spec.environment() {
@@ -138,7 +138,7 @@ impl LaunchRequest {
             shield: if unpacker.is_empty() {
                 None
             } else {
-                Some(Armed::unpack(&mut unpacker)?)
+                Some(ArmedShield::unpack(&mut unpacker)?)
             },
         })
     }

@@ -27,7 +27,7 @@ use super::raw::{self, Cleanup};
 use super::reaper::{self, InheritedDescriptors, SignalScope};
 use super::tree;
 use crate::stdio::descriptors;
-use crate::stdio::shield::Mapping;
+use crate::stdio::shield::IdMapping;
 
 /// How long reapers have to see for themselves that the host is gone.
 pub(super) const REAPER_GRACE: Duration = Duration::from_secs(2);
@@ -80,7 +80,7 @@ impl LauncherLoop {
         // Nobody of the same user looks into it, or traces it.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         set_child_subreaper(Some(getpid()))?;
-        descriptors::seal()?;
+        descriptors::close_on_exec_all()?;
         let nothing = std::fs::File::open("/dev/null")?;
         rustix::stdio::dup2_stdin(&nothing)?;
         rustix::process::chdir("/")?;
@@ -255,7 +255,7 @@ impl LauncherLoop {
     fn fork_in_namespaces(
         &mut self,
         mut passed: PassedDescriptors,
-        mapping: &Mapping,
+        mapping: &IdMapping,
         socket: &UnixStream,
     ) -> io::Result<Pid> {
         let refused = match self.refused {
@@ -276,7 +276,7 @@ impl LauncherLoop {
     fn try_in_namespaces(
         &mut self,
         passed: PassedDescriptors,
-        mapping: &Mapping,
+        mapping: &IdMapping,
     ) -> io::Result<Result<Pid, (PassedDescriptors, i32)>> {
         let (mut ours, theirs) = UnixStream::pair()?;
         let refusal = match raw::fork_in_namespaces() {
@@ -324,7 +324,7 @@ impl LauncherLoop {
 }
 
 /// In a reaper that was forked into namespaces: its users, and its own view of processes.
-fn settle(mapping: &Mapping, mut parent: UnixStream) -> io::Result<()> {
+fn settle(mapping: &IdMapping, mut parent: UnixStream) -> io::Result<()> {
     if mapping.needs_parent() {
         parent.read_exact(&mut [0])?;
     } else {
@@ -337,7 +337,7 @@ fn settle(mapping: &Mapping, mut parent: UnixStream) -> io::Result<()> {
 }
 
 /// In the launcher: helps the reaper to settle, and hears how it went.
-fn confirm(mapping: &Mapping, reaper: Pid, child: &mut UnixStream) -> io::Result<()> {
+fn confirm(mapping: &IdMapping, reaper: Pid, child: &mut UnixStream) -> io::Result<()> {
     child.set_read_timeout(Some(SETTLE))?;
     if mapping.needs_parent() {
         mapping.write_for_child(reaper)?;

@@ -19,7 +19,7 @@ use super::{ChildEnds, STOP_SEQUENCE};
 use crate::stdio::descriptors;
 #[cfg(target_os = "linux")]
 use crate::stdio::proc;
-use crate::stdio::shield::Armed;
+use crate::stdio::shield::ArmedShield;
 
 /// How often is looked whether the rest of the group is gone: it has no parent that tells us.
 const LOOK: Duration = Duration::from_millis(5);
@@ -38,7 +38,7 @@ impl DirectChild {
     pub(super) fn spawn(
         spec: &StdioSpec,
         directory: &Path,
-        shield: Option<Armed>,
+        shield: Option<ArmedShield>,
         ends: ChildEnds,
     ) -> io::Result<Self> {
         let mut command = Command::new(spec.file());
@@ -61,7 +61,7 @@ impl DirectChild {
         if let Some(shield) = shield {
             shield.guard(command.as_std_mut());
         }
-        descriptors::seal()?;
+        descriptors::close_on_exec_all()?;
         let child = command.spawn()?;
         let group = child
             .id()

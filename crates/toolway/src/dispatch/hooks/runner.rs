@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use toolway_config::permission::HookPlace;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Finished, Invocation, Program, ProgramLimits};
+use toolway_transport::program::{self, Invocation, ProgramLimits, ProgramOutput, ProgramRun};
 use toolway_types::{Origin, Pool, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
@@ -174,7 +174,7 @@ pub(super) struct Heard {
 /// What came of running something that was configured.
 pub(in crate::dispatch) enum Printed {
     /// A program ended.
-    Program(Finished),
+    Program(ProgramOutput),
     /// A tool answered this.
     Tool(String),
 }
@@ -405,13 +405,13 @@ fn program(
     limit: Duration,
     input: &impl Serialize,
     place: &HookPlace,
-) -> Result<Program, String> {
+) -> Result<ProgramRun, String> {
     let mut stdin = serde_json::to_vec(input).map_err(|error| error.to_string())?;
     stdin.push(b'\n');
     let project = place.environment.get("TOOLWAY_PROJECT_DIR").cloned();
     // Hooks that were written for another host find their files by its name for it.
     let env = project.map(|project| ("CLAUDE_PROJECT_DIR".to_owned(), project));
-    Ok(Program {
+    Ok(ProgramRun {
         invocation,
         stdin,
         inherited: Arc::clone(&place.environment),

@@ -1,6 +1,6 @@
 //! A shield that another process raises: how it gets there, and the half that is raised at once.
 //!
-//! Owns the bytes of an [`Armed`] and of its [`Mapping`] on their way to the launcher, and writing a
+//! Owns the bytes of an [`ArmedShield`] and of its [`IdMapping`] on their way to the launcher, and writing a
 //! mapping for a process that was born in its namespaces.
 
 use std::ffi::{CString, OsStr};
@@ -12,15 +12,15 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Pid;
 
-use super::{Armed, Hidden, Mapping, Maps, Reach, openly};
+use super::{ArmedShield, HiddenDirectory, IdMapping, IdMaps, MappedIds, while_dumpable};
 use crate::stdio::launcher::pack::{Packer, Unpacker};
 
-impl Mapping {
+impl IdMapping {
     pub(in crate::stdio) fn pack(&self, into: &mut Packer) {
         let maps = &*self.0;
         into.bytes(match maps.reach {
-            Reach::Everybody => b"everybody",
-            Reach::Oneself => b"oneself",
+            MappedIds::Everybody => b"everybody",
+            MappedIds::Oneself => b"oneself",
         });
         into.bytes(&maps.users);
         into.bytes(&maps.groups);
@@ -28,11 +28,11 @@ impl Mapping {
 
     pub(in crate::stdio) fn unpack(from: &mut Unpacker<'_>) -> Option<Self> {
         let reach = match from.bytes()? {
-            b"everybody" => Reach::Everybody,
-            b"oneself" => Reach::Oneself,
+            b"everybody" => MappedIds::Everybody,
+            b"oneself" => MappedIds::Oneself,
             _ => return None,
         };
-        Some(Self(Arc::new(Maps {
+        Some(Self(Arc::new(IdMaps {
             users: from.bytes()?.to_vec(),
             groups: from.bytes()?.to_vec(),
             reach,
@@ -41,7 +41,7 @@ impl Mapping {
 
     /// Whether whoever stands outside has to write it.
     pub(in crate::stdio) fn needs_parent(&self) -> bool {
-        self.0.reach == Reach::Everybody
+        self.0.reach == MappedIds::Everybody
     }
 
     /// Writes it for a child that was born in its namespace.
@@ -56,12 +56,12 @@ impl Mapping {
     pub(in crate::stdio) fn write_for_oneself(&self) -> rustix::io::Result<()> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let process = openat(CWD, c"/proc/self", flags, Mode::empty())?;
-        openly(|| self.0.write_own(process.as_fd()))
+        while_dumpable(|| self.0.write_own(process.as_fd()))
     }
 }
 
-impl Armed {
-    pub(in crate::stdio) fn mapping(&self) -> &Mapping {
+impl ArmedShield {
+    pub(in crate::stdio) fn mapping(&self) -> &IdMapping {
         &self.mapping
     }
 
@@ -83,15 +83,17 @@ impl Armed {
                 .map(|path| CString::new(path).ok())
                 .collect()
         }
-        fn hidden(from: &mut Unpacker<'_>) -> Option<Vec<Hidden>> {
+        fn hidden(from: &mut Unpacker<'_>) -> Option<Vec<HiddenDirectory>> {
             let path = |bytes| Path::new(OsStr::from_bytes(bytes));
             from.list()?
                 .into_iter()
-                .map(|hidden| Hidden::new(path(hidden), from.list()?.into_iter().map(path)))
+                .map(|hidden| {
+                    HiddenDirectory::new(path(hidden), from.list()?.into_iter().map(path))
+                })
                 .collect()
         }
         Some(Self {
-            mapping: Mapping::unpack(from)?,
+            mapping: IdMapping::unpack(from)?,
             held: paths(from)?,
             read_only: paths(from)?,
             hidden: hidden(from)?,

@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
 use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
 
-use super::super::layout::Layout;
-use super::super::{ShieldError, Step};
-use super::{Armed, Mapping, raw};
+use super::super::layout::MountLayout;
+use super::super::{ShieldError, ShieldStep};
+use super::{ArmedShield, IdMapping, raw};
 use crate::stdio::descriptors;
 use crate::stdio::launcher::pack::{Packer, Unpacker};
 
@@ -30,7 +30,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 
 /// Who tries a shield.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) enum Prober<'a> {
+pub(in super::super) enum ProbeProcess<'a> {
     /// A process of this program, which calls `run_if_requested` first of all.
     Program(&'a Path),
     /// A copy of this process.
@@ -38,21 +38,28 @@ pub(in super::super) enum Prober<'a> {
 }
 
 /// Who the users behind a shield can be here, if there can be one.
-pub(in super::super) fn probe(layout: &Layout, prober: Prober<'_>) -> Result<Mapping, ShieldError> {
+pub(in super::super) fn probe(
+    layout: &MountLayout,
+    prober: ProbeProcess<'_>,
+) -> Result<IdMapping, ShieldError> {
     let everybody = geteuid()
         .is_root()
-        .then(Mapping::everybody)
+        .then(IdMapping::everybody)
         .flatten()
         .filter(|mapping| attempt(mapping, layout, prober).is_ok());
     if let Some(mapping) = everybody {
         return Ok(mapping);
     }
-    let mapping = Mapping::oneself();
+    let mapping = IdMapping::oneself();
     attempt(&mapping, layout, prober).map(|()| mapping)
 }
 
-fn attempt(mapping: &Mapping, layout: &Layout, prober: Prober<'_>) -> Result<(), ShieldError> {
-    let armed = Armed {
+fn attempt(
+    mapping: &IdMapping,
+    layout: &MountLayout,
+    prober: ProbeProcess<'_>,
+) -> Result<(), ShieldError> {
+    let armed = ArmedShield {
         mapping: mapping.clone(),
         held: layout.held.clone(),
         read_only: layout.read_only.clone(),
@@ -60,20 +67,20 @@ fn attempt(mapping: &Mapping, layout: &Layout, prober: Prober<'_>) -> Result<(),
         directory: c"/".to_owned(),
     };
     let tried = match prober {
-        Prober::Program(program) => ask(program, &armed),
-        Prober::Itself if armed.lays_open() => return Err(ShieldError::Closed),
-        Prober::Itself => raise_in_child(armed),
+        ProbeProcess::Program(program) => ask(program, &armed),
+        ProbeProcess::Itself if armed.lays_open() => return Err(ShieldError::Closed),
+        ProbeProcess::Itself => raise_in_child(armed),
     };
     tried.map_err(|error| {
         ShieldError::behind(&error).unwrap_or(ShieldError::Refused {
-            step: Step::Namespace,
+            step: ShieldStep::Namespace,
             errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
         })
     })
 }
 
 /// Raises it in a child of this process, which ends at once.
-fn raise_in_child(armed: Armed) -> io::Result<()> {
+fn raise_in_child(armed: ArmedShield) -> io::Result<()> {
     // Never executed: the child ends before it gets there.
     let mut command = Command::new("/");
     command
@@ -93,8 +100,8 @@ fn raise_in_child(armed: Armed) -> io::Result<()> {
 }
 
 /// Has it raised by a process that has nothing of this one.
-fn ask(program: &Path, armed: &Armed) -> io::Result<()> {
-    descriptors::seal()?;
+fn ask(program: &Path, armed: &ArmedShield) -> io::Result<()> {
+    descriptors::close_on_exec_all()?;
     let (mut ours, theirs) = UnixStream::pair()?;
     let process = Command::new(program)
         .arg0(MARK)
@@ -105,7 +112,7 @@ fn ask(program: &Path, armed: &Armed) -> io::Result<()> {
         // What is typed at the terminal is not for it.
         .process_group(0)
         .spawn()?;
-    let _process = Reaped(process);
+    let _process = KillOnDrop(process);
     let mut packer = Packer::default();
     armed.pack(&mut packer);
     ours.set_read_timeout(Some(ANSWER))?;
@@ -123,9 +130,9 @@ fn ask(program: &Path, armed: &Armed) -> io::Result<()> {
 }
 
 /// Ends and reaps a process, whatever became of it.
-struct Reaped(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Reaped {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -158,7 +165,7 @@ fn answer(mut line: UnixStream) {
     if line.read_to_end(&mut bytes).is_err() {
         return;
     }
-    let Some(armed) = Armed::unpack(&mut Unpacker::new(&bytes)) else {
+    let Some(armed) = ArmedShield::unpack(&mut Unpacker::new(&bytes)) else {
         return;
     };
     let code = match raise_in_child(armed) {

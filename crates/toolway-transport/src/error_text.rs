@@ -16,7 +16,7 @@ pub(crate) fn of(cause: &(dyn Error + 'static), plain: &str) -> String {
         None if cause.to_string() == "tls handshake eof" => {
             format!("it ended the TLS handshake; if it speaks no TLS, try `{plain}://` in its URL")
         }
-        None => in_system_words(&cause.to_string()),
+        None => without_error_number(&cause.to_string()),
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn denied(place: &str, why: &str) -> String {
 }
 
 /// The system's words without the number behind them.
-fn in_system_words(text: &str) -> String {
+fn without_error_number(text: &str) -> String {
     let words = match text.rsplit_once(" (os error ") {
         Some((words, number)) if number.ends_with(')') => words,
         _ => text,

@@ -21,7 +21,7 @@ use toolway_types::Secret;
 use url::Url;
 
 pub use self::kept::{AccountLogin, AccountStatus, KeptAccount, LoggedOut};
-use crate::refresh::Ended;
+use crate::refresh::LoginEnd;
 use crate::web::{Web, WebError, shown};
 
 /// A provider, as far as asking it goes.
@@ -81,7 +81,7 @@ pub enum AccountError {
         /// The provider.
         host: String,
         /// What ended it.
-        why: Ended,
+        why: LoginEnd,
     },
     /// The provider takes neither the token nor the one that came in its place.
     #[error("{host} does not take the account's token; run `toolway account login`")]

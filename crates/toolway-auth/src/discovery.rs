@@ -337,7 +337,7 @@ async fn authority(
 }
 
 /// The metadata of an issuer that the caller vouches for, byte for byte; `None` when it has none.
-pub(crate) async fn vouched(
+pub(crate) async fn trusted_metadata(
     web: &Web,
     issuer: &str,
     places: &[Url],

@@ -30,8 +30,8 @@ use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::ClientKey;
+use crate::detached::DetachedTasks;
 use crate::device::DeviceLogin;
-use crate::errands::Errands;
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
 use crate::token::{Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
@@ -144,7 +144,7 @@ pub struct IdentityProvider {
     turn: Arc<Mutex<LastFailure>>,
     metadata: Arc<Mutex<Option<Arc<ServerMetadata>>>>,
     /// Finishes renewals that nobody waits for any more.
-    errands: Errands,
+    detached: DetachedTasks,
 }
 
 type LastFailure = Option<(u64, Arc<IdpError>)>;
@@ -172,7 +172,7 @@ impl IdentityProvider {
             ended: Arc::default(),
             turn: Arc::default(),
             metadata: Arc::default(),
-            errands: Errands::default(),
+            detached: DetachedTasks::default(),
         }
     }
 
@@ -266,7 +266,7 @@ impl IdentityProvider {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let turns: Turns = (turn, self.store.turn(&self.settings).await?);
         let (provider, identity) = (self.clone(), identity.clone());
-        let errand = self.errands.start(async move {
+        let task = self.detached.start(async move {
             let _turns = turns;
             let kept = provider.store.read(&provider.settings).await?;
             // Somebody else was quicker.
@@ -278,12 +278,12 @@ impl IdentityProvider {
                 None => Ok(provider.store.remove(&provider.settings).await?),
             }
         });
-        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
+        task.await.unwrap_or_else(|lost| Err(lost.into()))
     }
 
     /// Waits until what is being renewed is saved, and no longer than this.
     pub async fn settle(&self, within: Duration) {
-        self.errands.settle(within).await;
+        self.detached.settle(within).await;
     }
 
     /// What somebody else has renewed before it was our turn, or what is renewed now and saved:
@@ -294,7 +294,7 @@ impl IdentityProvider {
         turns: Turns,
     ) -> Result<(Turns, Result<Option<Identity>, IdpError>), IdpError> {
         let provider = self.clone();
-        let errand = self.errands.start(async move {
+        let task = self.detached.start(async move {
             if let Some(identity) = provider.kept().await? {
                 return Ok((turns, Ok(Some(identity))));
             }
@@ -308,7 +308,7 @@ impl IdentityProvider {
             }
             Ok((turns, renewed))
         });
-        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
+        task.await.unwrap_or_else(|lost| Err(lost.into()))
     }
 
     /// Asks the person, and keeps what comes of it.

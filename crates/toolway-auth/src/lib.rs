@@ -10,12 +10,12 @@
 pub mod account;
 pub mod assertion;
 pub mod authorize;
-pub mod badge;
 pub mod callback;
 pub mod challenge;
+mod detached;
 pub mod device;
 pub mod discovery;
-mod errands;
+pub mod federated;
 pub mod helper;
 pub mod idp;
 pub mod inbound;

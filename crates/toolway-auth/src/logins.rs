@@ -17,9 +17,9 @@ use tracing::warn;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::errands::Errands;
+use crate::detached::DetachedTasks;
 use crate::jwt::SigningKey;
-use crate::refresh::{HoldOffs, UnderWay};
+use crate::refresh::{HoldOffs, RunningRenewals};
 use crate::registration::Registered;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{Key, Kind, Vault, VaultError};
@@ -162,11 +162,11 @@ pub(crate) struct Held {
     /// The keys in use, with the nonces they have learned.
     keys: Mutex<Vec<DpopKey>>,
     /// The renewals under way.
-    pub(crate) under_way: UnderWay,
+    pub(crate) under_way: RunningRenewals,
     /// The authorization servers that are left alone for a while.
     pub(crate) hold_offs: HoldOffs,
     /// Finishes renewals that nobody waits for any more.
-    pub(crate) errands: Errands,
+    pub(crate) detached: DetachedTasks,
 }
 
 impl fmt::Debug for Logins {

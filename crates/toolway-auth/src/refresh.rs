@@ -22,8 +22,8 @@ use toolway_types::Secret;
 use tracing::{debug, warn};
 
 pub use self::hold_off::{BREATH, LONGEST_WAIT};
-use self::intent::Intent;
-pub(crate) use self::{hold_off::HoldOffs, shared::UnderWay};
+use self::intent::RefreshIntent;
+pub(crate) use self::{hold_off::HoldOffs, shared::RunningRenewals};
 use crate::assertion::ClientKey;
 use crate::logins::{How, Login, Logins, LoginsError};
 use crate::registration::ClientSource;
@@ -33,20 +33,20 @@ use crate::web::{Web, WebError};
 
 /// What a renewal is done with. It may outlive whoever wanted it, so nothing is borrowed.
 #[derive(Clone)]
-pub struct Means {
+pub struct RenewalContext {
     /// Where the request goes through.
     pub web: Web,
     /// The key of a client that signs.
     pub client_key: Option<Arc<ClientKey>>,
     /// Gets tokens without a person where there is no refresh token: the identity provider's
     /// assertion, a workload's token.
-    pub again: Option<Arc<dyn Again>>,
+    pub renewer: Option<Arc<dyn TokenRenewer>>,
 }
 
 /// Getting tokens once more, without a person.
-pub trait Again: Send + Sync {
+pub trait TokenRenewer: Send + Sync {
     /// Gets them.
-    fn again<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
+    fn renew<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
 }
 
 /// Why there is no token that can be used. Everybody who waited for one renewal gets the same.
@@ -58,7 +58,7 @@ pub enum RefreshError {
         /// The server.
         server: String,
         /// What ended it.
-        why: Ended,
+        why: LoginEnd,
     },
     /// It may work again later, and the login is kept.
     #[error("the login of `{server}` cannot be renewed now: {source}")]
@@ -75,7 +75,7 @@ pub enum RefreshError {
 
 /// What ended a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Ended {
+pub enum LoginEnd {
     /// There is none.
     #[error("nobody is logged in")]
     NotLoggedIn,
@@ -117,7 +117,7 @@ impl Logins {
         &self,
         key: &Key,
         refused: Option<&Secret>,
-        means: &Means,
+        means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
         let login = self.present(key).await?;
         if is_usable(&login, refused) {
@@ -132,7 +132,7 @@ impl Logins {
     /// Waits until what is being renewed is saved, and no longer than this. For a program that is
     /// about to end: an answer that nobody saves is a login that is lost.
     pub async fn settle(&self, within: Duration) {
-        self.held.errands.settle(within).await;
+        self.held.detached.settle(within).await;
     }
 
     /// Takes a turn among all processes, and renews if that is still needed then.
@@ -140,7 +140,7 @@ impl Logins {
         &self,
         key: &Key,
         refused: Option<&Secret>,
-        means: &Means,
+        means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
         let _turn = self.vault.lock(key).await?;
         // Whoever held the lock before has most likely renewed it.
@@ -157,7 +157,7 @@ impl Logins {
     async fn present(&self, key: &Key) -> Result<Login, RefreshError> {
         self.read(key)
             .await?
-            .ok_or_else(|| needs_login(&key.server, Ended::NotLoggedIn))
+            .ok_or_else(|| needs_login(&key.server, LoginEnd::NotLoggedIn))
     }
 
     /// Renews. The key is locked.
@@ -165,24 +165,24 @@ impl Logins {
         &self,
         mut login: Login,
         refused: Option<&Secret>,
-        means: &Means,
+        means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
         // It may be good for some more seconds, whatever comes of this.
         let still_good = still_good(&login, refused);
-        let intent = Intent::of(self, &login);
+        let intent = RefreshIntent::of(self, &login);
         let client = client(&login, means);
-        let sent = match (&login.tokens.refresh, login.how, &means.again) {
+        let sent = match (&login.tokens.refresh, login.how, &means.renewer) {
             (Some(token), _, _) => self.refresh(&login, token, &intent, &client, means).await,
             (None, How::ClientCredentials, _) => {
                 let request = request(&login, &client, &login.requested);
                 request.send(&means.web, Grant::ClientCredentials).await
             }
-            (None, _, Some(again)) => again.again(&login).await,
+            (None, _, Some(renewer)) => renewer.renew(&login).await,
             (None, _, None) if still_good => return Ok(login),
             (None, _, None) if refused == Some(&login.tokens.access) => {
-                return Err(needs_login(&login.server, Ended::Refused));
+                return Err(needs_login(&login.server, LoginEnd::Refused));
             }
-            (None, _, None) => return Err(needs_login(&login.server, Ended::Expired)),
+            (None, _, None) => return Err(needs_login(&login.server, LoginEnd::Expired)),
         };
         login.client.learn(&client);
         let end = |why| needs_login(&login.server, why);
@@ -205,9 +205,9 @@ impl Logins {
                 self.vault.remove(&key).await?;
                 intent.clear();
                 Err(end(if is_again {
-                    Ended::Lost
+                    LoginEnd::Lost
                 } else {
-                    Ended::Revoked
+                    LoginEnd::Revoked
                 }))
             }
             TokenError::Refused { code, .. } if is_about_client(code) => {
@@ -215,7 +215,7 @@ impl Logins {
                     let (issuer, id) = (&login.issuer, &login.client.client_id);
                     self.remove_client(issuer, id).await?;
                 }
-                Err(end(Ended::ClientGone))
+                Err(end(LoginEnd::ClientGone))
             }
             _ if still_good => {
                 self.hold_off(&login, &error);
@@ -223,7 +223,7 @@ impl Logins {
                 Ok(login)
             }
             // The token may be spent by now; the next attempt will show it.
-            TokenError::Lost => Err(end(Ended::Lost)),
+            TokenError::Lost => Err(end(LoginEnd::Lost)),
             _ => {
                 self.hold_off(&login, &error);
                 Err(RefreshError::Unavailable {
@@ -240,9 +240,9 @@ impl Logins {
         &self,
         login: &Login,
         token: &Secret,
-        intent: &Intent,
+        intent: &RefreshIntent,
         client: &Client,
-        means: &Means,
+        means: &RenewalContext,
     ) -> Result<Tokens, TokenError> {
         // When a process died over this very token, this is the second time already.
         let mut may_repeat = !intent.is_noted();
@@ -270,7 +270,7 @@ impl Logins {
 
     /// Saves what was renewed. When that is not possible this process goes on with it, and tries
     /// to save it whenever it is read: the old one is spent.
-    async fn keep(&self, login: Login, tokens: Tokens, intent: &Intent) -> Login {
+    async fn keep(&self, login: Login, tokens: Tokens, intent: &RefreshIntent) -> Login {
         let renewed = Login {
             tokens: tokens.succeeding(&login.tokens),
             ..login
@@ -290,7 +290,7 @@ impl Logins {
     }
 }
 
-fn needs_login(server: &str, why: Ended) -> RefreshError {
+fn needs_login(server: &str, why: LoginEnd) -> RefreshError {
     RefreshError::NeedsLogin {
         server: server.to_owned(),
         why,
@@ -313,7 +313,7 @@ fn is_about_client(code: &str) -> bool {
     matches!(code, "invalid_client" | "unauthorized_client")
 }
 
-fn client(login: &Login, means: &Means) -> Client {
+fn client(login: &Login, means: &RenewalContext) -> Client {
     let key = means.client_key.clone().or_else(|| login.signing_key());
     login.client.client(key.as_ref())
 }

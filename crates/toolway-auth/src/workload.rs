@@ -27,13 +27,13 @@ use crate::metadata::shown;
 use crate::references::{ReferenceError, References, nowhere};
 use crate::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
 use crate::web::{Web, WebError};
-use crate::xaa::Target;
+use crate::xaa::TokenTarget;
 
 /// The longest token that is read.
 const MAX_TOKEN: u64 = 64 * 1024;
 
 /// Where the platform's token comes from.
-pub enum Source {
+pub enum PlatformTokenSource {
     /// A file that the platform keeps up to date.
     File(PathBuf),
     /// A program that prints it, made anew for each run.
@@ -60,14 +60,14 @@ pub enum Source {
     },
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for PlatformTokenSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::File(path) => formatter.debug_tuple("File").field(path).finish(),
-            Source::Program(_) => formatter.write_str("Program"),
-            Source::Given(_) => formatter.write_str("Given"),
-            Source::Named { .. } => formatter.write_str("Named"),
-            Source::GithubActions { .. } => formatter.write_str("GithubActions"),
+            PlatformTokenSource::File(path) => formatter.debug_tuple("File").field(path).finish(),
+            PlatformTokenSource::Program(_) => formatter.write_str("Program"),
+            PlatformTokenSource::Given(_) => formatter.write_str("Given"),
+            PlatformTokenSource::Named { .. } => formatter.write_str("Named"),
+            PlatformTokenSource::GithubActions { .. } => formatter.write_str("GithubActions"),
         }
     }
 }
@@ -135,8 +135,8 @@ pub enum WorkloadError {
 /// or for `audience` where the person or the administrator wrote that down.
 pub async fn obtain(
     web: &Web,
-    target: &Target<'_>,
-    source: &Source,
+    target: &TokenTarget<'_>,
+    source: &PlatformTokenSource,
     audience: Option<&str>,
 ) -> Result<Tokens, WorkloadError> {
     let issuer = || shown(&target.server.issuer);
@@ -183,10 +183,10 @@ pub async fn obtain(
     })
 }
 
-async fn read(source: &Source, audience: &str) -> Result<Secret, WorkloadError> {
+async fn read(source: &PlatformTokenSource, audience: &str) -> Result<Secret, WorkloadError> {
     let bytes = match source {
-        Source::Given(token) => return Ok(token.clone()),
-        Source::Named {
+        PlatformTokenSource::Given(token) => return Ok(token.clone()),
+        PlatformTokenSource::Named {
             token,
             references,
             finder,
@@ -198,12 +198,16 @@ async fn read(source: &Source, audience: &str) -> Result<Secret, WorkloadError> 
             };
             return Ok(Secret::new(filled.expose().trim()));
         }
-        Source::GithubActions { url, token, web } => return ask(url, token, web, audience).await,
-        Source::File(path) => file(path).await.map_err(|source| WorkloadError::File {
-            path: path.clone(),
-            source,
-        })?,
-        Source::Program(make) => {
+        PlatformTokenSource::GithubActions { url, token, web } => {
+            return ask(url, token, web, audience).await;
+        }
+        PlatformTokenSource::File(path) => {
+            file(path).await.map_err(|source| WorkloadError::File {
+                path: path.clone(),
+                source,
+            })?
+        }
+        PlatformTokenSource::Program(make) => {
             let (program, options) = make();
             let finished = program::run(program, &options).await?;
             if !finished.status.success() {

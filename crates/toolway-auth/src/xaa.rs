@@ -8,7 +8,7 @@
 //!
 //! The audience is the issuer that discovery validated, the resource is the server. The assertion
 //! is held against both before it is sent, and goes nowhere but to that issuer's token endpoint.
-//! Whether another way to log in may follow is said by the [`Rule`] that is handed in, and the
+//! Whether another way to log in may follow is said by the [`CrossAppRule`] that is handed in, and the
 //! outcome has no room for one where the rule forbids it.
 
 use serde_json::Value;
@@ -26,7 +26,7 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// What policy says about other ways to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum CrossAppRule {
     /// Cross-app access or nothing.
     Only,
     /// Cross-app access where the authorization server takes it.
@@ -35,7 +35,7 @@ pub enum Rule {
 
 /// The server that a token is for, and who speaks for it.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
+pub struct TokenTarget<'a> {
     /// The authorization server, as discovery validated it.
     pub server: &'a ServerMetadata,
     /// The MCP server.
@@ -50,7 +50,7 @@ pub struct Target<'a> {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum CrossAppOutcome {
     /// A token.
     Tokens(Tokens),
     /// The authorization server does not take assertions, and the rule allows another way.
@@ -97,14 +97,14 @@ pub async fn obtain(
     provider: &IdentityProvider,
     way: Way<'_>,
     web: &Web,
-    target: &Target<'_>,
-    rule: Rule,
-) -> Result<Outcome, XaaError> {
+    target: &TokenTarget<'_>,
+    rule: CrossAppRule,
+) -> Result<CrossAppOutcome, XaaError> {
     let issuer = || shown(&target.server.issuer);
     if target.server.is_assumed {
         return match rule {
-            Rule::Preferred => Ok(Outcome::Otherwise),
-            Rule::Only => Err(XaaError::NotValidated {
+            CrossAppRule::Preferred => Ok(CrossAppOutcome::Otherwise),
+            CrossAppRule::Only => Err(XaaError::NotValidated {
                 resource: shown(target.resource),
             }),
         };
@@ -112,8 +112,8 @@ pub async fn obtain(
     let endpoint = target.server.token_endpoint.as_ref();
     let Some(endpoint) = endpoint.filter(|_| target.server.offers(JWT_BEARER)) else {
         return match rule {
-            Rule::Preferred => Ok(Outcome::Otherwise),
-            Rule::Only => Err(XaaError::NotOffered { issuer: issuer() }),
+            CrossAppRule::Preferred => Ok(CrossAppOutcome::Otherwise),
+            CrossAppRule::Only => Err(XaaError::NotOffered { issuer: issuer() }),
         };
     };
     let assertion = assertion(provider, way, target).await?;
@@ -130,7 +130,7 @@ pub async fn obtain(
         dpop: target.dpop,
     };
     let tokens = request.send(web, Grant::JwtBearer(&assertion)).await?;
-    Ok(Outcome::Tokens(Tokens {
+    Ok(CrossAppOutcome::Tokens(Tokens {
         // The organisation is asked each time: what would go past it is not kept.
         refresh: None,
         ..tokens
@@ -142,7 +142,7 @@ pub async fn obtain(
 async fn assertion(
     provider: &IdentityProvider,
     way: Way<'_>,
-    target: &Target<'_>,
+    target: &TokenTarget<'_>,
 ) -> Result<Secret, XaaError> {
     let ask = async |identity| {
         let audience = &target.server.issuer;
@@ -165,7 +165,7 @@ async fn assertion(
 
 /// Whether an assertion is the one that was asked for. Its signature is the authorization
 /// server's to check; whom it is for is ours, because we are about to show it to somebody.
-fn check(assertion: &Secret, target: &Target<'_>) -> Result<(), &'static str> {
+fn check(assertion: &Secret, target: &TokenTarget<'_>) -> Result<(), &'static str> {
     let (header, claims) = jwt::peek_all(assertion.expose()).ok_or("it cannot be read")?;
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     let kind = header.get("typ").and_then(Value::as_str);

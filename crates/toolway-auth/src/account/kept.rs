@@ -18,7 +18,7 @@ use super::{AccountError, AccountTokens};
 use crate::discovery::of_issuer;
 use crate::login::{Desk, LoginError, LoginRequest, Person, Way, Whom, obtain};
 use crate::logins::{ACCOUNT_SERVER, How, Login, Logins, LoginsError};
-use crate::refresh::{Ended, Means, RefreshError};
+use crate::refresh::{LoginEnd, RefreshError, RenewalContext};
 use crate::revoke::{Revocation, RevokeError};
 use crate::scopes::Attempts;
 use crate::token::{Tokens, unix_now};
@@ -305,10 +305,10 @@ impl KeptAccount {
         {
             return Ok(tokens.access.clone());
         }
-        let means = Means {
+        let means = RenewalContext {
             web: self.web.clone(),
             client_key: None,
-            again: None,
+            renewer: None,
         };
         let known = self.held().key.clone();
         let mut outcome = None;
@@ -319,7 +319,7 @@ impl KeptAccount {
         if matches!(
             outcome,
             None | Some(Err(RefreshError::NeedsLogin {
-                why: Ended::NotLoggedIn,
+                why: LoginEnd::NotLoggedIn,
                 ..
             }))
         ) {
@@ -341,7 +341,7 @@ impl KeptAccount {
             }
             None
             | Some(Err(RefreshError::NeedsLogin {
-                why: Ended::NotLoggedIn,
+                why: LoginEnd::NotLoggedIn,
                 ..
             })) => Err(AccountError::LoggedOut { host: host() }),
             Some(Err(RefreshError::NeedsLogin { why, .. })) => {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{ClaimError, StoreError};
 use crate::authorize::{AttemptError, AuthorizeError};
 use crate::callback::CallbackError;
+use crate::detached::TaskLost;
 use crate::device::DeviceError;
-use crate::errands::GivenUp;
 use crate::metadata::MetadataError;
 use crate::random::NoRandom;
 use crate::token::TokenError;
@@ -104,8 +104,8 @@ pub enum IdpError {
     Together(Arc<IdpError>),
 }
 
-impl From<GivenUp> for IdpError {
-    fn from(given_up: GivenUp) -> Self {
-        Self::Token(TokenError::NotAsked(given_up.to_string()))
+impl From<TaskLost> for IdpError {
+    fn from(lost: TaskLost) -> Self {
+        Self::Token(TokenError::NotAsked(lost.to_string()))
     }
 }

@@ -123,7 +123,7 @@ impl Issuer {
 
     /// The metadata is asked for each time: it is where a new place of the keys is said.
     async fn fetch(&self, web: &Web) -> Result<Published, String> {
-        let metadata = discovery::vouched(web, &self.name, &self.places)
+        let metadata = discovery::trusted_metadata(web, &self.name, &self.places)
             .await
             .map_err(|error| error.to_string())?
             .ok_or("it has no metadata at any of the known places")?;

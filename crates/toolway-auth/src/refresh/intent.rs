@@ -17,7 +17,7 @@ use tracing::debug;
 use crate::logins::{Login, Logins};
 
 /// A note about one refresh token.
-pub(super) struct Intent {
+pub(super) struct RefreshIntent {
     path: PathBuf,
     digest: String,
 }
@@ -25,7 +25,7 @@ pub(super) struct Intent {
 /// A word behind the digest: it was sent a second time.
 const REPEATED: &str = " again";
 
-impl Intent {
+impl RefreshIntent {
     pub(super) fn of(logins: &Logins, login: &Login) -> Self {
         let folder = logins.vault.folder().join("intents");
         let token = login.tokens.refresh.as_ref().map_or("", Secret::expose);

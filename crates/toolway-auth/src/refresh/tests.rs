@@ -10,7 +10,7 @@ use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Settings, Switch, holds_secret};
 use toolway_types::Secret;
 
-use super::{Ended, Means, RefreshError};
+use super::{LoginEnd, RefreshError, RenewalContext};
 use crate::logins::tests::{due, logins, settings};
 use crate::logins::{How, Login, Logins};
 use crate::registration::{AuthMethod, ClientSource};
@@ -30,15 +30,15 @@ async fn fresh(
     logins.fresh(key, refused, &means()).await
 }
 
-fn means() -> Means {
-    Means {
+fn means() -> RenewalContext {
+    RenewalContext {
         web: web(),
         client_key: None,
-        again: None,
+        renewer: None,
     }
 }
 
-fn ended(outcome: Result<Login, RefreshError>) -> Ended {
+fn ended(outcome: Result<Login, RefreshError>) -> LoginEnd {
     match outcome.unwrap_err() {
         error @ RefreshError::NeedsLogin { .. } => {
             assert!(!holds_secret(&error.to_string()), "{error}");
@@ -62,7 +62,10 @@ async fn a_token_is_renewed_when_it_is_due_or_refused_and_not_before() {
     let logins = logins(home.path());
     let login = due(&authority, "a");
     let key = login.key();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::NotLoggedIn);
+    assert_eq!(
+        ended(fresh(&logins, &key, None).await),
+        LoginEnd::NotLoggedIn
+    );
     logins.save(&login).await.unwrap();
 
     let first = fresh(&logins, &key, None).await.unwrap();
@@ -141,7 +144,7 @@ async fn a_login_that_was_revoked_ends_and_no_other_does() {
     );
     assert_eq!(
         ended(fresh(&logins, &gone.key(), None).await),
-        Ended::NotLoggedIn
+        LoginEnd::NotLoggedIn
     );
     fresh(&logins, &other.key(), None).await.unwrap();
 }
@@ -177,7 +180,10 @@ async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
     let (login, other) = (due(&authority, "a"), due(&well, "b"));
     logins.save(&login).await.unwrap();
     logins.save(&other).await.unwrap();
-    assert_eq!(ended(fresh(&logins, &login.key(), None).await), Ended::Lost);
+    assert_eq!(
+        ended(fresh(&logins, &login.key(), None).await),
+        LoginEnd::Lost
+    );
     assert_eq!(refreshes(&authority), 2);
     fresh(&logins, &other.key(), None).await.unwrap();
 }
@@ -194,7 +200,7 @@ async fn rel_15_answers_that_never_come_end_the_attempt_and_keep_the_login() {
     let login = due(&authority, "a");
     let key = login.key();
     logins.save(&login).await.unwrap();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::Lost);
+    assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Lost);
     assert_eq!(refreshes(&authority), 2, "once more, not for ever");
     assert_eq!(logins.read(&key).await.unwrap(), Some(login));
     // When the network is well again within the grace, so is the login.
@@ -212,7 +218,7 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
     let key = login.key();
     logins.save(&login).await.unwrap();
     // What a killed process leaves: its note, and a token that the server has rotated.
-    super::Intent::of(&logins, &login).note();
+    super::RefreshIntent::of(&logins, &login).note();
     let web = web();
     let client = super::client(&login, &means());
     let spent = super::request(&login, &client, &[]);
@@ -221,7 +227,7 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
         .send(&web, super::Grant::Refresh(token))
         .await
         .unwrap();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::Lost);
+    assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Lost);
     assert_eq!(
         refreshes(&authority),
         2,
@@ -261,14 +267,14 @@ async fn without_a_refresh_token_it_depends_on_how_the_login_came_about() {
     login.tokens.refresh = None;
     let key = login.key();
     logins.save(&login).await.unwrap();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::Expired);
+    assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Expired);
     login.tokens.expires_at = None;
     logins.save(&login).await.unwrap();
     assert_eq!(fresh(&logins, &key, None).await.unwrap(), login);
     let refused = login.tokens.access.clone();
     assert_eq!(
         ended(fresh(&logins, &key, Some(&refused)).await),
-        Ended::Refused
+        LoginEnd::Refused
     );
 
     login.how = How::ClientCredentials;
@@ -293,7 +299,7 @@ async fn a_client_that_is_gone_is_registered_anew_next_time() {
         .unwrap();
     assert_eq!(
         ended(fresh(&logins, &login.key(), None).await),
-        Ended::ClientGone
+        LoginEnd::ClientGone
     );
     assert_eq!(logins.client(&login.issuer).await.unwrap(), None);
 }

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
 use toolway_auth::login::Way;
 use toolway_auth::logins::{Login, Logins};
-use toolway_auth::refresh::Ended;
+use toolway_auth::refresh::LoginEnd;
 use toolway_auth::token::unix_now;
 use toolway_auth::vault::{Kind, Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
@@ -218,7 +218,7 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
     let is_lost = matches!(
         &error,
         AccountError::Ended {
-            why: Ended::Lost,
+            why: LoginEnd::Lost,
             ..
         }
     );

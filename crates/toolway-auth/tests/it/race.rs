@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use tokio::task::JoinSet;
 use toolway_auth::logins::{How, Login, Logins};
-use toolway_auth::refresh::{Means, RefreshError};
+use toolway_auth::refresh::{RefreshError, RenewalContext};
 use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
@@ -173,10 +173,10 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
 
 async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
     let web = Web::trusted(toolway_transport::client::HttpClient::default());
-    let means = Means {
+    let means = RenewalContext {
         web: web.clone(),
         client_key: None,
-        again: None,
+        renewer: None,
     };
     let server = Url::parse(&key.resource).expect("a resource has an address");
     let mut said = Said::default();

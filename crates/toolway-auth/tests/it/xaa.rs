@@ -18,7 +18,7 @@ use toolway_auth::idp::{
 use toolway_auth::token::{Client, Proof, Tokens};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::{Reach, Web};
-use toolway_auth::xaa::{Outcome, Rule, Target, XaaError, obtain};
+use toolway_auth::xaa::{CrossAppOutcome, CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
@@ -132,9 +132,9 @@ impl Server {
         &self,
         provider: &IdentityProvider,
         way: Way<'_>,
-        rule: Rule,
-    ) -> Result<Outcome, XaaError> {
-        let target = Target {
+        rule: CrossAppRule,
+    ) -> Result<CrossAppOutcome, XaaError> {
+        let target = TokenTarget {
             server: &self.found.server,
             resource: &self.found.resource,
             client: &self.client,
@@ -145,8 +145,8 @@ impl Server {
     }
 
     async fn tokens(&self, provider: &IdentityProvider, way: Way<'_>) -> Tokens {
-        match self.ask(provider, way, Rule::Only).await {
-            Ok(Outcome::Tokens(tokens)) => tokens,
+        match self.ask(provider, way, CrossAppRule::Only).await {
+            Ok(CrossAppOutcome::Tokens(tokens)) => tokens,
             other => panic!("no tokens: {other:?}"),
         }
     }
@@ -226,7 +226,7 @@ async fn sec_45_an_assertion_for_somebody_else_is_not_sent() {
         let server = Server::trusting(&idp, &[]).await;
         let (provider, _) = provider(&idp);
         let person = Person::default();
-        for rule in [Rule::Only, Rule::Preferred] {
+        for rule in [CrossAppRule::Only, CrossAppRule::Preferred] {
             let asked = server.ask(&provider, Way::Browser(&person), rule).await;
             let error = asked.expect_err("refused");
             assert!(!holds_secret(&format!("{error} {error:?}")), "{error:?}");
@@ -250,7 +250,7 @@ async fn sec_45_an_id_token_that_is_not_right_is_not_used() {
         let (provider, store) = provider(&idp);
         let person = Person::default();
         let asked = server
-            .ask(&provider, Way::Browser(&person), Rule::Only)
+            .ask(&provider, Way::Browser(&person), CrossAppRule::Only)
             .await;
         let error = asked.expect_err("refused");
         assert!(
@@ -273,26 +273,26 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
     let way = Way::Browser(&person);
     // It does not take assertions.
     server.found.server.grant_types = Some(vec!["authorization_code".to_owned()]);
-    let only = server.ask(&provider, way, Rule::Only).await;
+    let only = server.ask(&provider, way, CrossAppRule::Only).await;
     assert!(matches!(only, Err(XaaError::NotOffered { .. })), "{only:?}");
-    let preferred = server.ask(&provider, way, Rule::Preferred).await;
-    assert!(matches!(preferred, Ok(Outcome::Otherwise)));
+    let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
+    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
     // Nobody checked who it is.
     server.found.server.grant_types = None;
     server.found.server.is_assumed = true;
-    let only = server.ask(&provider, way, Rule::Only).await;
+    let only = server.ask(&provider, way, CrossAppRule::Only).await;
     assert!(
         matches!(only, Err(XaaError::NotValidated { .. })),
         "{only:?}"
     );
-    let preferred = server.ask(&provider, way, Rule::Preferred).await;
-    assert!(matches!(preferred, Ok(Outcome::Otherwise)));
+    let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
+    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
     assert_eq!(person.windows.load(Ordering::SeqCst), 0);
     assert_eq!(server.authority.report().authorizations, 0);
     // It takes them, and refuses this one: that is an answer, and no reason for another login.
     server.found.server.is_assumed = false;
     server.client.id = "somebody-else".to_owned();
-    for rule in [Rule::Only, Rule::Preferred] {
+    for rule in [CrossAppRule::Only, CrossAppRule::Preferred] {
         server.ask(&provider, way, rule).await.expect_err("refused");
     }
     assert_eq!(server.authority.report().authorizations, 0);
@@ -305,7 +305,7 @@ async fn a_login_that_is_declined_is_declined_for_all() {
     let (provider, _) = provider(&idp);
     let person = Person::default();
     let way = Way::Browser(&person);
-    let asked = join_all((0..5).map(|_| server.ask(&provider, way, Rule::Only))).await;
+    let asked = join_all((0..5).map(|_| server.ask(&provider, way, CrossAppRule::Only))).await;
     for asked in asked {
         let error = asked.expect_err("declined");
         assert!(matches!(cause(&error), IdpError::Callback(_)), "{error}");
@@ -342,7 +342,7 @@ async fn an_identity_that_the_provider_refuses_is_asked_for_anew_once() {
         ..kept
     };
     store.write(provider.settings(), &stale).await.unwrap();
-    let asked = server.ask(&provider, Way::Kept, Rule::Only).await;
+    let asked = server.ask(&provider, Way::Kept, CrossAppRule::Only).await;
     let error = asked.expect_err("nobody to ask");
     assert!(
         matches!(cause(&error), IdpError::NeedsLogin { .. }),
@@ -358,7 +358,7 @@ async fn nobody_is_asked_when_nobody_may_be() {
     let idp = idp_with(&[]);
     let server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
-    let asked = server.ask(&provider, Way::Kept, Rule::Only).await;
+    let asked = server.ask(&provider, Way::Kept, CrossAppRule::Only).await;
     let error = asked.expect_err("nobody is logged in");
     assert!(error.to_string().contains("toolway idp login"), "{error}");
     assert!(idp.seen().is_empty());
@@ -465,9 +465,9 @@ async fn sec_47_nothing_about_a_person_is_shown() {
 #[test]
 fn a_login_can_run_on_any_thread() {
     fn moves<T: Send>(_: &T) {}
-    fn check(provider: &IdentityProvider, way: Way<'_>, web: &Web, target: &Target<'_>) {
+    fn check(provider: &IdentityProvider, way: Way<'_>, web: &Web, target: &TokenTarget<'_>) {
         moves(&provider.identity(way));
-        moves(&obtain(provider, way, web, target, Rule::Only));
+        moves(&obtain(provider, way, web, target, CrossAppRule::Only));
     }
     let _ = check;
 }

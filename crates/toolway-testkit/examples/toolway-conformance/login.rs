@@ -25,7 +25,7 @@ use toolway::toolway_auth::login::{Device, LoginError, LoginFault, Page, Person,
 use toolway::toolway_auth::registration::ClientDocument;
 use toolway::toolway_auth::scopes::Spent;
 use toolway::toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway::toolway_auth::workload::Source;
+use toolway::toolway_auth::workload::PlatformTokenSource;
 use toolway::types::{ConnectionState, Secret};
 use toolway_testkit::TempHome;
 use toolway_testkit::browser::browse;
@@ -112,7 +112,7 @@ impl Credentials {
     fn workload(&self, server: &str) -> BTreeMap<String, Workload> {
         let token = self.valid_jwt.as_deref().map(Secret::new);
         let workload = token.map(|token| Workload {
-            source: Arc::new(Source::Given(token)),
+            source: Arc::new(PlatformTokenSource::Given(token)),
             audience: None,
         });
         workload

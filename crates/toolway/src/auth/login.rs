@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::badge::Entered;
 use toolway_auth::challenge;
+use toolway_auth::federated::FederatedLogin;
 use toolway_auth::idp;
 use toolway_auth::jwt::{KeyError, SigningKey};
 use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Progress, Way, Whom, obtain};
@@ -24,7 +24,7 @@ use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
 use toolway_auth::scopes::Spent;
 use toolway_auth::token::unix_now;
 use toolway_auth::web::{Tell, Web};
-use toolway_auth::xaa::Rule;
+use toolway_auth::xaa::CrossAppRule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
 use self::invitation::Nobody;
@@ -391,12 +391,12 @@ impl Auth {
         target: &Target,
         request: &LoginRequest<'_>,
         person: Option<&dyn Person>,
-    ) -> Result<Option<Entered>, LoginProblem> {
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let way = request.way;
         match person {
             _ if way == Way::ClientCredentials => match target.rule() {
-                Rule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
-                Rule::Preferred => Ok(None),
+                CrossAppRule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
+                CrossAppRule::Preferred => Ok(None),
             },
             Some(person) => {
                 let door = Door { way, person };

@@ -11,10 +11,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::badge::{Renewal, Voucher};
+use toolway_auth::federated::{FederatedRenewal, RenewalSource};
 use toolway_auth::logins::{How, Login, Logins, LoginsError};
 use toolway_auth::references::References;
-use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
+use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{Key, Kind};
 use toolway_auth::web::{Reach, Tell, Web};
@@ -116,24 +116,24 @@ impl Store {
             Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
             _ => None,
         };
-        let organisation = provider.map(|provider| Voucher::Organisation {
+        let organisation = provider.map(|provider| RenewalSource::Organisation {
             provider: provider.clone(),
             rule: target.rule(),
         });
-        let voucher = match login.how {
+        let source = match login.how {
             How::Workload => self.platform(target),
             _ => organisation,
         };
         let client_key = self.papers.key(target.server.as_str()).cloned();
-        let renewal = voucher.map(|voucher| Renewal {
-            voucher,
+        let renewal = source.map(|source| FederatedRenewal {
+            source,
             web: web.clone(),
             client_key: client_key.clone(),
         });
-        let means = Means {
+        let means = RenewalContext {
             web,
             client_key,
-            again: renewal.map(|renewal| Arc::new(renewal) as Arc<dyn Again>),
+            renewer: renewal.map(|renewal| Arc::new(renewal) as Arc<dyn TokenRenewer>),
         };
         let _asking = self.asked.note(&target.server, &login.issuer);
         self.logins
@@ -199,7 +199,7 @@ impl Passes for Store {
             match self.login(target, refused).await {
                 Ok(login) => Ok(login.map(Pass::from)),
                 Err(RefreshError::NeedsLogin {
-                    why: Ended::NotLoggedIn,
+                    why: LoginEnd::NotLoggedIn,
                     ..
                 }) => Ok(None),
                 Err(error) if self.begins_anew(target, &error).await => Ok(None),

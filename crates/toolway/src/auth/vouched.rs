@@ -3,18 +3,18 @@
 //! Owns which servers that is for, going that way first, and what follows where it fails: nothing
 //! where policy says so, and the ordinary login only where the server's authorization server does
 //! not take assertions at all (SEC-45).
-//! Does not own: the steps (`toolway-auth`, `badge.rs`), or keeping the outcome (`login.rs`).
+//! Does not own: the steps (`toolway-auth`, `source.rs`), or keeping the outcome (`login.rs`).
 
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_auth::badge::{self, Badge, BadgeFault, Entered};
 use toolway_auth::challenge;
+use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, FederatedSource};
 use toolway_auth::idp::{self, IdpError};
 use toolway_auth::login::{LoginRequest, Way};
 use toolway_auth::logins::{How, Login};
 use toolway_auth::web::Web;
-use toolway_auth::xaa::{Rule, XaaError};
+use toolway_auth::xaa::{CrossAppRule, XaaError};
 use toolway_types::{CrossApp, ServerName};
 use tracing::{debug, info};
 
@@ -53,7 +53,7 @@ pub enum VouchFault {
     Organisation(#[from] OrganisationError),
     /// It does not vouch, or is not believed.
     #[error(transparent)]
-    Badge(BadgeFault),
+    Badge(FederatedLoginFault),
 }
 
 /// Says which policy leaves no other way, where a person could think of one.
@@ -74,7 +74,8 @@ impl NotVouched {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
         let (VouchFault::Organisation(OrganisationError::Identity(error))
-        | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) = &self.fault
+        | VouchFault::Badge(FederatedLoginFault::Organisation(XaaError::Identity(error)))) =
+            &self.fault
         else {
             return false;
         };
@@ -108,10 +109,10 @@ impl Target {
         }
     }
 
-    pub(super) fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> CrossAppRule {
         match self.cross_app {
-            CrossApp::Only { .. } => Rule::Only,
-            CrossApp::Off | CrossApp::Preferred => Rule::Preferred,
+            CrossApp::Only { .. } => CrossAppRule::Only,
+            CrossApp::Off | CrossApp::Preferred => CrossAppRule::Preferred,
         }
     }
 
@@ -137,17 +138,17 @@ impl Auth {
         target: &Target,
         request: &LoginRequest<'_>,
         way: idp::Way<'_>,
-    ) -> Result<Option<Entered>, LoginProblem> {
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let refused = |fault| target.not_vouched(fault);
         let organisation = store.organisation.get();
         let organisation = organisation.ok_or_else(|| refused(VouchFault::NoProvider))?;
         let provider = organisation.provider().await;
-        let badge = Badge::Organisation {
+        let source = FederatedSource::Organisation {
             provider: provider.map_err(|error| refused(error.into()))?,
             way,
             rule: target.rule(),
         };
-        let entered = badge::enter(web, &store.logins, request, badge).await;
+        let entered = federated::log_in(web, &store.logins, request, source).await;
         entered.map_err(|error| refused(VouchFault::Badge(error.fault)))
     }
 
@@ -165,11 +166,12 @@ impl Auth {
         web: &Web,
         target: &Target,
         request: &LoginRequest<'_>,
-    ) -> Result<Option<Entered>, LoginProblem> {
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let Some(platform) = store.platform(target) else {
             return Ok(None);
         };
-        let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
+        let entered =
+            federated::log_in(web, &store.logins, request, platform.federated_source()).await;
         entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
     }
 

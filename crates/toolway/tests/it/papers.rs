@@ -18,7 +18,7 @@ use toolway_auth::login::Way;
 use toolway_auth::scopes::Spent;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
-use toolway_auth::workload::Source;
+use toolway_auth::workload::PlatformTokenSource;
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
 use toolway_testkit::browser::browse;
 use toolway_types::{ConnectionState, Secret};
@@ -240,7 +240,7 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         .await
         .expect("a token");
     let workload = Workload {
-        source: Arc::new(Source::Given(token)),
+        source: Arc::new(PlatformTokenSource::Given(token)),
         audience: None,
     };
     let papers = Papers {

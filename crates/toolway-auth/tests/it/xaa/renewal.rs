@@ -5,18 +5,20 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolway_auth::badge::{Badge, BadgeFault, Renewal, Voucher, enter};
+use toolway_auth::federated::{
+    FederatedLoginFault, FederatedRenewal, FederatedSource, RenewalSource, log_in,
+};
 use toolway_auth::idp::{
     GivenBack, Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way,
 };
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay, Whom};
 use toolway_auth::logins::{How, Logins};
-use toolway_auth::refresh::Means;
+use toolway_auth::refresh::RenewalContext;
 use toolway_auth::token::unix_now;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
-use toolway_auth::xaa::Rule;
+use toolway_auth::xaa::CrossAppRule;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{CANARY, Switch};
 use toolway_testkit::marked;
@@ -196,15 +198,15 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         known_issuer: None,
         wants_dpop: false,
     };
-    let badge = |way| Badge::Organisation {
+    let source = |way| FederatedSource::Organisation {
         provider: &provider,
         way,
-        rule: Rule::Only,
+        rule: CrossAppRule::Only,
     };
     let clients = Clients::default();
     let web = web();
-    let entered = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
-    let login = entered.unwrap().unwrap().login("digest", "");
+    let outcome = log_in(&web, &clients, &request, source(Way::Browser(&person))).await;
+    let login = outcome.unwrap().unwrap().login("digest", "");
     assert_eq!(login.how, How::CrossApp);
     assert_eq!(login.requested, ["read"]);
     assert!(server.authority.is_valid(login.tokens.access.expose()));
@@ -217,18 +219,18 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
     });
     let logins = Logins::new(vault);
     logins.save(&login).await.unwrap();
-    let renewal = Renewal {
-        voucher: Voucher::Organisation {
+    let renewal = FederatedRenewal {
+        source: RenewalSource::Organisation {
             provider: provider.clone(),
-            rule: Rule::Only,
+            rule: CrossAppRule::Only,
         },
         web: web.clone(),
         client_key: None,
     };
-    let means = Means {
+    let means = RenewalContext {
         web: web.clone(),
         client_key: None,
-        again: Some(Arc::new(renewal)),
+        renewer: Some(Arc::new(renewal)),
     };
     server.authority.expire_access_tokens();
     let old = login.tokens.access.clone();
@@ -250,9 +252,12 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
 
     // A server that moves to another authorization server does not get the secret (SEC-19).
     server.authority.turn_on(Switch::Migrated);
-    let moved = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
+    let moved = log_in(&web, &clients, &request, source(Way::Browser(&person))).await;
     let moved = moved.expect_err("not theirs");
-    assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
+    assert!(
+        matches!(moved.fault, FederatedLoginFault::Moved { .. }),
+        "{moved}"
+    );
     assert!(server.authority.stolen().is_none());
 }
 
@@ -268,7 +273,7 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     let secret = Secret::new(format!("{CANARY}-server"));
     let clients = Clients::default();
     let web = web();
-    let enter = async |server: &Server, metadata: Option<&str>| {
+    let log_in = async |server: &Server, metadata: Option<&str>| {
         let spec = OauthSpec {
             client_id: Some("at-the-server".to_owned()),
             auth_server_metadata_url: metadata.map(|url| url.parse().unwrap()),
@@ -289,27 +294,30 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
             known_issuer: None,
             wants_dpop: false,
         };
-        let badge = Badge::Organisation {
+        let source = FederatedSource::Organisation {
             provider: &provider,
             way: Way::Browser(&person),
-            rule: Rule::Only,
+            rule: CrossAppRule::Only,
         };
-        enter(&web, &clients, &request, badge).await
+        log_in(&web, &clients, &request, source).await
     };
-    enter(&first, None).await.expect("logged in").expect("in");
+    log_in(&first, None).await.expect("logged in").expect("in");
     // Another server may have a client of the same name, at another issuer.
-    enter(&second, None).await.expect("logged in").expect("in");
+    log_in(&second, None).await.expect("logged in").expect("in");
     // The first moves to whoever steals: what it was bound to still counts, although somebody else
     // of the same name was bound since, by the person's own word.
     let metadata = format!(
         "{}/.well-known/oauth-authorization-server",
         second.authority.issuer()
     );
-    let named = enter(&second, Some(&metadata)).await;
+    let named = log_in(&second, Some(&metadata)).await;
     named.expect("logged in").expect("in");
     first.authority.turn_on(Switch::Migrated);
-    let moved = enter(&first, None).await.expect_err("not theirs");
-    assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
+    let moved = log_in(&first, None).await.expect_err("not theirs");
+    assert!(
+        matches!(moved.fault, FederatedLoginFault::Moved { .. }),
+        "{moved}"
+    );
     assert!(first.authority.stolen().is_none());
 }
 

@@ -15,17 +15,17 @@ use crate::idp::{self, IdentityProvider, IdpError};
 use crate::login::{Clients, KeepError, LoginRequest, bound_as};
 use crate::logins::{How, Login};
 use crate::metadata::{ServerMetadata, shown};
-use crate::refresh::Again;
+use crate::refresh::TokenRenewer;
 use crate::registration::{ClientSource, Registered, Wanted, at_hand};
 use crate::scopes::{self, OFFLINE_ACCESS, Sources};
 use crate::token::{DpopKey, TokenError, Tokens, unix_now};
 use crate::web::Web;
-use crate::workload::{self, Source, WorkloadError};
-use crate::xaa::{self, Outcome, Rule, Target, XaaError};
+use crate::workload::{self, PlatformTokenSource, WorkloadError};
+use crate::xaa::{self, CrossAppOutcome, CrossAppRule, TokenTarget, XaaError};
 
 /// Who vouches.
 #[derive(Clone, Copy)]
-pub enum Badge<'a> {
+pub enum FederatedSource<'a> {
     /// The person's organisation.
     Organisation {
         /// Its identity provider.
@@ -33,12 +33,12 @@ pub enum Badge<'a> {
         /// How the person is reached, if they must be.
         way: idp::Way<'a>,
         /// Whether another way to log in may follow.
-        rule: Rule,
+        rule: CrossAppRule,
     },
     /// The platform.
     Platform {
         /// Where its token comes from.
-        source: &'a Source,
+        source: &'a PlatformTokenSource,
         /// Whom that is for, when it is not the authorization server itself.
         audience: Option<&'a str>,
     },
@@ -46,7 +46,7 @@ pub enum Badge<'a> {
 
 /// A login that came about in this way. What is missing is whose it is.
 #[derive(Debug, Clone)]
-pub struct Entered {
+pub struct FederatedLogin {
     server: String,
     issuer: String,
     resource: String,
@@ -60,7 +60,7 @@ pub struct Entered {
     is_trusted: bool,
 }
 
-impl Entered {
+impl FederatedLogin {
     /// The login to keep.
     pub fn login(self, definition: impl Into<String>, account: impl Into<String>) -> Login {
         Login {
@@ -86,17 +86,17 @@ impl Entered {
 /// Why there is no login at a server.
 #[derive(Debug, thiserror::Error)]
 #[error("`{server}` cannot be logged in to: {fault}")]
-pub struct BadgeError {
+pub struct FederatedLoginError {
     /// Which server.
     pub server: String,
     /// What went wrong.
     #[source]
-    pub fault: BadgeFault,
+    pub fault: FederatedLoginFault,
 }
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
-pub enum BadgeFault {
+pub enum FederatedLoginFault {
     /// It is not known who speaks for the server.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
@@ -138,25 +138,25 @@ pub enum BadgeFault {
 
 /// Logs in. `None` when the authorization server does not take what the organisation gives and the
 /// rule allows another way.
-pub async fn enter(
+pub async fn log_in(
     web: &Web,
     clients: &dyn Clients,
     request: &LoginRequest<'_>,
-    badge: Badge<'_>,
-) -> Result<Option<Entered>, BadgeError> {
-    let entered = try_enter(web, clients, request, badge).await;
-    entered.map_err(|fault| BadgeError {
+    source: FederatedSource<'_>,
+) -> Result<Option<FederatedLogin>, FederatedLoginError> {
+    let outcome = try_log_in(web, clients, request, source).await;
+    outcome.map_err(|fault| FederatedLoginError {
         server: request.server.to_owned(),
         fault,
     })
 }
 
-async fn try_enter(
+async fn try_log_in(
     web: &Web,
     clients: &dyn Clients,
     request: &LoginRequest<'_>,
-    badge: Badge<'_>,
-) -> Result<Option<Entered>, BadgeFault> {
+    source: FederatedSource<'_>,
+) -> Result<Option<FederatedLogin>, FederatedLoginFault> {
     let options = DiscoveryOptions {
         metadata_url: request.spec.auth_server_metadata_url.clone(),
         known_issuer: request.known_issuer.map(str::to_owned),
@@ -165,7 +165,8 @@ async fn try_enter(
     let server = &found.server;
     let issuer = || shown(&server.issuer);
     let endpoint = server.token_endpoint.clone();
-    let token_endpoint = endpoint.ok_or_else(|| BadgeFault::NoEndpoint { issuer: issuer() })?;
+    let token_endpoint =
+        endpoint.ok_or_else(|| FederatedLoginFault::NoEndpoint { issuer: issuer() })?;
     let wanted = Wanted {
         client_id: request.spec.client_id.as_deref(),
         client_secret: request.client_secret,
@@ -174,9 +175,9 @@ async fn try_enter(
         now: unix_now(),
         ..Wanted::default()
     };
-    let mut client =
-        at_hand(server, &wanted).ok_or_else(|| BadgeFault::NoClient { issuer: issuer() })?;
-    belongs(clients, request, &client, &server.issuer).await?;
+    let mut client = at_hand(server, &wanted)
+        .ok_or_else(|| FederatedLoginFault::NoClient { issuer: issuer() })?;
+    check_secret_binding(clients, request, &client, &server.issuer).await?;
     let mut requested = match request.scopes {
         Some(scopes) => scopes.to_vec(),
         None => scopes::initial(&Sources {
@@ -201,18 +202,18 @@ async fn try_enter(
         .transpose()
         .map_err(TokenError::from)?;
     let asks = client.client(request.client_key);
-    let target = Target {
+    let target = TokenTarget {
         server,
         resource: &found.resource,
         client: &asks,
         scopes: &requested,
         dpop: dpop.as_ref(),
     };
-    let Some(tokens) = badge.tokens(&found.web, &target).await? else {
+    let Some(tokens) = source.tokens(&found.web, &target).await? else {
         return Ok(None);
     };
     client.learn(&asks);
-    Ok(Some(Entered {
+    Ok(Some(FederatedLogin {
         server: request.server.to_owned(),
         issuer: found.server.issuer,
         resource: found.resource,
@@ -221,7 +222,7 @@ async fn try_enter(
         requested,
         token_endpoint,
         revocation_endpoint: found.server.revocation_endpoint,
-        how: badge.how(),
+        how: source.how(),
         dpop,
         is_trusted: request.spec.auth_server_metadata_url.is_some(),
     }))
@@ -229,12 +230,12 @@ async fn try_enter(
 
 /// A configured secret belongs to the authorization server it was first used at, for this server:
 /// another one may have a client of the same name somewhere else (SEC-19).
-async fn belongs(
+async fn check_secret_binding(
     clients: &dyn Clients,
     request: &LoginRequest<'_>,
     client: &Registered,
     issuer: &str,
-) -> Result<(), BadgeFault> {
+) -> Result<(), FederatedLoginFault> {
     if client.source != ClientSource::Configured || client.client_secret.is_none() {
         return Ok(());
     }
@@ -242,7 +243,7 @@ async fn belongs(
     let what = bound_as(&client.client_id, request.url);
     match clients.bound(&what).await? {
         Some(bound) if bound == issuer => Ok(()),
-        Some(bound) if !is_named => Err(BadgeFault::Moved {
+        Some(bound) if !is_named => Err(FederatedLoginFault::Moved {
             from: shown(&bound),
             to: shown(issuer),
         }),
@@ -253,33 +254,33 @@ async fn belongs(
 /// Who vouches when a login is renewed, where no person can be asked. Owned, because a renewal may
 /// outlive whoever wanted it.
 #[derive(Clone)]
-pub enum Voucher {
+pub enum RenewalSource {
     /// The person's organisation.
     Organisation {
         /// Its identity provider.
         provider: IdentityProvider,
         /// Whether another way to log in may follow.
-        rule: Rule,
+        rule: CrossAppRule,
     },
     /// The platform.
     Platform {
         /// Where its token comes from.
-        source: Arc<Source>,
+        source: Arc<PlatformTokenSource>,
         /// Whom that is for, when it is not the authorization server itself.
         audience: Option<String>,
     },
 }
 
-impl Voucher {
+impl RenewalSource {
     /// What it shows.
-    pub fn badge(&self) -> Badge<'_> {
+    pub fn federated_source(&self) -> FederatedSource<'_> {
         match self {
-            Voucher::Organisation { provider, rule } => Badge::Organisation {
+            RenewalSource::Organisation { provider, rule } => FederatedSource::Organisation {
                 provider,
                 way: idp::Way::Kept,
                 rule: *rule,
             },
-            Voucher::Platform { source, audience } => Badge::Platform {
+            RenewalSource::Platform { source, audience } => FederatedSource::Platform {
                 source,
                 audience: audience.as_deref(),
             },
@@ -287,25 +288,29 @@ impl Voucher {
     }
 }
 
-impl Badge<'_> {
+impl FederatedSource<'_> {
     fn how(self) -> How {
         match self {
-            Badge::Organisation { .. } => How::CrossApp,
-            Badge::Platform { .. } => How::Workload,
+            FederatedSource::Organisation { .. } => How::CrossApp,
+            FederatedSource::Platform { .. } => How::Workload,
         }
     }
 
-    async fn tokens(self, web: &Web, target: &Target<'_>) -> Result<Option<Tokens>, BadgeFault> {
+    async fn tokens(
+        self,
+        web: &Web,
+        target: &TokenTarget<'_>,
+    ) -> Result<Option<Tokens>, FederatedLoginFault> {
         match self {
-            Badge::Organisation {
+            FederatedSource::Organisation {
                 provider,
                 way,
                 rule,
             } => match xaa::obtain(provider, way, web, target, rule).await? {
-                Outcome::Tokens(tokens) => Ok(Some(tokens)),
-                Outcome::Otherwise => Ok(None),
+                CrossAppOutcome::Tokens(tokens) => Ok(Some(tokens)),
+                CrossAppOutcome::Otherwise => Ok(None),
             },
-            Badge::Platform { source, audience } => {
+            FederatedSource::Platform { source, audience } => {
                 let tokens = workload::obtain(web, target, source, audience).await?;
                 Ok(Some(tokens))
             }
@@ -315,20 +320,20 @@ impl Badge<'_> {
 
 /// Renews a login that is kept, by the way it came about.
 #[derive(Clone)]
-pub struct Renewal {
+pub struct FederatedRenewal {
     /// Who vouches.
-    pub voucher: Voucher,
+    pub source: RenewalSource,
     /// What asks.
     pub web: Web,
     /// The key of the client, if it has one.
     pub client_key: Option<Arc<ClientKey>>,
 }
 
-impl Again for Renewal {
-    fn again<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>> {
+impl TokenRenewer for FederatedRenewal {
+    fn renew<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>> {
         Box::pin(async move {
-            let badge = self.voucher.badge();
-            if login.how != badge.how() {
+            let source = self.source.federated_source();
+            if login.how != source.how() {
                 return Err(TokenError::NotAsked(format!(
                     "`{}` was logged in to in another way: log in again",
                     login.server
@@ -340,19 +345,19 @@ impl Again for Renewal {
                 token_endpoint: Some(login.token_endpoint.clone()),
                 ..ServerMetadata::default()
             };
-            let target = Target {
+            let target = TokenTarget {
                 server: &server,
                 resource: &login.resource,
                 client: &login.client.client(self.client_key.as_ref()),
                 scopes: &login.requested,
                 dpop: login.dpop.as_ref(),
             };
-            match badge.tokens(&self.web, &target).await {
+            match source.tokens(&self.web, &target).await {
                 Ok(Some(tokens)) => Ok(tokens),
                 Ok(None) => Err(TokenError::NotAsked(
                     "the authorization server no longer takes cross-app access".to_owned(),
                 )),
-                Err(fault) => Err(told(fault)),
+                Err(fault) => Err(token_error(fault)),
             }
         })
     }
@@ -360,12 +365,12 @@ impl Again for Renewal {
 
 /// A fault as the renewal of a login understands it: what the login's own authorization server
 /// said stays what it said, and everything before that means that it was not asked.
-fn told(fault: BadgeFault) -> TokenError {
+fn token_error(fault: FederatedLoginFault) -> TokenError {
     match fault {
-        BadgeFault::Organisation(XaaError::Token(error))
-        | BadgeFault::Platform(WorkloadError::Token(error))
-        | BadgeFault::Token(error) => error,
-        BadgeFault::Organisation(XaaError::Identity(IdpError::Together(error))) => {
+        FederatedLoginFault::Organisation(XaaError::Token(error))
+        | FederatedLoginFault::Platform(WorkloadError::Token(error))
+        | FederatedLoginFault::Token(error) => error,
+        FederatedLoginFault::Organisation(XaaError::Identity(IdpError::Together(error))) => {
             TokenError::NotAsked(error.to_string())
         }
         other => TokenError::NotAsked(other.to_string()),

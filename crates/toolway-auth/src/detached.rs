@@ -3,7 +3,7 @@
 //! Owns the only place of this crate that starts a task, and knowing how many are under way, so
 //! that a program that ends can wait for them. Each is bounded by what it does: a turn that is
 //! waited for, a request, a file.
-//! Does not own: what an errand does, or what its loss would mean (`refresh.rs`, `idp.rs`).
+//! Does not own: what a task does, or what its loss would mean (`refresh.rs`, `idp.rs`).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
-/// The errands of one owner. Cheap to clone; all clones are the same.
+/// The detached of one owner. Cheap to clone; all clones are the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Errands {
+pub(crate) struct DetachedTasks {
     under_way: Arc<watch::Sender<usize>>,
 }
 
-/// The errand was not finished: it panicked, or the runtime went away.
+/// The task was not finished: it panicked, or the runtime went away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the program ended, or failed, before the answer was there")]
-pub(crate) struct GivenUp;
+pub(crate) struct TaskLost;
 
-impl Default for Errands {
+impl Default for DetachedTasks {
     fn default() -> Self {
         Self {
             under_way: Arc::new(watch::Sender::new(0)),
@@ -31,17 +31,17 @@ impl Default for Errands {
     }
 }
 
-impl Errands {
-    /// Starts an errand at once. Whoever does not wait for its outcome leaves it to itself.
+impl DetachedTasks {
+    /// Starts a task at once. Whoever does not wait for its outcome leaves it to itself.
     pub(crate) fn start<T, F>(
         &self,
         work: F,
-    ) -> impl Future<Output = Result<T, GivenUp>> + use<T, F>
+    ) -> impl Future<Output = Result<T, TaskLost>> + use<T, F>
     where
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let counted = Counted::new(self);
+        let counted = TaskCount::new(self);
         let work = async move {
             let outcome = work.await;
             drop(counted);
@@ -52,7 +52,7 @@ impl Errands {
             reason = "this is the one place of this crate that spawns"
         )]
         let started = tokio::spawn(work.in_current_span());
-        async move { started.await.map_err(|_| GivenUp) }
+        async move { started.await.map_err(|_| TaskLost) }
     }
 
     /// Waits until none is under way, and no longer than this.
@@ -65,17 +65,17 @@ impl Errands {
     }
 }
 
-/// One errand in the count, however it ends.
-struct Counted(Errands);
+/// One task in the count, however it ends.
+struct TaskCount(DetachedTasks);
 
-impl Counted {
-    fn new(errands: &Errands) -> Self {
-        errands.under_way.send_modify(|count| *count += 1);
-        Self(errands.clone())
+impl TaskCount {
+    fn new(detached: &DetachedTasks) -> Self {
+        detached.under_way.send_modify(|count| *count += 1);
+        Self(detached.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for TaskCount {
     fn drop(&mut self) {
         self.0.under_way.send_modify(|count| *count -= 1);
     }
@@ -88,34 +88,34 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_errand_is_finished_without_whoever_asked_for_it() {
-        let errands = Errands::default();
+    async fn a_task_is_finished_without_whoever_asked_for_it() {
+        let detached = DetachedTasks::default();
         let (go, gone) = oneshot::channel::<()>();
         let (done, mut is_done) = oneshot::channel();
-        drop(errands.start(async move {
+        drop(detached.start(async move {
             gone.await.unwrap();
             done.send(()).unwrap();
         }));
         go.send(()).unwrap();
-        errands.settle(Duration::from_mins(1)).await;
+        detached.settle(Duration::from_mins(1)).await;
         assert_eq!(is_done.try_recv(), Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_that_never_ends_is_waited_for_as_long_as_was_said() {
-        let errands = Errands::default();
-        errands.settle(Duration::MAX).await;
-        drop(errands.start(std::future::pending::<()>()));
+        let detached = DetachedTasks::default();
+        detached.settle(Duration::MAX).await;
+        drop(detached.start(std::future::pending::<()>()));
         let begun = tokio::time::Instant::now();
-        errands.settle(Duration::from_secs(5)).await;
+        detached.settle(Duration::from_secs(5)).await;
         assert!(begun.elapsed() >= Duration::from_secs(5));
     }
 
     #[tokio::test]
     async fn one_that_panics_is_told_and_not_counted() {
-        let errands = Errands::default();
-        let outcome = errands.start(async { panic!("on purpose") });
-        assert_eq!(outcome.await, Err::<(), _>(GivenUp));
-        errands.settle(Duration::MAX).await;
+        let detached = DetachedTasks::default();
+        let outcome = detached.start(async { panic!("on purpose") });
+        assert_eq!(outcome.await, Err::<(), _>(TaskLost));
+        detached.settle(Duration::MAX).await;
     }
 }

@@ -3,11 +3,11 @@
 //! Owns what a request to the provider carries, that a refused one is asked again once with
 //! another token, and getting the directory of connectors. A token that was refused is compared
 //! with the one that is there by now: somebody else may have renewed it meanwhile.
-//! The login itself, where it is kept and how it ends are in [`kept`].
+//! The login itself, where it is kept and how it ends are in [`stored`].
 //! Does not own: what the settings say and what a directory means (`toolway-config`), how a token
 //! is renewed (`refresh.rs`), or requests to connectors (the transport).
 
-pub mod kept;
+pub mod stored;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use toolway_types::Secret;
 use url::Url;
 
-pub use self::kept::{AccountLogin, AccountStatus, KeptAccount, LoggedOut};
+pub use self::stored::{AccountLoginTarget, AccountLogout, AccountStatus, StoredAccount};
 use crate::refresh::LoginEnd;
 use crate::web::{Web, WebError, shown};
 
@@ -55,7 +55,7 @@ pub trait AccountTokens: Send + Sync + fmt::Debug {
     fn token<'a>(
         &'a self,
         refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Secret, AccountError>>;
+    ) -> BoxFuture<'a, Result<Secret, ProviderAccountError>>;
 
     /// Moves on whenever somebody logged in or out, in any process.
     fn changes(&self) -> watch::Receiver<u64>;
@@ -68,7 +68,7 @@ pub trait AccountTokens: Send + Sync + fmt::Debug {
 
 /// Why the provider is not asked, or did not answer. No message holds a token.
 #[derive(Debug, thiserror::Error)]
-pub enum AccountError {
+pub enum ProviderAccountError {
     /// Nobody is logged in.
     #[error("nobody is logged in at {host}; run `toolway account login`")]
     LoggedOut {
@@ -105,7 +105,7 @@ pub enum AccountError {
     Web(#[from] WebError),
 }
 
-impl AccountError {
+impl ProviderAccountError {
     /// Whether a person has to log in.
     pub fn wants_login(&self) -> bool {
         matches!(
@@ -117,22 +117,22 @@ impl AccountError {
 
 /// An account at a provider.
 #[derive(Clone)]
-pub struct Account {
+pub struct ProviderAccount {
     spec: Arc<AccountSpec>,
     web: Web,
     tokens: Arc<dyn AccountTokens>,
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for ProviderAccount {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Account")
+            .debug_struct("ProviderAccount")
             .field("spec", &self.spec)
             .finish_non_exhaustive()
     }
 }
 
-impl Account {
+impl ProviderAccount {
     /// The account that these tokens are for.
     pub fn new(spec: AccountSpec, web: Web, tokens: Arc<dyn AccountTokens>) -> Self {
         Self {
@@ -159,14 +159,17 @@ impl Account {
     }
 
     /// What a request carries now.
-    pub async fn present(&self) -> Result<HeaderMap, AccountError> {
+    pub async fn present(&self) -> Result<HeaderMap, ProviderAccountError> {
         let token = self.tokens.token(None).await?;
         Ok(self.headers(&token))
     }
 
     /// What a request carries that was refused with these headers; nothing when there is nothing
     /// else to try.
-    pub async fn instead_of(&self, sent: &HeaderMap) -> Result<Option<HeaderMap>, AccountError> {
+    pub async fn instead_of(
+        &self,
+        sent: &HeaderMap,
+    ) -> Result<Option<HeaderMap>, ProviderAccountError> {
         let Some(refused) = self.token_in(sent) else {
             return Ok(None);
         };
@@ -175,7 +178,7 @@ impl Account {
     }
 
     /// The directory of connectors, as the provider writes it.
-    pub async fn directory(&self) -> Result<Map<String, Value>, AccountError> {
+    pub async fn directory(&self) -> Result<Map<String, Value>, ProviderAccountError> {
         let url = &self.spec.directory;
         let sent = self.present().await?;
         let mut reply = self.web.get_with(url, sent.clone()).await?;
@@ -186,10 +189,10 @@ impl Account {
         }
         match reply.status {
             200..300 => Ok(reply.object()?),
-            401 => Err(AccountError::Refused {
+            401 => Err(ProviderAccountError::Refused {
                 host: self.spec.host.clone(),
             }),
-            status => Err(AccountError::Status {
+            status => Err(ProviderAccountError::Status {
                 url: shown(url),
                 status,
             }),

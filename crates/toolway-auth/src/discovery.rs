@@ -31,7 +31,7 @@ pub struct DiscoveryOptions {
 
 /// Where to log in.
 #[derive(Debug, Clone)]
-pub struct Discovered {
+pub struct DiscoveredServer {
     /// The resource that tokens are asked for: as its metadata writes it, else the server's
     /// address in its canonical form.
     pub resource: String,
@@ -124,7 +124,7 @@ pub async fn discover(
     server: &Url,
     challenge: Option<&BearerChallenge>,
     options: &DiscoveryOptions,
-) -> Result<Discovered, DiscoveryError> {
+) -> Result<DiscoveredServer, DiscoveryError> {
     let server = &places::asked(server);
     // Where the person named the authorization server, the reach is theirs and not the server's.
     let web = &match options.metadata_url {
@@ -141,7 +141,7 @@ pub async fn discover(
         };
         let web = web.trusting();
         let metadata = named(&web, url).await?;
-        return Ok(Discovered {
+        return Ok(DiscoveredServer {
             resource: resource_metadata
                 .as_ref()
                 .map_or_else(|| canonical(server), |metadata| metadata.resource.clone()),
@@ -150,7 +150,7 @@ pub async fn discover(
             web,
         });
     }
-    let without = |metadata| Discovered {
+    let without = |metadata| DiscoveredServer {
         resource: canonical(server),
         resource_metadata: None,
         server: metadata,
@@ -189,7 +189,7 @@ pub async fn discover(
         })?;
     let is_issuer = |named: &str| places::lists(issuer, named);
     let found = authority(web, &places, is_issuer, issuer).await?;
-    Ok(Discovered {
+    Ok(DiscoveredServer {
         resource: metadata.resource.clone(),
         server: found.ok_or_else(|| DiscoveryError::NoMetadata {
             issuer: shown(issuer),
@@ -223,9 +223,9 @@ async fn resource(
     let mut fault = None;
     for url in places::of_resource(server, told) {
         let reply = match look(web, &url).await {
-            Ok(Look::Found(reply)) => reply,
-            Ok(Look::Missing) => continue,
-            Ok(Look::Failed(error)) => {
+            Ok(DocumentLookup::Found(reply)) => reply,
+            Ok(DocumentLookup::Missing) => continue,
+            Ok(DocumentLookup::Failed(error)) => {
                 fault.get_or_insert(error.into());
                 continue;
             }
@@ -287,16 +287,16 @@ fn assumed(server: &Url) -> ServerMetadata {
 /// The metadata at the place that the person wrote.
 async fn named(web: &Web, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
     match look(web, url).await? {
-        Look::Found(document) => {
+        DocumentLookup::Found(document) => {
             ServerMetadata::read(&document, web.reach()).map_err(|fault| DiscoveryError::Metadata {
                 url: web::shown(url),
                 fault,
             })
         }
-        Look::Missing => Err(DiscoveryError::NoMetadata {
+        DocumentLookup::Missing => Err(DiscoveryError::NoMetadata {
             issuer: web::shown(url),
         }),
-        Look::Failed(error) => Err(error.into()),
+        DocumentLookup::Failed(error) => Err(error.into()),
     }
 }
 
@@ -310,9 +310,9 @@ async fn authority(
     let mut fault = None;
     for url in places {
         let document = match look(web, url).await? {
-            Look::Found(document) => document,
-            Look::Missing => continue,
-            Look::Failed(error) => {
+            DocumentLookup::Found(document) => document,
+            DocumentLookup::Missing => continue,
+            DocumentLookup::Failed(error) => {
                 fault.get_or_insert(error);
                 continue;
             }
@@ -346,7 +346,7 @@ pub(crate) async fn trusted_metadata(
 }
 
 /// What one place gave.
-enum Look {
+enum DocumentLookup {
     Found(serde_json::Map<String, serde_json::Value>),
     /// It says that there is nothing.
     Missing,
@@ -354,12 +354,12 @@ enum Look {
     Failed(WebError),
 }
 
-async fn look(web: &Web, url: &Url) -> Result<Look, DiscoveryError> {
+async fn look(web: &Web, url: &Url) -> Result<DocumentLookup, DiscoveryError> {
     let reply = match web.get(url).await {
         Ok(reply) => reply,
         // The next place would lead to the same address.
         Err(error @ WebError::Forbidden { .. }) => return Err(error.into()),
-        Err(error) => return Ok(Look::Failed(error)),
+        Err(error) => return Ok(DocumentLookup::Failed(error)),
     };
     if reply.url.origin() != url.origin() {
         return Err(DiscoveryError::Elsewhere {
@@ -368,13 +368,15 @@ async fn look(web: &Web, url: &Url) -> Result<Look, DiscoveryError> {
         });
     }
     if (400..500).contains(&reply.status) && !matches!(reply.status, 408 | 425 | 429) {
-        return Ok(Look::Missing);
+        return Ok(DocumentLookup::Missing);
     }
     if !reply.is_success() {
-        return Ok(Look::Failed(WebError::Status {
+        return Ok(DocumentLookup::Failed(WebError::Status {
             url: web::shown(url),
             status: reply.status,
         }));
     }
-    Ok(reply.object().map_or_else(Look::Failed, Look::Found))
+    Ok(reply
+        .object()
+        .map_or_else(DocumentLookup::Failed, DocumentLookup::Found))
 }

@@ -12,12 +12,12 @@ use futures_util::future::BoxFuture;
 use crate::assertion::ClientKey;
 use crate::discovery::{DiscoveryError, DiscoveryOptions, discover};
 use crate::idp::{self, IdentityProvider, IdpError};
-use crate::login::{Clients, KeepError, LoginRequest, bound_as};
-use crate::logins::{How, Login};
+use crate::login::{ClientStore, ClientStoreError, LoginRequest, bound_as};
+use crate::logins::{Login, LoginGrant};
 use crate::metadata::{ServerMetadata, shown};
 use crate::refresh::TokenRenewer;
-use crate::registration::{ClientSource, Registered, Wanted, at_hand};
-use crate::scopes::{self, OFFLINE_ACCESS, Sources};
+use crate::registration::{ClientRequest, ClientSource, RegisteredClient, known_client};
+use crate::scopes::{self, OFFLINE_ACCESS, ScopeSources};
 use crate::token::{DpopKey, TokenError, Tokens, unix_now};
 use crate::web::Web;
 use crate::workload::{self, PlatformTokenSource, WorkloadError};
@@ -31,7 +31,7 @@ pub enum FederatedSource<'a> {
         /// Its identity provider.
         provider: &'a IdentityProvider,
         /// How the person is reached, if they must be.
-        way: idp::Way<'a>,
+        method: idp::IdpLoginMethod<'a>,
         /// Whether another way to log in may follow.
         rule: CrossAppRule,
     },
@@ -50,12 +50,12 @@ pub struct FederatedLogin {
     server: String,
     issuer: String,
     resource: String,
-    client: Registered,
+    client: RegisteredClient,
     tokens: Tokens,
     requested: Vec<String>,
     token_endpoint: url::Url,
     revocation_endpoint: Option<url::Url>,
-    how: How,
+    how: LoginGrant,
     dpop: Option<DpopKey>,
     is_trusted: bool,
 }
@@ -124,7 +124,7 @@ pub enum FederatedLoginFault {
     },
     /// What is kept of clients cannot be had.
     #[error(transparent)]
-    Keep(#[from] KeepError),
+    Keep(#[from] ClientStoreError),
     /// The organisation did not vouch, or was not believed.
     #[error(transparent)]
     Organisation(#[from] XaaError),
@@ -140,7 +140,7 @@ pub enum FederatedLoginFault {
 /// rule allows another way.
 pub async fn log_in(
     web: &Web,
-    clients: &dyn Clients,
+    clients: &dyn ClientStore,
     request: &LoginRequest<'_>,
     source: FederatedSource<'_>,
 ) -> Result<Option<FederatedLogin>, FederatedLoginError> {
@@ -153,7 +153,7 @@ pub async fn log_in(
 
 async fn try_log_in(
     web: &Web,
-    clients: &dyn Clients,
+    clients: &dyn ClientStore,
     request: &LoginRequest<'_>,
     source: FederatedSource<'_>,
 ) -> Result<Option<FederatedLogin>, FederatedLoginFault> {
@@ -167,20 +167,20 @@ async fn try_log_in(
     let endpoint = server.token_endpoint.clone();
     let token_endpoint =
         endpoint.ok_or_else(|| FederatedLoginFault::NoEndpoint { issuer: issuer() })?;
-    let wanted = Wanted {
+    let wanted = ClientRequest {
         client_id: request.spec.client_id.as_deref(),
         client_secret: request.client_secret,
         has_key: request.client_key.is_some(),
         document: request.document,
         now: unix_now(),
-        ..Wanted::default()
+        ..ClientRequest::default()
     };
-    let mut client = at_hand(server, &wanted)
+    let mut client = known_client(server, &wanted)
         .ok_or_else(|| FederatedLoginFault::NoClient { issuer: issuer() })?;
     check_secret_binding(clients, request, &client, &server.issuer).await?;
     let mut requested = match request.scopes {
         Some(scopes) => scopes.to_vec(),
-        None => scopes::initial(&Sources {
+        None => scopes::initial(&ScopeSources {
             configured: request.spec.scopes.as_deref(),
             challenged: request
                 .challenge
@@ -231,9 +231,9 @@ async fn try_log_in(
 /// A configured secret belongs to the authorization server it was first used at, for this server:
 /// another one may have a client of the same name somewhere else (SEC-19).
 async fn check_secret_binding(
-    clients: &dyn Clients,
+    clients: &dyn ClientStore,
     request: &LoginRequest<'_>,
-    client: &Registered,
+    client: &RegisteredClient,
     issuer: &str,
 ) -> Result<(), FederatedLoginFault> {
     if client.source != ClientSource::Configured || client.client_secret.is_none() {
@@ -277,7 +277,7 @@ impl RenewalSource {
         match self {
             RenewalSource::Organisation { provider, rule } => FederatedSource::Organisation {
                 provider,
-                way: idp::Way::Kept,
+                method: idp::IdpLoginMethod::StoredOnly,
                 rule: *rule,
             },
             RenewalSource::Platform { source, audience } => FederatedSource::Platform {
@@ -289,10 +289,10 @@ impl RenewalSource {
 }
 
 impl FederatedSource<'_> {
-    fn how(self) -> How {
+    fn how(self) -> LoginGrant {
         match self {
-            FederatedSource::Organisation { .. } => How::CrossApp,
-            FederatedSource::Platform { .. } => How::Workload,
+            FederatedSource::Organisation { .. } => LoginGrant::CrossApp,
+            FederatedSource::Platform { .. } => LoginGrant::Workload,
         }
     }
 
@@ -304,9 +304,9 @@ impl FederatedSource<'_> {
         match self {
             FederatedSource::Organisation {
                 provider,
-                way,
+                method,
                 rule,
-            } => match xaa::obtain(provider, way, web, target, rule).await? {
+            } => match xaa::obtain(provider, method, web, target, rule).await? {
                 CrossAppOutcome::Tokens(tokens) => Ok(Some(tokens)),
                 CrossAppOutcome::Otherwise => Ok(None),
             },

@@ -43,7 +43,7 @@ const NAMES: [&str; 2] = ["TOOLWAY_SERVER_NAME", "CLAUDE_CODE_MCP_SERVER_NAME"];
 const URLS: [&str; 2] = ["TOOLWAY_SERVER_URL", "CLAUDE_CODE_MCP_SERVER_URL"];
 
 /// Told which headers are about to be sent, so that a log can keep their values back.
-pub type KeepBack = Box<dyn Fn(&[(String, Secret)]) + Send + Sync>;
+pub type RedactHeaders = Box<dyn Fn(&[(String, Secret)]) + Send + Sync>;
 
 /// Why a helper gave no headers. No message repeats what it printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,7 +87,7 @@ pub enum HelperFault {
 }
 
 /// The headers helper of one server.
-pub struct Helper {
+pub struct HelperRunner {
     server: ServerName,
     url: Url,
     definition: HeadersHelper,
@@ -95,7 +95,7 @@ pub struct Helper {
     time: Duration,
 }
 
-impl Helper {
+impl HelperRunner {
     /// The helper of a server; `open` says how processes are started.
     pub fn new(server: ServerName, url: Url, definition: HeadersHelper, open: OpenOptions) -> Self {
         Self {
@@ -160,10 +160,10 @@ impl Helper {
     }
 }
 
-impl fmt::Debug for Helper {
+impl fmt::Debug for HelperRunner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Helper")
+            .debug_struct("HelperRunner")
             .field("server", &self.server)
             .field("command", &self.definition.command)
             .finish_non_exhaustive()
@@ -228,15 +228,15 @@ fn headers(output: &[u8]) -> Result<HeaderMap, HelperFault> {
 
 /// The credentials that a helper gives one connection.
 pub struct HelperCredentials {
-    helper: Helper,
-    keep_back: KeepBack,
+    helper: HelperRunner,
+    keep_back: RedactHeaders,
     /// What the last run gave. Locked while it runs: all who want headers share one run.
     last: Mutex<Option<Result<HeaderMap, HelperError>>>,
 }
 
 impl HelperCredentials {
     /// Nothing runs before the first request.
-    pub fn new(helper: Helper, keep_back: KeepBack) -> Self {
+    pub fn new(helper: HelperRunner, keep_back: RedactHeaders) -> Self {
         Self {
             helper,
             keep_back,

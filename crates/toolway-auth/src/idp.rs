@@ -1,9 +1,9 @@
 //! The identity provider of an organisation: who the person is, once for every server.
 //!
 //! Owns when the person is asked and what is kept of the answer, and having it turned into an
-//! assertion for another server's authorization server (RFC 8693). The login itself is `visit`,
+//! assertion for another server's authorization server (RFC 8693). The login itself is `login`,
 //! what the provider says about the person [`claims`], where that is kept [`store`], who we are
-//! there `desk`, and giving it back `farewell`.
+//! there `endpoint`, and giving it back `logout`.
 //! Does not own: what is done with the assertion (`xaa.rs`).
 //!
 //! Everything about the provider is handed in by the caller, from managed or user settings. No
@@ -12,11 +12,11 @@
 //! that it names.
 
 pub mod claims;
-mod desk;
-mod farewell;
-pub mod fault;
+mod endpoint;
+pub mod error;
+mod login;
+mod logout;
 pub mod store;
-mod visit;
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,11 +37,11 @@ use crate::metadata::{ServerMetadata, shown};
 use crate::token::{Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
 use crate::web::Web;
 
-pub use claims::ClaimError;
-use claims::{Checker, Expected};
-pub use farewell::GivenBack;
-pub use fault::IdpError;
-pub use store::{IdentityStore, Memory, StoreError, VaultStore};
+pub use claims::IdTokenError;
+use claims::{ExpectedIdToken, IdTokenVerifier};
+pub use error::IdpError;
+pub use logout::IdpLogoutOutcome;
+pub use store::{IdentityStore, IdentityStoreError, MemoryIdentityStore, VaultIdentityStore};
 
 /// An assertion about a person for another server (identity assertion authorization grant).
 pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
@@ -69,7 +69,7 @@ pub struct IdpSettings {
 
 /// Who the person is. Serialises with its secrets: into the vault only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct UserIdentity {
     /// The provider's word for it.
     #[serde(with = "crate::secret")]
     pub id_token: Secret,
@@ -82,7 +82,7 @@ pub struct Identity {
     pub refresh: Option<Secret>,
 }
 
-impl Identity {
+impl UserIdentity {
     /// An identity whose id token the caller was handed, such as by a platform that logs people in
     /// itself. Whoever hands it in vouches for it: nothing here checks it, and the provider will.
     pub fn given(id_token: Secret) -> Option<Self> {
@@ -107,17 +107,17 @@ impl Identity {
 
 /// How the person is reached when the provider must see them.
 #[derive(Clone, Copy)]
-pub enum Way<'a> {
+pub enum IdpLoginMethod<'a> {
     /// In a browser of this machine.
-    Browser(&'a dyn Window),
+    Browser(&'a dyn IdpLoginUi),
     /// On another device.
-    Device(&'a dyn Window),
+    Device(&'a dyn IdpLoginUi),
     /// Not at all: what is kept must do.
-    Kept,
+    StoredOnly,
 }
 
 /// What shows the person where to log in.
-pub trait Window: Send + Sync {
+pub trait IdpLoginUi: Send + Sync {
     /// Opens or shows the login page. Returns when it did, not when the person is done.
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
     /// Shows the code and where to enter it.
@@ -137,7 +137,7 @@ pub struct IdentityProvider {
     settings: Arc<IdpSettings>,
     web: Web,
     store: Arc<dyn IdentityStore>,
-    checker: Arc<Checker>,
+    checker: Arc<IdTokenVerifier>,
     /// How many logins have ended.
     ended: Arc<AtomicU64>,
     /// One login at a time; holds how the last one failed, and which it was.
@@ -150,7 +150,7 @@ pub struct IdentityProvider {
 type LastFailure = Option<(u64, Arc<IdpError>)>;
 
 /// Held while the person may be asked: in this process, and in all others.
-type Turns = (OwnedMutexGuard<LastFailure>, store::Turn);
+type LoginLocks = (OwnedMutexGuard<LastFailure>, store::LoginLock);
 
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -184,8 +184,8 @@ impl IdentityProvider {
     /// Who the person is: as it is kept, else renewed, else by asking them.
     ///
     /// However many servers ask at once, the person is asked once, and what comes of it is told to
-    /// all of them: a login that was declined opens no second window.
-    pub async fn identity(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+    /// all of them: a login that was declined opens no second ui.
+    pub async fn identity(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         if let Some(identity) = self.kept().await? {
             return Ok(identity);
         }
@@ -199,7 +199,7 @@ impl IdentityProvider {
         let turns = (turn, self.store.turn(&self.settings).await?);
         let (mut turns, renewed) = self.renewed_in_turn(turns).await?;
         let known = match renewed {
-            Ok(None) => self.asked(way).await,
+            Ok(None) => self.asked(method).await,
             Ok(Some(identity)) => Ok(identity),
             Err(error) => Err(error),
         };
@@ -221,18 +221,18 @@ impl IdentityProvider {
     }
 
     /// Logs the person in, whoever was logged in before.
-    pub async fn login(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+    pub async fn login(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         self.store.remove(&self.settings).await?;
-        self.identity(way).await
+        self.identity(method).await
     }
 
     /// What is kept, good or not. Asks nobody.
-    pub async fn stored(&self) -> Result<Option<Identity>, IdpError> {
+    pub async fn stored(&self) -> Result<Option<UserIdentity>, IdpError> {
         Ok(self.store.read(&self.settings).await?)
     }
 
     /// What is kept, when it is still good. Asks nobody.
-    pub async fn kept(&self) -> Result<Option<Identity>, IdpError> {
+    pub async fn kept(&self) -> Result<Option<UserIdentity>, IdpError> {
         let kept = self.store.read(&self.settings).await?;
         Ok(kept.filter(|identity| !identity.is_due(unix_now())))
     }
@@ -241,15 +241,15 @@ impl IdentityProvider {
     /// It is shown to that authorization server at once, and kept nowhere.
     pub async fn assertion(
         &self,
-        identity: &Identity,
+        identity: &UserIdentity,
         audience: &str,
         resource: &str,
         scopes: &[String],
     ) -> Result<Secret, IdpError> {
-        let desk = self.desk().await?;
+        let endpoint = self.idp_endpoint().await?;
         let request = TokenRequest {
             resource: Some(resource),
-            ..self.request(&desk, scopes)
+            ..self.request(&endpoint, scopes)
         };
         let exchange = Grant::Exchange(Exchange {
             subject: &identity.id_token,
@@ -262,9 +262,9 @@ impl IdentityProvider {
 
     /// What is kept is refused, or has expired for the provider: renewed without the person if
     /// that works, else forgotten.
-    pub(crate) async fn refused(&self, identity: &Identity) -> Result<(), IdpError> {
+    pub(crate) async fn refused(&self, identity: &UserIdentity) -> Result<(), IdpError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
-        let turns: Turns = (turn, self.store.turn(&self.settings).await?);
+        let turns: LoginLocks = (turn, self.store.turn(&self.settings).await?);
         let (provider, identity) = (self.clone(), identity.clone());
         let task = self.detached.start(async move {
             let _turns = turns;
@@ -291,8 +291,8 @@ impl IdentityProvider {
     /// whoever has the turns may ask them.
     async fn renewed_in_turn(
         &self,
-        turns: Turns,
-    ) -> Result<(Turns, Result<Option<Identity>, IdpError>), IdpError> {
+        turns: LoginLocks,
+    ) -> Result<(LoginLocks, Result<Option<UserIdentity>, IdpError>), IdpError> {
         let provider = self.clone();
         let task = self.detached.start(async move {
             if let Some(identity) = provider.kept().await? {
@@ -312,11 +312,11 @@ impl IdentityProvider {
     }
 
     /// Asks the person, and keeps what comes of it.
-    async fn asked(&self, way: Way<'_>) -> Result<Identity, IdpError> {
-        let identity = match way {
-            Way::Browser(window) => self.by_browser(window).await?,
-            Way::Device(window) => self.by_device(window).await?,
-            Way::Kept => {
+    async fn asked(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
+        let identity = match method {
+            IdpLoginMethod::Browser(ui) => self.by_browser(ui).await?,
+            IdpLoginMethod::Device(ui) => self.by_device(ui).await?,
+            IdpLoginMethod::StoredOnly => {
                 return Err(IdpError::NeedsLogin {
                     issuer: self.name(),
                 });
@@ -328,12 +328,12 @@ impl IdentityProvider {
 
     /// The successor of an identity, without the person; `None` when the provider wants to see
     /// them.
-    async fn renewed(&self, old: &Identity) -> Result<Option<Identity>, IdpError> {
+    async fn renewed(&self, old: &UserIdentity) -> Result<Option<UserIdentity>, IdpError> {
         let Some(refresh) = &old.refresh else {
             return Ok(None);
         };
-        let desk = self.desk().await?;
-        let request = self.request(&desk, &[]);
+        let endpoint = self.idp_endpoint().await?;
+        let request = self.request(&endpoint, &[]);
         let tokens = match request.send(&self.web, Grant::Refresh(refresh)).await {
             Ok(tokens) => tokens,
             Err(TokenError::Refused { .. }) => return Ok(None),
@@ -354,14 +354,18 @@ impl IdentityProvider {
     }
 
     /// The identity in an answer, if everything about it is right.
-    async fn believed(&self, tokens: Tokens, nonce: Option<&str>) -> Result<Identity, IdpError> {
+    async fn believed(
+        &self,
+        tokens: Tokens,
+        nonce: Option<&str>,
+    ) -> Result<UserIdentity, IdpError> {
         let issuer = || self.name();
         let id_token = tokens
             .id_token
             .ok_or_else(|| IdpError::NoIdToken { issuer: issuer() })?;
         let metadata = self.metadata().await?;
         let keys = self.endpoint(metadata.jwks_uri.as_ref(), "jwks_uri")?;
-        let expected = Expected {
+        let expected = ExpectedIdToken {
             issuer: &self.settings.issuer,
             client_id: &self.settings.client_id,
             nonce,
@@ -375,7 +379,7 @@ impl IdentityProvider {
                 issuer: issuer(),
                 fault,
             })?;
-        Ok(Identity {
+        Ok(UserIdentity {
             id_token,
             expires_at: known.expires_at,
             subject: known.subject,

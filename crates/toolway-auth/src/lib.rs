@@ -37,4 +37,4 @@ pub mod web;
 pub mod workload;
 pub mod xaa;
 
-pub use challenge::{BearerChallenge, BearerError, Challenge, Need};
+pub use challenge::{AuthNeed, BearerChallenge, BearerError, Challenge};

@@ -20,7 +20,7 @@ use crate::assertion::ClientKey;
 use crate::detached::DetachedTasks;
 use crate::jwt::SigningKey;
 use crate::refresh::{HoldOffs, RunningRenewals};
-use crate::registration::Registered;
+use crate::registration::RegisteredClient;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{Key, Kind, Vault, VaultError};
 
@@ -34,7 +34,7 @@ pub const ACCOUNT_SERVER: &str = "(account)";
 /// How a login came about, which is how it could be done again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum LoginGrant {
     /// In a browser, with a code.
     Code,
     /// On another device.
@@ -47,7 +47,7 @@ pub enum How {
     Workload,
 }
 
-impl How {
+impl LoginGrant {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ pub struct Login {
     /// What the tokens are for.
     pub resource: String,
     /// Who we are to the authorization server.
-    pub client: Registered,
+    pub client: RegisteredClient,
     /// What was granted.
     pub tokens: Tokens,
     /// The scopes that were asked for.
@@ -85,7 +85,7 @@ pub struct Login {
     #[serde(default)]
     pub revocation_endpoint: Option<Url>,
     /// How it came about.
-    pub how: How,
+    pub how: LoginGrant,
     /// The key that the tokens are bound to.
     #[serde(default, with = "kept_key")]
     pub dpop: Option<DpopKey>,
@@ -105,8 +105,8 @@ impl Login {
     /// Whether it is renewed without the person.
     pub fn renews(&self) -> bool {
         match self.how {
-            How::ClientCredentials | How::CrossApp | How::Workload => true,
-            How::Code | How::Device => self.tokens.refresh.is_some(),
+            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => true,
+            LoginGrant::Code | LoginGrant::Device => self.tokens.refresh.is_some(),
         }
     }
 
@@ -151,12 +151,12 @@ pub enum LoginsError {
 #[derive(Clone)]
 pub struct Logins {
     pub(crate) vault: Vault,
-    pub(crate) held: Arc<Held>,
+    pub(crate) state: Arc<LoginsState>,
 }
 
 /// What this process knows beyond the vault.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct LoginsState {
     /// Renewed and not saved, because nothing could be: the vault has an older one.
     pub(crate) unsaved: Mutex<HashMap<Key, Login>>,
     /// The keys in use, with the nonces they have learned.
@@ -180,7 +180,7 @@ impl Logins {
     pub fn new(vault: Vault) -> Self {
         Self {
             vault,
-            held: Arc::default(),
+            state: Arc::default(),
         }
     }
 
@@ -282,7 +282,7 @@ impl Logins {
     }
 
     /// The client that was registered at an authorization server (SEC-19: only there).
-    pub async fn client(&self, issuer: &str) -> Result<Option<Registered>, LoginsError> {
+    pub async fn client(&self, issuer: &str) -> Result<Option<RegisteredClient>, LoginsError> {
         let key = client_key(issuer);
         let Some(text) = self.vault.read(&key).await? else {
             return Ok(None);
@@ -294,7 +294,11 @@ impl Logins {
     }
 
     /// Keeps a client.
-    pub async fn save_client(&self, issuer: &str, client: &Registered) -> Result<(), LoginsError> {
+    pub async fn save_client(
+        &self,
+        issuer: &str,
+        client: &RegisteredClient,
+    ) -> Result<(), LoginsError> {
         let key = client_key(issuer);
         let text = written(&key, client)?;
         Ok(self.vault.write(&key, &text).await?)
@@ -316,7 +320,7 @@ impl Logins {
     }
 
     pub(crate) fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Login>> {
-        let unsaved = self.held.unsaved.lock();
+        let unsaved = self.state.unsaved.lock();
         unsaved.unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -328,7 +332,7 @@ impl Logins {
             .ok_or_else(|| unreadable(key))?;
         if let Some(read) = &mut login.dpop {
             let mut keys = self
-                .held
+                .state
                 .keys
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ pub use self::hold_off::{BREATH, LONGEST_WAIT};
 use self::intent::RefreshIntent;
 pub(crate) use self::{hold_off::HoldOffs, shared::RunningRenewals};
 use crate::assertion::ClientKey;
-use crate::logins::{How, Login, Logins, LoginsError};
+use crate::logins::{Login, LoginGrant, Logins, LoginsError};
 use crate::registration::ClientSource;
 use crate::token::{Client, Grant, TokenError, TokenRequest, Tokens, unix_now};
 use crate::vault::{Key, VaultError};
@@ -132,7 +132,7 @@ impl Logins {
     /// Waits until what is being renewed is saved, and no longer than this. For a program that is
     /// about to end: an answer that nobody saves is a login that is lost.
     pub async fn settle(&self, within: Duration) {
-        self.held.detached.settle(within).await;
+        self.state.detached.settle(within).await;
     }
 
     /// Takes a turn among all processes, and renews if that is still needed then.
@@ -173,7 +173,7 @@ impl Logins {
         let client = client(&login, means);
         let sent = match (&login.tokens.refresh, login.how, &means.renewer) {
             (Some(token), _, _) => self.refresh(&login, token, &intent, &client, means).await,
-            (None, How::ClientCredentials, _) => {
+            (None, LoginGrant::ClientCredentials, _) => {
                 let request = request(&login, &client, &login.requested);
                 request.send(&means.web, Grant::ClientCredentials).await
             }

@@ -14,7 +14,7 @@
 use serde_json::Value;
 use toolway_types::Secret;
 
-use crate::idp::{IdentityProvider, IdpError, Way};
+use crate::idp::{IdentityProvider, IdpError, IdpLoginMethod};
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
 use crate::token::{Client, DpopKey, Grant, TokenError, TokenRequest, Tokens};
@@ -95,7 +95,7 @@ pub enum XaaError {
 /// Gets a token for a server, and again whenever the last one has expired.
 pub async fn obtain(
     provider: &IdentityProvider,
-    way: Way<'_>,
+    method: IdpLoginMethod<'_>,
     web: &Web,
     target: &TokenTarget<'_>,
     rule: CrossAppRule,
@@ -116,7 +116,7 @@ pub async fn obtain(
             CrossAppRule::Only => Err(XaaError::NotOffered { issuer: issuer() }),
         };
     };
-    let assertion = assertion(provider, way, target).await?;
+    let assertion = assertion(provider, method, target).await?;
     check(&assertion, target).map_err(|why| XaaError::Assertion {
         issuer: issuer(),
         why,
@@ -141,7 +141,7 @@ pub async fn obtain(
 /// once.
 async fn assertion(
     provider: &IdentityProvider,
-    way: Way<'_>,
+    method: IdpLoginMethod<'_>,
     target: &TokenTarget<'_>,
 ) -> Result<Secret, XaaError> {
     let ask = async |identity| {
@@ -150,13 +150,13 @@ async fn assertion(
             .assertion(identity, audience, target.resource, target.scopes)
             .await
     };
-    let identity = provider.identity(way).await?;
+    let identity = provider.identity(method).await?;
     match ask(&identity).await {
         Err(IdpError::Token(error))
             if error.is_refusal("invalid_grant") || error.is_refusal("invalid_token") =>
         {
             provider.refused(&identity).await?;
-            let identity = provider.identity(way).await?;
+            let identity = provider.identity(method).await?;
             Ok(ask(&identity).await?)
         }
         answered => Ok(answered?),

@@ -16,7 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
+use toolway_auth::account::{
+    AccountLoginTarget, AccountSpec, ProviderAccount, ProviderAccountError, StoredAccount,
+};
 use toolway_auth::logins::Logins;
 use toolway_auth::web::Web;
 use toolway_config::{Plan, Provider};
@@ -37,7 +39,7 @@ use crate::journal::JournalWriter;
 #[derive(Debug, Clone)]
 pub struct Connectors {
     /// Who asks.
-    pub account: Account,
+    pub account: ProviderAccount,
     /// Who is asked.
     pub provider: Arc<Provider>,
     /// Where the copy of the directory is kept.
@@ -61,7 +63,7 @@ impl Connectors {
     ) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
         let door = Arc::new(Door::new(Arc::clone(&kept)));
-        let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
+        let account = ProviderAccount::new(spec_of(&provider), Web::trusted(client), kept);
         Self {
             account,
             provider,
@@ -72,8 +74,8 @@ impl Connectors {
 }
 
 /// The login that is kept for a provider.
-pub fn kept(provider: &Provider, logins: Logins, client: HttpClient) -> KeptAccount {
-    let login = AccountLogin {
+pub fn kept(provider: &Provider, logins: Logins, client: HttpClient) -> StoredAccount {
+    let login = AccountLoginTarget {
         host: provider.host().to_owned(),
         definition: provider.digest(),
         issuer: provider.issuer.clone(),
@@ -83,7 +85,7 @@ pub fn kept(provider: &Provider, logins: Logins, client: HttpClient) -> KeptAcco
         scopes: provider.scopes.clone(),
         callback_port: provider.callback_port,
     };
-    KeptAccount::new(login, logins, Web::trusted(client))
+    StoredAccount::new(login, logins, Web::trusted(client))
 }
 
 /// What asking this provider takes.
@@ -123,7 +125,7 @@ pub(crate) fn credentials(
 
 /// The account's token, for one connector.
 struct Bearer {
-    account: Account,
+    account: ProviderAccount,
     provider: Arc<Provider>,
     journal: Option<JournalWriter>,
 }
@@ -187,7 +189,7 @@ impl Credentials for Bearer {
     }
 }
 
-fn explained(error: &AccountError) -> CredentialsError {
+fn explained(error: &ProviderAccountError) -> CredentialsError {
     let message = error.to_string();
     if error.wants_login() {
         CredentialsError::Login(message)

@@ -26,12 +26,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, mpsc};
-use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
+use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
 use toolway_auth::memory::NeedsAuth;
 use toolway_auth::references::References;
 use toolway_auth::registration::ClientDocument;
-use toolway_auth::scopes::Attempts;
+use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
 use toolway_transport::client::HttpClient;
@@ -82,7 +82,7 @@ pub(crate) struct Auth {
     store: Option<Store>,
     memory: Option<NeedsAuth>,
     document: Option<ClientDocument>,
-    attempts: Attempts,
+    attempts: LoginAttempts,
     /// The servers that were connected to.
     known: Mutex<BTreeMap<ServerName, Known>>,
     /// The logins under way.
@@ -149,7 +149,7 @@ impl Auth {
             store,
             memory: options.memory.map(NeedsAuth::new),
             document: options.document,
-            attempts: Attempts::default(),
+            attempts: LoginAttempts::default(),
             known: Mutex::default(),
             running: Mutex::default(),
             waiting: Mutex::default(),
@@ -444,7 +444,7 @@ pub(crate) fn credentials(
         return None;
     };
     let remote = remote(spec)?;
-    let keep_back = || -> KeepBack {
+    let keep_back = || -> RedactHeaders {
         let journal = journal.cloned();
         Box::new(move |headers| {
             if let Some(journal) = &journal {
@@ -457,7 +457,7 @@ pub(crate) fn credentials(
             credentials: None,
             ..open.clone()
         };
-        let helper = Helper::new(server.clone(), remote.url.clone(), definition, open);
+        let helper = HelperRunner::new(server.clone(), remote.url.clone(), definition, open);
         HelperCredentials::new(helper, keep_back())
     });
     let login = auth.and_then(|auth| {

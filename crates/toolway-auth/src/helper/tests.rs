@@ -29,13 +29,13 @@ impl Scene {
         self.home.path().join(name).display().to_string()
     }
 
-    fn helper(&self, script: &str) -> Helper {
+    fn helper(&self, script: &str) -> HelperRunner {
         let path = self.home.write("helper", format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         self.named(&path)
     }
 
-    fn named(&self, path: &Path) -> Helper {
+    fn named(&self, path: &Path) -> HelperRunner {
         let secret = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
         let inherited = BTreeMap::from([secret("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let definition = HeadersHelper {
@@ -50,7 +50,7 @@ impl Scene {
                 shield: ShieldMode::Off,
             },
         };
-        Helper::new(
+        HelperRunner::new(
             ServerName::new("shop").unwrap(),
             "https://shop.example/mcp".parse().unwrap(),
             definition,

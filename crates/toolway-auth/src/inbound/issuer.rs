@@ -13,10 +13,10 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
-use super::Why;
+use super::InboundFault;
 use crate::discovery;
-use crate::jwt::published::{KEEP, PAUSE, Published};
-use crate::jwt::{self, Algorithm, VerifyError};
+use crate::jwt::published::{KEEP, PAUSE, PublishedKeys};
+use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::web::Web;
 
 /// How long after a failure the issuer is left alone.
@@ -24,23 +24,26 @@ const REST: Duration = Duration::from_secs(10);
 /// How long keys are used at most while the issuer cannot be asked for newer ones.
 const AT_MOST: Duration = Duration::from_hours(2);
 
-type Claims = Result<Map<String, Value>, VerifyError>;
+type VerifiedClaims = Result<Map<String, Value>, VerifyError>;
 
-pub(super) struct Issuer {
+pub(super) struct TrustedIssuer {
     name: String,
     places: Vec<Url>,
-    known: RwLock<Option<Arc<Published>>>,
+    known: RwLock<Option<Arc<PublishedKeys>>>,
     /// Held while looking; when looking last failed.
     turn: Mutex<Option<Instant>>,
 }
 
-impl fmt::Debug for Issuer {
+impl fmt::Debug for TrustedIssuer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Issuer").field(&self.name).finish()
+        formatter
+            .debug_tuple("TrustedIssuer")
+            .field(&self.name)
+            .finish()
     }
 }
 
-impl Issuer {
+impl TrustedIssuer {
     pub(super) fn new(name: String, places: Vec<Url>) -> Self {
         Self {
             name,
@@ -59,8 +62,8 @@ impl Issuer {
         &self,
         web: &Web,
         token: &str,
-        allowed: &[Algorithm],
-    ) -> Result<Map<String, Value>, Why> {
+        allowed: &[JwtAlgorithm],
+    ) -> Result<Map<String, Value>, InboundFault> {
         let known = self.known();
         if let Some(known) = &known {
             let judged = known.keys.verify(token, allowed);
@@ -86,13 +89,17 @@ impl Issuer {
         }
     }
 
-    fn known(&self) -> Option<Arc<Published>> {
+    fn known(&self) -> Option<Arc<PublishedKeys>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.clone()
     }
 
     /// Keys newer than these; `None` when there are none to be had now.
-    async fn newer(&self, web: &Web, than: Option<&Arc<Published>>) -> Option<Arc<Published>> {
+    async fn newer(
+        &self,
+        web: &Web,
+        than: Option<&Arc<PublishedKeys>>,
+    ) -> Option<Arc<PublishedKeys>> {
         let mut failed = self.turn.lock().await;
         let now = self.known();
         let is_other = match (&now, than) {
@@ -122,7 +129,7 @@ impl Issuer {
     }
 
     /// The metadata is asked for each time: it is where a new place of the keys is said.
-    async fn fetch(&self, web: &Web) -> Result<Published, String> {
+    async fn fetch(&self, web: &Web) -> Result<PublishedKeys, String> {
         let metadata = discovery::trusted_metadata(web, &self.name, &self.places)
             .await
             .map_err(|error| error.to_string())?
@@ -130,7 +137,7 @@ impl Issuer {
         let place = metadata
             .jwks_uri
             .ok_or("its metadata has no usable `jwks_uri`")?;
-        let published = Published::fetch(web, &place).await;
+        let published = PublishedKeys::fetch(web, &place).await;
         published.map_err(|error| error.to_string())
     }
 }
@@ -138,16 +145,16 @@ impl Issuer {
 /// The verdict while the issuer cannot be asked: the old keys still let in whom they let in,
 /// but a token by a key that is not among them is not called bad.
 fn without(
-    known: Option<&Arc<Published>>,
+    known: Option<&Arc<PublishedKeys>>,
     token: &str,
-    allowed: &[Algorithm],
-) -> Result<Map<String, Value>, Why> {
-    let judged: Option<Claims> = known
+    allowed: &[JwtAlgorithm],
+) -> Result<Map<String, Value>, InboundFault> {
+    let judged: Option<VerifiedClaims> = known
         .filter(|known| known.age() < AT_MOST)
         .map(|known| known.keys.verify(token, allowed));
     match judged {
         Some(Ok(claims)) => Ok(claims),
-        _ => Err(Why::NoKeys {
+        _ => Err(InboundFault::NoKeys {
             seconds: REST.as_secs(),
         }),
     }
@@ -167,8 +174,8 @@ fn may_be_newer(token: &str, error: VerifyError) -> bool {
 }
 
 /// Whether a token is signed in a way that is allowed, whoever signed it.
-fn can_be_judged(token: &str, allowed: &[Algorithm]) -> bool {
+fn can_be_judged(token: &str, allowed: &[JwtAlgorithm]) -> bool {
     jwt::peek_all(token)
-        .and_then(|(header, _)| Algorithm::named(header.get("alg")?.as_str()?))
+        .and_then(|(header, _)| JwtAlgorithm::named(header.get("alg")?.as_str()?))
         .is_some_and(|algorithm| allowed.contains(&algorithm))
 }

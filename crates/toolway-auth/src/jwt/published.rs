@@ -16,14 +16,14 @@ pub(crate) const KEEP: Duration = Duration::from_hours(1);
 pub(crate) const PAUSE: Duration = Duration::from_mins(1);
 
 /// Keys as last seen, and the issuer's clock then.
-pub(crate) struct Published {
+pub(crate) struct PublishedKeys {
     pub(crate) keys: KeySet,
     seen: Instant,
     /// How far its clock is ahead of ours, in seconds.
     pub(crate) ahead: i64,
 }
 
-impl Published {
+impl PublishedKeys {
     /// Asks for them.
     pub(crate) async fn fetch(web: &Web, place: &Url) -> Result<Self, WebError> {
         let reply = web.get(place).await?;

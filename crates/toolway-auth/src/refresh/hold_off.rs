@@ -58,7 +58,7 @@ impl Logins {
             until: Instant::now() + wait,
             error: Arc::clone(error),
         };
-        self.held.hold_offs.all().insert(login.key(), hold_off);
+        self.state.hold_offs.all().insert(login.key(), hold_off);
     }
 
     /// What a caller gets without anybody being asked; nothing when it is time to ask.
@@ -68,7 +68,7 @@ impl Logins {
         refused: Option<&Secret>,
     ) -> Option<Result<Login, RefreshError>> {
         let key = login.key();
-        let mut hold_offs = self.held.hold_offs.all();
+        let mut hold_offs = self.state.hold_offs.all();
         let hold_off = hold_offs.get(&key)?;
         let left = hold_off.until.saturating_duration_since(Instant::now());
         if left.is_zero() || hold_off.tokens != login.tokens {

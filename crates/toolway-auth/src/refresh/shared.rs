@@ -52,7 +52,7 @@ impl Logins {
     /// Whether a renewal is under way, or waits for its turn.
     #[cfg(test)]
     pub(super) fn is_under_way(&self, key: &Key) -> bool {
-        self.held.under_way.all().contains_key(key)
+        self.state.under_way.all().contains_key(key)
     }
 
     /// The renewal of this login, and whether it was begun for this caller.
@@ -62,7 +62,7 @@ impl Logins {
         refused: Option<&Secret>,
         means: &RenewalContext,
     ) -> (watch::Receiver<Option<RenewalResult>>, bool) {
-        let mut under_way = self.held.under_way.all();
+        let mut under_way = self.state.under_way.all();
         // One whose task was given up never has an outcome.
         if let Some(renewal) = under_way.get(key)
             && renewal.has_changed().is_ok()
@@ -73,10 +73,10 @@ impl Logins {
         under_way.insert(key.clone(), renewal.clone());
         let (logins, key) = (self.clone(), key.clone());
         let (refused, means) = (refused.cloned(), means.clone());
-        let task = self.held.detached.start(async move {
+        let task = self.state.detached.start(async move {
             let renewed = logins.in_turn(&key, refused.as_ref(), &means).await;
             // First: whoever comes from now on looks at what was saved.
-            logins.held.under_way.all().remove(&key);
+            logins.state.under_way.all().remove(&key);
             outcome.send_replace(Some(renewed));
         });
         drop(task);

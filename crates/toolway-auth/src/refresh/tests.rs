@@ -12,7 +12,7 @@ use toolway_types::Secret;
 
 use super::{LoginEnd, RefreshError, RenewalContext};
 use crate::logins::tests::{due, logins, settings};
-use crate::logins::{How, Login, Logins};
+use crate::logins::{Login, LoginGrant, Logins};
 use crate::registration::{AuthMethod, ClientSource};
 use crate::token::unix_now;
 use crate::vault::Key;
@@ -277,7 +277,7 @@ async fn without_a_refresh_token_it_depends_on_how_the_login_came_about() {
         LoginEnd::Refused
     );
 
-    login.how = How::ClientCredentials;
+    login.how = LoginGrant::ClientCredentials;
     login.client.client_secret = Some("secret".into());
     login.client.auth_method = AuthMethod::ClientSecretBasic;
     logins.save(&login).await.unwrap();

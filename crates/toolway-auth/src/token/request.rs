@@ -18,7 +18,7 @@ use super::client::{Client, Introduction};
 use super::dpop::{DPOP, DpopKey, ProofError, USE_NONCE};
 use super::{TokenKind, Tokens, unix, unix_now};
 use crate::assertion::AssertionError;
-use crate::authorize::Code;
+use crate::authorize::AuthorizationCode;
 use crate::web::{Reply, Web, WebError};
 
 /// The longest time that a server may keep us away.
@@ -28,7 +28,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 #[derive(Debug, Clone, Copy)]
 pub enum Grant<'a> {
     /// A code from a login.
-    Code(&'a Code),
+    Code(&'a AuthorizationCode),
     /// A refresh token.
     Refresh(&'a Secret),
     /// Only who the client is.

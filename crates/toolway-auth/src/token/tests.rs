@@ -18,7 +18,7 @@ use url::Url;
 
 use super::{Client, DpopKey, Exchange, Grant, Proof, TokenError, TokenKind, TokenRequest, Tokens};
 use crate::assertion::ClientKey;
-use crate::authorize::Code;
+use crate::authorize::AuthorizationCode;
 use crate::jwt::{SigningKey, peek};
 use crate::web::{Reach, Web, WebError};
 
@@ -143,8 +143,8 @@ impl Asking {
     }
 }
 
-fn code() -> Code {
-    Code {
+fn code() -> AuthorizationCode {
+    AuthorizationCode {
         code: Secret::new(marked!("code-")),
         verifier: Secret::new(marked!("verifier-")),
         redirect_uri: "http://127.0.0.1:1/x".to_owned(),
@@ -466,7 +466,7 @@ async fn sec_47_what_was_sent_does_not_come_back_in_an_error() {
     );
     let endpoint = Endpoint::new([echo]).await;
     let secret = Secret::new(marked!("secret-"));
-    let code = Code {
+    let code = AuthorizationCode {
         code: Secret::new(marked!("code-")),
         verifier: Secret::new(marked!("verifier-")),
         redirect_uri: String::new(),

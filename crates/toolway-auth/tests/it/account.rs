@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
-use toolway_auth::login::Way;
+use toolway_auth::account::{
+    AccountLoginTarget, AccountSpec, ProviderAccount, ProviderAccountError, StoredAccount,
+};
+use toolway_auth::login::LoginMethod;
 use toolway_auth::logins::{Login, Logins};
 use toolway_auth::refresh::LoginEnd;
 use toolway_auth::token::unix_now;
@@ -31,7 +33,11 @@ impl Scene {
     async fn new(settings: Settings) -> Self {
         let scene = Self::without_login(settings);
         let person = Tester::new(Habit::Browses);
-        scene.kept().log_in(Way::Browser, &person).await.unwrap();
+        scene
+            .kept()
+            .log_in(LoginMethod::Browser, &person)
+            .await
+            .unwrap();
         person.walked().await;
         scene
     }
@@ -54,8 +60,8 @@ impl Scene {
         self.authority.directory().parse().unwrap()
     }
 
-    fn kept(&self) -> KeptAccount {
-        let login = AccountLogin {
+    fn kept(&self) -> StoredAccount {
+        let login = AccountLoginTarget {
             host: "provider.example".to_owned(),
             definition: "d".to_owned(),
             issuer: self.authority.issuer().to_owned(),
@@ -65,15 +71,15 @@ impl Scene {
             scopes: None,
             callback_port: None,
         };
-        KeptAccount::new(login, self.logins(), web())
+        StoredAccount::new(login, self.logins(), web())
     }
 
     /// The account as one more process has it.
-    fn account(&self) -> Account {
+    fn account(&self) -> ProviderAccount {
         self.account_with("authorization", "Bearer")
     }
 
-    fn account_with(&self, token_header: &str, token_prefix: &str) -> Account {
+    fn account_with(&self, token_header: &str, token_prefix: &str) -> ProviderAccount {
         let spec = AccountSpec {
             host: "provider.example".to_owned(),
             directory: self.directory(),
@@ -81,7 +87,7 @@ impl Scene {
             token_header: token_header.to_owned(),
             token_prefix: token_prefix.to_owned(),
         };
-        Account::new(spec, web(), Arc::new(self.kept()))
+        ProviderAccount::new(spec, web(), Arc::new(self.kept()))
     }
 
     async fn login(&self) -> Login {
@@ -161,7 +167,10 @@ async fn a_refused_request_is_sent_once_more_and_not_for_ever() {
 
     scene.authority.turn_on(Switch::Storm);
     let error = account.directory().await.unwrap_err();
-    assert!(matches!(error, AccountError::Refused { .. }), "{error}");
+    assert!(
+        matches!(error, ProviderAccountError::Refused { .. }),
+        "{error}"
+    );
     assert!(error.wants_login());
     assert_eq!((scene.asked(), scene.refreshes()), (5, 2));
     assert_eq!(scene.authority.report().families_revoked, 0);
@@ -217,7 +226,7 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
     let error = scene.account().directory().await.unwrap_err();
     let is_lost = matches!(
         &error,
-        AccountError::Ended {
+        ProviderAccountError::Ended {
             why: LoginEnd::Lost,
             ..
         }
@@ -225,7 +234,10 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
     assert!(is_lost && error.wants_login(), "{error}");
     assert!(!holds_secret(&error.to_string()));
     let error = scene.account().present().await.unwrap_err();
-    assert!(matches!(error, AccountError::LoggedOut { .. }), "{error}");
+    assert!(
+        matches!(error, ProviderAccountError::LoggedOut { .. }),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -270,7 +282,10 @@ async fn rel_27_a_provider_that_is_busy_is_asked_once_for_all_connectors() {
     scene.authority.turn_on(Switch::TokenUnavailable);
     for _ in 0..5 {
         let error = account.instead_of(&sent).await.unwrap_err();
-        assert!(matches!(error, AccountError::Unavailable(_)), "{error}");
+        assert!(
+            matches!(error, ProviderAccountError::Unavailable(_)),
+            "{error}"
+        );
         assert!(!error.wants_login());
     }
     assert_eq!(scene.refreshes(), 1);
@@ -286,7 +301,10 @@ async fn rel_27_a_provider_that_is_busy_is_asked_once_for_all_connectors() {
 async fn without_a_login_nobody_is_asked() {
     let scene = Scene::without_login(Settings::account_provider());
     let error = scene.account().directory().await.unwrap_err();
-    assert!(matches!(error, AccountError::LoggedOut { .. }), "{error}");
+    assert!(
+        matches!(error, ProviderAccountError::LoggedOut { .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("toolway account login"));
     assert_eq!(scene.asked(), 0);
 }

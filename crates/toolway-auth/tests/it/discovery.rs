@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolway_auth::challenge::bearer;
 use toolway_auth::discovery::{
-    Discovered, DiscoveryError, DiscoveryOptions, canonical, covers, discover,
+    DiscoveredServer, DiscoveryError, DiscoveryOptions, canonical, covers, discover,
 };
 use toolway_auth::web::{Lookup, Reach, Web};
 use toolway_testkit::marked;
@@ -39,7 +39,7 @@ fn server(issuer: &str) -> Value {
     })
 }
 
-async fn found(site: &Site) -> Result<Discovered, DiscoveryError> {
+async fn found(site: &Site) -> Result<DiscoveredServer, DiscoveryError> {
     discover(
         &web(),
         &site.url("/mcp"),
@@ -315,7 +315,7 @@ async fn a_websocket_server_has_its_documents_where_it_begins() {
 }
 
 /// Discovery after a challenge that names this place.
-async fn told(web: &Web, server: &Url, place: &str) -> Result<Discovered, DiscoveryError> {
+async fn told(web: &Web, server: &Url, place: &str) -> Result<DiscoveredServer, DiscoveryError> {
     let challenge = bearer(&format!("Bearer resource_metadata=\"{place}\"")).unwrap();
     let options = DiscoveryOptions::default();
     discover(web, server, Some(&challenge), &options).await

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::authorize::{Attempt, AttemptOptions, AuthorizeError};
-use toolway_auth::callback::{Callback, CallbackError, Place};
+use toolway_auth::authorize::{
+    AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
+};
+use toolway_auth::callback::{Callback, CallbackAddress, CallbackError};
 use toolway_auth::device::{DeviceError, DeviceLogin};
-use toolway_auth::discovery::{Discovered, DiscoveryOptions, discover};
+use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::token::{
     Client, DpopKey, Grant, Proof, TokenError, TokenKind, TokenRequest, Tokens, unix_now,
@@ -25,7 +27,7 @@ use url::Url;
 /// A server that was found, and who we are to it.
 struct Login {
     authority: Authority,
-    found: Discovered,
+    found: DiscoveredServer,
     client: Client,
     scopes: Vec<String>,
     dpop: Option<DpopKey>,
@@ -79,8 +81,10 @@ impl Login {
     /// The whole login, as a person sees it: the page they end at.
     async fn by_browser(&self) -> (Result<Result<Tokens, TokenError>, CallbackError>, String) {
         let server = &self.found.server;
-        let callback = Callback::bind("the-server", Place::Free).await.unwrap();
-        let attempt = Attempt::new(&AttemptOptions {
+        let callback = Callback::bind("the-server", CallbackAddress::Free)
+            .await
+            .unwrap();
+        let attempt = PendingAuthorization::new(&AuthorizationOptions {
             issuer: &server.issuer,
             endpoint: server.authorization_endpoint.as_ref().unwrap(),
             challenge_methods: server.challenge_methods.as_deref(),
@@ -153,7 +157,8 @@ async fn sec_18_a_code_of_another_server_is_never_spent() {
         };
         let ignored = matches!(
             answer,
-            AuthorizeError::IssuerMissing { .. } | AuthorizeError::IssuerMismatch { .. }
+            AuthorizationResponseError::IssuerMissing { .. }
+                | AuthorizationResponseError::IssuerMismatch { .. }
         );
         assert_eq!(ignored, foreign, "{switch:?}: {error}");
         assert!(!holds_secret(&format!("{error} {error:?} {page}")));

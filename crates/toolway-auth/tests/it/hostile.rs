@@ -7,11 +7,11 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use toolway_auth::challenge::Need;
-use toolway_auth::login::{LoginError, Obtained, Way};
+use toolway_auth::challenge::AuthNeed;
+use toolway_auth::login::{LoginError, LoginMethod, ObtainedLogin};
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::revoke::{Revocation, RevokeError};
-use toolway_auth::scopes::Spent;
+use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
 use toolway_testkit::authority::{Dpop, Party, Settings, Switch, holds_secret};
 use url::Url;
@@ -196,8 +196,8 @@ fn case(switch: Switch, about: About) -> Case {
     });
     Case {
         way: match about {
-            About::Device => Way::Device,
-            _ => Way::Browser,
+            About::Device => LoginMethod::Device,
+            _ => LoginMethod::Browser,
         },
         wants_dpop: switch == Switch::DpopNonceLoop,
         document,
@@ -207,7 +207,7 @@ fn case(switch: Switch, about: About) -> Case {
 
 /// Logs in. Where nothing will come of it but the end of patience, patience ends as soon as the
 /// browser is done.
-async fn log_in(switch: Switch, case: &Case) -> Result<Obtained, LoginError> {
+async fn log_in(switch: Switch, case: &Case) -> Result<ObtainedLogin, LoginError> {
     let is_stuck = || match switch {
         // Nothing here ever comes to an end but by the clock.
         Switch::MetadataTrickle => case.authority.report().metadata > 0,
@@ -298,7 +298,7 @@ async fn one(switch: Switch) {
 }
 
 /// What only one switch can show.
-async fn closer(switch: Switch, case: &Case, got: Option<Obtained>) {
+async fn closer(switch: Switch, case: &Case, got: Option<ObtainedLogin>) {
     let report = case.authority.report();
     match switch {
         Switch::ResourceNamesProvider
@@ -382,7 +382,7 @@ fn expiry(switch: Switch, tokens: &Tokens) {
 }
 
 /// What happens after the login.
-async fn later(switch: Switch, case: &Case, got: &Obtained) {
+async fn later(switch: Switch, case: &Case, got: &ObtainedLogin) {
     match switch {
         Switch::RefreshKept => {
             let new = refresh(case, got).await.unwrap();
@@ -407,7 +407,10 @@ async fn later(switch: Switch, case: &Case, got: &Obtained) {
         Switch::ScopeNever | Switch::ScopeGrowing => {
             let spent = step_up(case, got).await;
             assert!(
-                matches!(spent, Spent::NothingNew | Spent::TooOften),
+                matches!(
+                    spent,
+                    LoginAttemptError::NothingNew | LoginAttemptError::TooOften
+                ),
                 "{switch:?}: {spent:?}"
             );
             let count = case.authority.report().authorizations;
@@ -416,7 +419,7 @@ async fn later(switch: Switch, case: &Case, got: &Obtained) {
         Switch::Storm => {
             let (status, need) = case.refusal(Some(&got.tokens.access)).await;
             assert_eq!(status, 401);
-            assert!(matches!(need, Some(Need::Login(_))), "{switch:?}");
+            assert!(matches!(need, Some(AuthNeed::Login(_))), "{switch:?}");
             assert_eq!(case.authority.report().authorizations, 1, "{switch:?}");
         }
         Switch::ForbiddenBare => {
@@ -470,7 +473,7 @@ async fn later(switch: Switch, case: &Case, got: &Obtained) {
     }
 }
 
-async fn refresh(case: &Case, got: &Obtained) -> Result<Tokens, TokenError> {
+async fn refresh(case: &Case, got: &ObtainedLogin) -> Result<Tokens, TokenError> {
     let client = got.client.client(None);
     let request = TokenRequest {
         endpoint: &got.token_endpoint,
@@ -485,11 +488,11 @@ async fn refresh(case: &Case, got: &Obtained) -> Result<Tokens, TokenError> {
 }
 
 /// Asks for more scopes for as long as the server wants them and we let it.
-async fn step_up(case: &Case, got: &Obtained) -> Spent {
+async fn step_up(case: &Case, got: &ObtainedLogin) -> LoginAttemptError {
     let (mut access, mut requested) = (got.tokens.access.clone(), got.requested.clone());
     for _ in 0..20 {
         let (_, need) = case.refusal(Some(&access)).await;
-        let Some(Need::Scopes(challenge)) = need else {
+        let Some(AuthNeed::Scopes(challenge)) = need else {
             panic!("{need:?}");
         };
         match case.attempts.step_up(NAME, &requested, &challenge.scopes) {

@@ -1,9 +1,9 @@
 //! Logins that go well, in every way there is, and what is kept of them.
 
-use toolway_auth::login::{Clients as _, LoginFault, Progress, Way};
-use toolway_auth::registration::{AuthMethod, ClientDocument, ClientSource, Registered};
+use toolway_auth::login::{ClientStore as _, LoginFault, LoginMethod, LoginProgress};
+use toolway_auth::registration::{AuthMethod, ClientDocument, ClientSource, RegisteredClient};
 use toolway_auth::revoke::Revocation;
-use toolway_auth::scopes::Spent;
+use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::TokenKind;
 use toolway_testkit::authority::{
     CANARY, Dpop, KnownClient, Party, Seen, Settings, Switch, holds_secret,
@@ -46,10 +46,10 @@ async fn a_browser_goes_there_and_comes_back_with_a_token() {
     assert_eq!(pages.last().unwrap().status, 200);
     let said = case.person.said.lock().unwrap().clone();
     let course = [
-        Progress::Discovering,
-        Progress::Registering,
-        Progress::Waiting,
-        Progress::Finishing,
+        LoginProgress::Discovering,
+        LoginProgress::Registering,
+        LoginProgress::Waiting,
+        LoginProgress::Finishing,
     ];
     assert_eq!(said, course);
     assert!(!holds_secret(&format!("{got:?}")));
@@ -67,7 +67,7 @@ async fn a_second_login_registers_nothing() {
 #[tokio::test]
 async fn what_a_person_pastes_ends_the_login_once_it_is_its_answer() {
     let case = Case {
-        way: Way::Paste,
+        way: LoginMethod::Paste,
         ..Case::new(Settings::default())
     };
     case.person.pastes_first("");
@@ -80,7 +80,7 @@ async fn what_a_person_pastes_ends_the_login_once_it_is_its_answer() {
     let said = case.person.said.lock().unwrap().clone();
     let again = said
         .iter()
-        .filter(|said| matches!(said, Progress::Pasted(_)));
+        .filter(|said| matches!(said, LoginProgress::Pasted(_)));
     assert_eq!(again.count(), 3, "{said:?}");
     assert_eq!(
         case.authority.report().token_requests("authorization_code"),
@@ -99,7 +99,7 @@ async fn without_a_browser_the_page_is_shown_instead() {
     let shown = case.person.shown.lock().unwrap().clone();
     assert_eq!(shown, *case.person.opened.lock().unwrap());
     let said = case.person.said.lock().unwrap().clone();
-    assert!(said.contains(&Progress::NoBrowser("no browser here".to_owned())));
+    assert!(said.contains(&LoginProgress::NoBrowser("no browser here".to_owned())));
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_code_on_another_device_needs_no_browser() {
         ..Settings::default()
     };
     let case = Case {
-        way: Way::Device,
+        way: LoginMethod::Device,
         ..Case::new(settings)
     };
     let got = case.log_in().await.unwrap();
@@ -126,7 +126,7 @@ async fn a_client_logs_in_for_itself() {
         ..Settings::default()
     };
     let mut case = Case {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..Case::new(settings)
     };
     let nobody = case.log_in().await.unwrap_err();
@@ -199,7 +199,10 @@ async fn rel_26_two_logins_for_one_server_are_one_window() {
         refused = second => refused.unwrap_err(),
     };
     assert!(
-        matches!(refused.fault, LoginFault::Spent(Spent::UnderWay)),
+        matches!(
+            refused.fault,
+            LoginFault::Spent(LoginAttemptError::UnderWay)
+        ),
         "{refused:?}"
     );
     assert_eq!(
@@ -244,7 +247,7 @@ async fn sec_19_a_configured_secret_stays_with_the_server_it_was_first_used_at()
     case.secret = Some(Secret::new(format!("{CANARY}-secret")));
     case.log_in().await.unwrap();
     case.authority.turn_on(Switch::Migrated);
-    for way in [Way::Browser, Way::ClientCredentials] {
+    for way in [LoginMethod::Browser, LoginMethod::ClientCredentials] {
         case.way = way;
         let refused = case.log_in().await.unwrap_err();
         assert!(
@@ -278,7 +281,7 @@ async fn sec_19_two_servers_may_have_clients_of_one_name() {
             ..Settings::default()
         };
         let mut case = Case::new(settings);
-        case.way = Way::ClientCredentials;
+        case.way = LoginMethod::ClientCredentials;
         case.spec.client_id = Some("machine".to_owned());
         case.secret = Some(Secret::new(format!("{CANARY}-secret")));
         case
@@ -308,7 +311,7 @@ async fn a_registration_that_the_server_forgot_is_made_anew() {
     let case = Case::new(Settings::default());
     let first = case.log_in().await.unwrap();
     // Another server at the same address would know nothing: as good as a client it never gave.
-    let forgotten = Registered {
+    let forgotten = RegisteredClient {
         client_secret: Some(Secret::new(format!("{CANARY}-wrong"))),
         auth_method: AuthMethod::ClientSecretPost,
         ..first.client.clone()
@@ -342,7 +345,7 @@ async fn a_client_that_is_not_recognised_in_one_way_is_in_the_other() {
         // A wrong secret is tried in both ways, and what is said to the first counts.
         let before = case.authority.seen_at(Party::Issuer, "/token").len();
         case.secret = Some(Secret::new(format!("{CANARY}-wrong")));
-        case.way = Way::ClientCredentials;
+        case.way = LoginMethod::ClientCredentials;
         let refused = case.log_in().await.unwrap_err();
         assert!(refused.is_configured);
         assert!(!holds_secret(&format!("{refused} {refused:?}")));
@@ -357,7 +360,7 @@ async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
     let first = case.log_in().await.unwrap();
     let suspect = async || {
         let kept = case.clients.find(&first.issuer).await.unwrap();
-        kept.unwrap().standing.is_unanswered
+        kept.unwrap().history.is_unanswered
     };
     assert!(!suspect().await);
     case.authority.turn_on(Switch::AuthorizationDenied);
@@ -381,7 +384,7 @@ async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
         }
     }
     let kept = asleep.clients.find(&first.issuer).await.unwrap().unwrap();
-    assert!(kept.standing.is_unanswered);
+    assert!(kept.history.is_unanswered);
     let awake = Case {
         person: Tester::new(Habit::Browses),
         ..asleep
@@ -389,5 +392,5 @@ async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
     let got = awake.log_in().await.unwrap();
     assert_ne!(got.client.client_id, first.client.client_id);
     let said = awake.person.said.lock().unwrap().clone();
-    assert!(said.contains(&Progress::RegisteringAnew), "{said:?}");
+    assert!(said.contains(&LoginProgress::RegisteringAnew), "{said:?}");
 }

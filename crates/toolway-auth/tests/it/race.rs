@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use tokio::task::JoinSet;
-use toolway_auth::logins::{How, Login, Logins};
+use toolway_auth::logins::{Login, LoginGrant, Logins};
 use toolway_auth::refresh::{RefreshError, RenewalContext};
-use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
+use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
@@ -248,7 +248,7 @@ fn login(authority: &Authority, server: usize) -> Login {
         account: "default".to_owned(),
         issuer: authority.issuer().to_owned(),
         resource: authority.resource().to_owned(),
-        client: Registered {
+        client: RegisteredClient {
             client_id: "client".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -257,7 +257,7 @@ fn login(authority: &Authority, server: usize) -> Login {
             redirect_uri: None,
             scopes: Vec::new(),
             other_method: None,
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -271,7 +271,7 @@ fn login(authority: &Authority, server: usize) -> Login {
         requested: vec!["read".to_owned()],
         token_endpoint: Url::parse(&endpoint).expect("an endpoint has an address"),
         revocation_endpoint: None,
-        how: How::Code,
+        how: LoginGrant::Code,
         dpop: None,
         logged_in_at: unix_now(),
         is_trusted: false,

@@ -10,10 +10,10 @@ use std::thread::JoinHandle;
 
 use futures_util::future::{BoxFuture, join_all};
 use toolway_auth::device::DeviceLogin;
-use toolway_auth::discovery::{Discovered, DiscoveryOptions, discover};
+use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::idp::{
-    Identity, IdentityProvider, IdentityStore, IdpError, IdpSettings, Memory, VaultStore, Way,
-    Window,
+    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpLoginUi, IdpSettings,
+    MemoryIdentityStore, UserIdentity, VaultIdentityStore,
 };
 use toolway_auth::token::{Client, Proof, Tokens};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
@@ -36,7 +36,7 @@ struct Person {
     browsers: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Window for Person {
+impl IdpLoginUi for Person {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
         self.windows.fetch_add(1, Ordering::SeqCst);
         let page = page.as_str().to_owned();
@@ -90,9 +90,9 @@ fn settings(idp: &Authority) -> IdpSettings {
     }
 }
 
-fn provider(idp: &Authority) -> (IdentityProvider, Arc<Memory>) {
-    let store = Arc::new(Memory::default());
-    let shared: Arc<dyn IdentityStore> = Arc::<Memory>::clone(&store);
+fn provider(idp: &Authority) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
+    let store = Arc::new(MemoryIdentityStore::default());
+    let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
     let web = Web::trusted(Http::default());
     (IdentityProvider::new(settings(idp), web, shared), store)
 }
@@ -101,7 +101,7 @@ fn provider(idp: &Authority) -> (IdentityProvider, Arc<Memory>) {
 struct Server {
     authority: Authority,
     client: Client,
-    found: Discovered,
+    found: DiscoveredServer,
     scopes: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ impl Server {
     async fn ask(
         &self,
         provider: &IdentityProvider,
-        way: Way<'_>,
+        way: IdpLoginMethod<'_>,
         rule: CrossAppRule,
     ) -> Result<CrossAppOutcome, XaaError> {
         let target = TokenTarget {
@@ -144,7 +144,7 @@ impl Server {
         obtain(provider, way, &self.found.web, &target, rule).await
     }
 
-    async fn tokens(&self, provider: &IdentityProvider, way: Way<'_>) -> Tokens {
+    async fn tokens(&self, provider: &IdentityProvider, way: IdpLoginMethod<'_>) -> Tokens {
         match self.ask(provider, way, CrossAppRule::Only).await {
             Ok(CrossAppOutcome::Tokens(tokens)) => tokens,
             other => panic!("no tokens: {other:?}"),
@@ -174,7 +174,7 @@ async fn sec_45_one_login_serves_every_server() {
     }
     let (provider, store) = provider(&idp);
     let person = Person::default();
-    let way = Way::Browser(&person);
+    let way = IdpLoginMethod::Browser(&person);
     let tokens = join_all(servers.iter().map(|server| server.tokens(&provider, way))).await;
     assert_eq!(person.windows.load(Ordering::SeqCst), 1);
     assert_eq!(idp.report().authorizations, 1);
@@ -200,7 +200,7 @@ async fn sec_45_one_login_serves_every_server() {
 
     // Renewing goes the same way again, and nobody is asked.
     for server in &servers {
-        let again = server.tokens(&provider, Way::Kept).await;
+        let again = server.tokens(&provider, IdpLoginMethod::StoredOnly).await;
         assert!(server.authority.is_valid(again.access.expose()));
         assert_eq!(server.bearers(), 2);
     }
@@ -213,7 +213,9 @@ async fn sec_45_a_server_cannot_name_its_own_provider() {
     let server = Server::trusting(&idp, &[Switch::ResourceNamesProvider]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let tokens = server.tokens(&provider, Way::Browser(&person)).await;
+    let tokens = server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(server.authority.report().attacker_requests, 0);
     assert_eq!(idp.report().granted("token-exchange"), 1);
@@ -227,7 +229,9 @@ async fn sec_45_an_assertion_for_somebody_else_is_not_sent() {
         let (provider, _) = provider(&idp);
         let person = Person::default();
         for rule in [CrossAppRule::Only, CrossAppRule::Preferred] {
-            let asked = server.ask(&provider, Way::Browser(&person), rule).await;
+            let asked = server
+                .ask(&provider, IdpLoginMethod::Browser(&person), rule)
+                .await;
             let error = asked.expect_err("refused");
             assert!(!holds_secret(&format!("{error} {error:?}")), "{error:?}");
         }
@@ -250,7 +254,11 @@ async fn sec_45_an_id_token_that_is_not_right_is_not_used() {
         let (provider, store) = provider(&idp);
         let person = Person::default();
         let asked = server
-            .ask(&provider, Way::Browser(&person), CrossAppRule::Only)
+            .ask(
+                &provider,
+                IdpLoginMethod::Browser(&person),
+                CrossAppRule::Only,
+            )
             .await;
         let error = asked.expect_err("refused");
         assert!(
@@ -270,7 +278,7 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
     let mut server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let way = Way::Browser(&person);
+    let way = IdpLoginMethod::Browser(&person);
     // It does not take assertions.
     server.found.server.grant_types = Some(vec!["authorization_code".to_owned()]);
     let only = server.ask(&provider, way, CrossAppRule::Only).await;
@@ -304,7 +312,7 @@ async fn a_login_that_is_declined_is_declined_for_all() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let way = Way::Browser(&person);
+    let way = IdpLoginMethod::Browser(&person);
     let asked = join_all((0..5).map(|_| server.ask(&provider, way, CrossAppRule::Only))).await;
     for asked in asked {
         let error = asked.expect_err("declined");
@@ -323,7 +331,9 @@ async fn on_another_device_it_works_the_same() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let tokens = server.tokens(&provider, Way::Device(&person)).await;
+    let tokens = server
+        .tokens(&provider, IdpLoginMethod::Device(&person))
+        .await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(person.codes.load(Ordering::SeqCst), 1);
     assert_eq!(person.windows.load(Ordering::SeqCst), 0);
@@ -335,21 +345,27 @@ async fn an_identity_that_the_provider_refuses_is_asked_for_anew_once() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, store) = provider(&idp);
     let person = Person::default();
-    server.tokens(&provider, Way::Browser(&person)).await;
+    server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     let kept = store.read(provider.settings()).await.unwrap().unwrap();
-    let stale = Identity {
+    let stale = UserIdentity {
         id_token: Secret::new("bm8.bm8.bm8"),
         ..kept
     };
     store.write(provider.settings(), &stale).await.unwrap();
-    let asked = server.ask(&provider, Way::Kept, CrossAppRule::Only).await;
+    let asked = server
+        .ask(&provider, IdpLoginMethod::StoredOnly, CrossAppRule::Only)
+        .await;
     let error = asked.expect_err("nobody to ask");
     assert!(
         matches!(cause(&error), IdpError::NeedsLogin { .. }),
         "{error}"
     );
     store.write(provider.settings(), &stale).await.unwrap();
-    server.tokens(&provider, Way::Browser(&person)).await;
+    server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     assert_eq!(person.windows.load(Ordering::SeqCst), 2);
 }
 
@@ -358,7 +374,9 @@ async fn nobody_is_asked_when_nobody_may_be() {
     let idp = idp_with(&[]);
     let server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
-    let asked = server.ask(&provider, Way::Kept, CrossAppRule::Only).await;
+    let asked = server
+        .ask(&provider, IdpLoginMethod::StoredOnly, CrossAppRule::Only)
+        .await;
     let error = asked.expect_err("nobody is logged in");
     assert!(error.to_string().contains("toolway idp login"), "{error}");
     assert!(idp.seen().is_empty());
@@ -377,8 +395,12 @@ async fn the_clock_of_the_provider_may_be_wrong() {
         let server = Server::trusting(&idp, &[switch]).await;
         let (provider, _) = provider(&idp);
         let person = Person::default();
-        server.tokens(&provider, Way::Browser(&person)).await;
-        server.tokens(&provider, Way::Browser(&person)).await;
+        server
+            .tokens(&provider, IdpLoginMethod::Browser(&person))
+            .await;
+        server
+            .tokens(&provider, IdpLoginMethod::Browser(&person))
+            .await;
         assert_eq!(person.windows.load(Ordering::SeqCst), 1, "{switch:?}");
     }
 }
@@ -393,17 +415,17 @@ async fn the_vault_carries_an_identity_to_other_processes() {
             storage: Storage::File,
             ..VaultOptions::new(folder.path().join("vault"))
         });
-        let store: Arc<dyn IdentityStore> = Arc::new(VaultStore::new(vault));
+        let store: Arc<dyn IdentityStore> = Arc::new(VaultIdentityStore::new(vault));
         IdentityProvider::new(settings(&idp), Web::trusted(Http::default()), store)
     };
     let (one, other) = (process(), process());
     let person = Person::default();
-    let way = Way::Browser(&person);
+    let way = IdpLoginMethod::Browser(&person);
     // Both at once: the second finds what the first got.
     tokio::join!(server.tokens(&one, way), server.tokens(&other, way));
     assert_eq!(person.windows.load(Ordering::SeqCst), 1);
     let third = process();
-    server.tokens(&third, Way::Kept).await;
+    server.tokens(&third, IdpLoginMethod::StoredOnly).await;
 
     one.logout().await.unwrap();
     assert!(process().kept().await.unwrap().is_none());
@@ -433,7 +455,7 @@ async fn the_metadata_must_be_the_providers_own() {
         let (provider, _) = provider(&idp);
         let person = Person::default();
         let error = provider
-            .identity(Way::Browser(&person))
+            .identity(IdpLoginMethod::Browser(&person))
             .await
             .expect_err("refused");
         assert_eq!(
@@ -451,7 +473,9 @@ async fn sec_47_nothing_about_a_person_is_shown() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, store) = provider(&idp);
     let person = Person::default();
-    let tokens = server.tokens(&provider, Way::Browser(&person)).await;
+    let tokens = server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     let identity = store.read(provider.settings()).await.unwrap().unwrap();
     let shown = format!(
         "{tokens:?} {identity:#?} {provider:?} {store:?} {:?} {:?}",
@@ -465,7 +489,12 @@ async fn sec_47_nothing_about_a_person_is_shown() {
 #[test]
 fn a_login_can_run_on_any_thread() {
     fn moves<T: Send>(_: &T) {}
-    fn check(provider: &IdentityProvider, way: Way<'_>, web: &Web, target: &TokenTarget<'_>) {
+    fn check(
+        provider: &IdentityProvider,
+        way: IdpLoginMethod<'_>,
+        web: &Web,
+        target: &TokenTarget<'_>,
+    ) {
         moves(&provider.identity(way));
         moves(&obtain(provider, way, web, target, CrossAppRule::Only));
     }

@@ -11,8 +11,8 @@ use serde::Serialize;
 use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
 use toolway::journal::timestamp;
 use toolway::{Host, HttpClientOptions};
-use toolway_auth::account::kept::AccountLoginError;
-use toolway_auth::account::{AccountStatus, KeptAccount};
+use toolway_auth::account::stored::AccountLoginError;
+use toolway_auth::account::{AccountStatus, StoredAccount};
 use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Directory, Plan, Provider};
@@ -312,7 +312,7 @@ fn without_copy(state: DirectoryState) -> DirectoryState {
     }
 }
 
-fn kept(context: &Context, provider: &Provider) -> KeptAccount {
+fn kept(context: &Context, provider: &Provider) -> StoredAccount {
     let logins = Logins::new(connect::vault(context));
     account::kept(provider, logins, client(context))
 }

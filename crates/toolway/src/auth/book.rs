@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, Logins, LoginsError};
+use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant, Logins, LoginsError};
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::vault::{Backend, Kind, Vault};
 use toolway_auth::web::{Reach, Tell, Web};
@@ -40,7 +40,7 @@ pub struct Kept {
     /// Whether it renews itself.
     pub renews: bool,
     /// How it came about.
-    pub how: How,
+    pub how: LoginGrant,
     /// Where it lies.
     pub backend: Backend,
     /// The digest of the server's definition.

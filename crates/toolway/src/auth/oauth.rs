@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::helper::KeepBack;
+use toolway_auth::helper::RedactHeaders;
 use toolway_auth::refresh::{BREATH, LONGEST_WAIT};
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
 use toolway_transport::credentials::{
@@ -33,7 +33,7 @@ use super::{Auth, vouched};
 pub(crate) struct LoginCredentials {
     target: Target,
     auth: Arc<Auth>,
-    keep_back: KeepBack,
+    keep_back: RedactHeaders,
     known: Mutex<Known>,
     /// Whether it was widened, and the server has not taken it yet.
     is_wider: AtomicBool,
@@ -82,7 +82,7 @@ impl Hindrance {
 }
 
 impl LoginCredentials {
-    pub(crate) fn new(target: Target, auth: Arc<Auth>, keep_back: KeepBack) -> Self {
+    pub(crate) fn new(target: Target, auth: Arc<Auth>, keep_back: RedactHeaders) -> Self {
         Self {
             target,
             auth,

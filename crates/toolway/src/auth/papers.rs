@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
 use toolway_auth::federated::RenewalSource;
-use toolway_auth::logins::How;
+use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::{ReferenceError, nowhere};
 use toolway_auth::web::Web;
 use toolway_auth::workload::PlatformTokenSource;
@@ -57,7 +57,7 @@ impl Store {
     /// The platform's word, where it is the login: the program has one or the entry names one, and
     /// policy has no other way in mind.
     pub(super) fn platform(&self, target: &Target) -> Option<RenewalSource> {
-        if !target.allows(How::Workload) {
+        if !target.allows(LoginGrant::Workload) {
             return None;
         }
         if let Some(workload) = self.papers.workloads.get(target.server.as_str()) {

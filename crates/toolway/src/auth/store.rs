@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::federated::{FederatedRenewal, RenewalSource};
-use toolway_auth::logins::{How, Login, Logins, LoginsError};
+use toolway_auth::logins::{Login, LoginGrant, Logins, LoginsError};
 use toolway_auth::references::References;
 use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
@@ -113,7 +113,9 @@ impl Store {
         let web = self.web(target).await;
         let organisation = self.organisation.get();
         let provider = match &organisation {
-            Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
+            Some(organisation) if login.how == LoginGrant::CrossApp => {
+                organisation.provider().await.ok()
+            }
             _ => None,
         };
         let organisation = provider.map(|provider| RenewalSource::Organisation {
@@ -121,7 +123,7 @@ impl Store {
             rule: target.rule(),
         });
         let source = match login.how {
-            How::Workload => self.platform(target),
+            LoginGrant::Workload => self.platform(target),
             _ => organisation,
         };
         let client_key = self.papers.key(target.server.as_str()).cloned();

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use toolway_auth::challenge;
 use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, FederatedSource};
 use toolway_auth::idp::{self, IdpError};
-use toolway_auth::login::{LoginRequest, Way};
-use toolway_auth::logins::{How, Login};
+use toolway_auth::login::{LoginMethod, LoginRequest};
+use toolway_auth::logins::{Login, LoginGrant};
 use toolway_auth::web::Web;
 use toolway_auth::xaa::{CrossAppRule, XaaError};
 use toolway_types::{CrossApp, ServerName};
@@ -101,11 +101,11 @@ impl Target {
     }
 
     /// Whether a login that came about in this way may be used.
-    pub(super) fn allows(&self, how: How) -> bool {
+    pub(super) fn allows(&self, how: LoginGrant) -> bool {
         match self.cross_app {
-            CrossApp::Off => how != How::CrossApp,
+            CrossApp::Off => how != LoginGrant::CrossApp,
             CrossApp::Preferred => true,
-            CrossApp::Only { .. } => how == How::CrossApp,
+            CrossApp::Only { .. } => how == LoginGrant::CrossApp,
         }
     }
 
@@ -137,7 +137,7 @@ impl Auth {
         web: &Web,
         target: &Target,
         request: &LoginRequest<'_>,
-        way: idp::Way<'_>,
+        way: idp::IdpLoginMethod<'_>,
     ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let refused = |fault| target.not_vouched(fault);
         let organisation = store.organisation.get();
@@ -145,7 +145,7 @@ impl Auth {
         let provider = organisation.provider().await;
         let source = FederatedSource::Organisation {
             provider: provider.map_err(|error| refused(error.into()))?,
-            way,
+            method: way,
             rule: target.rule(),
         };
         let entered = federated::log_in(web, &store.logins, request, source).await;
@@ -209,8 +209,8 @@ impl Auth {
     /// with what it showed then.
     async fn again(&self, target: &Target) -> LoginOptions {
         match self.kept_login(target).await {
-            Some(login) if login.how == How::ClientCredentials => LoginOptions {
-                way: Way::ClientCredentials,
+            Some(login) if login.how == LoginGrant::ClientCredentials => LoginOptions {
+                way: LoginMethod::ClientCredentials,
                 account: Some(login.account),
                 client_id: Some(login.client.client_id),
                 client_secret: login.client.client_secret,
@@ -231,7 +231,7 @@ impl Auth {
             return true;
         }
         let login = self.kept_login(target).await;
-        login.is_some_and(|login| login.how == How::ClientCredentials)
+        login.is_some_and(|login| login.how == LoginGrant::ClientCredentials)
     }
 
     fn trouble(&self, target: &Target, problem: &LoginProblem) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolway_auth::account::Account;
+use toolway_auth::account::ProviderAccount;
 
 use super::Host;
 use crate::auth::Auth;
@@ -70,7 +70,7 @@ async fn remember(catalogs: Option<CatalogMemory>, picture: Arc<HostSnapshot>) {
 
 /// Waits for renewals under way: a token that took the place of another and was not saved is a
 /// login that is lost.
-async fn settle(auth: Option<&Auth>, account: Option<&Account>, within: Duration) {
+async fn settle(auth: Option<&Auth>, account: Option<&ProviderAccount>, within: Duration) {
     let logins = async {
         if let Some(auth) = auth {
             auth.settle(within).await;

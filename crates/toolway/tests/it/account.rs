@@ -15,8 +15,10 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 use serde_json::{Value, json};
 use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
-use toolway::toolway_auth::account::{AccountError, KeptAccount};
-use toolway::toolway_auth::login::{Device, Page, Person, Progress, Way};
+use toolway::toolway_auth::account::{ProviderAccountError, StoredAccount};
+use toolway::toolway_auth::login::{
+    DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi,
+};
 use toolway::toolway_auth::logins::Logins;
 use toolway::toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway::{
@@ -38,22 +40,22 @@ struct Walker {
     said: Mutex<Vec<String>>,
 }
 
-impl Person for Walker {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+impl LoginUi for Walker {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         let address = page.url.to_string();
         tokio::task::spawn_blocking(move || browse(&address));
         Box::pin(async { Ok(()) })
     }
 
-    fn show(&self, _page: Page<'_>) {}
+    fn show(&self, _page: LoginPage<'_>) {}
 
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(std::future::pending())
     }
 
-    fn device(&self, _device: Device<'_>) {}
+    fn device(&self, _device: DeviceCodePrompt<'_>) {}
 
-    fn say(&self, progress: Progress) {
+    fn say(&self, progress: LoginProgress) {
         self.said
             .lock()
             .expect("said")
@@ -109,14 +111,14 @@ impl Stage {
         }))
     }
 
-    fn kept(&self) -> KeptAccount {
+    fn kept(&self) -> StoredAccount {
         let provider = self.plan().account.expect("an account");
         account::kept(&provider, self.logins(), HttpClient::default())
     }
 
     pub(crate) async fn log_in(&self) {
         let person = Walker::default();
-        let logged_in = self.kept().log_in(Way::Browser, &person).await;
+        let logged_in = self.kept().log_in(LoginMethod::Browser, &person).await;
         logged_in.unwrap_or_else(|error| panic!("{error}: {:?}", person.said));
     }
 
@@ -314,7 +316,7 @@ async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
     authority.turn_on(Switch::Storm);
     let refused = one.directory().await;
     assert!(
-        matches!(refused, Err(AccountError::Refused { .. })),
+        matches!(refused, Err(ProviderAccountError::Refused { .. })),
         "{refused:?}"
     );
     assert_eq!(authority.report().token_requests("refresh_token"), 2);
@@ -416,8 +418,10 @@ where
 
 /// Puts a login into the vault that nobody had to walk for.
 async fn issued(authority: &Authority, stage: &Stage) {
-    use toolway::toolway_auth::logins::{ACCOUNT_SERVER, How, Login};
-    use toolway::toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
+    use toolway::toolway_auth::logins::{ACCOUNT_SERVER, Login, LoginGrant};
+    use toolway::toolway_auth::registration::{
+        AuthMethod, ClientHistory, ClientSource, RegisteredClient,
+    };
     use toolway::toolway_auth::token::{TokenKind, Tokens, unix_now};
     use toolway_types::Secret;
 
@@ -429,7 +433,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
         account: provider.host().to_owned(),
         issuer: provider.issuer.clone(),
         resource: provider.directory_url.to_string(),
-        client: Registered {
+        client: RegisteredClient {
             client_id: "toolway".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -438,7 +442,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
             redirect_uri: None,
             scopes: Vec::new(),
             other_method: None,
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -454,7 +458,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
             .parse()
             .expect("a URL"),
         revocation_endpoint: None,
-        how: How::Code,
+        how: LoginGrant::Code,
         dpop: None,
         logged_in_at: unix_now(),
         is_trusted: true,
@@ -595,7 +599,10 @@ async fn another_issuer_than_the_configured_one_gets_nobody_logged_in() {
             ..Settings::account_provider()
         });
         let stage = Stage::at(&authority);
-        let refused = stage.kept().log_in(Way::Browser, &Walker::default()).await;
+        let refused = stage
+            .kept()
+            .log_in(LoginMethod::Browser, &Walker::default())
+            .await;
         let error = refused.expect_err("somebody else's metadata").to_string();
         assert!(error.contains("account.issuer"), "{error}");
         assert_eq!(authority.report().authorizations, 0);

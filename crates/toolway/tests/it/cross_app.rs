@@ -9,9 +9,9 @@ use toolway::auth::{
 };
 use toolway::journal::Journal;
 use toolway::{CallOptions, Consent, Host, HostOptions, HttpClientOptions};
-use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultStore};
-use toolway_auth::login::Way;
-use toolway_auth::logins::How;
+use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultIdentityStore};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::logins::LoginGrant;
 use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, Switch, assert_no_secret_below, holds_secret,
@@ -135,7 +135,7 @@ impl Scene {
 
     /// Has what the provider said of the person expire.
     async fn age_identity(&self, renewable: bool) {
-        let store = VaultStore::new(self.vault());
+        let store = VaultIdentityStore::new(self.vault());
         let provider = IdpSettings {
             issuer: self.idp.issuer().to_owned(),
             client_id: AT_PROVIDER.to_owned(),
@@ -191,7 +191,7 @@ async fn log_in(host: &Host, server: &str) {
 }
 
 /// A login that needs nobody, or fails.
-async fn attempt(host: &Host, server: &str, way: Way) -> Result<(), LoginProblem> {
+async fn attempt(host: &Host, server: &str, way: LoginMethod) -> Result<(), LoginProblem> {
     let options = LoginOptions {
         way,
         ..LoginOptions::default()
@@ -273,7 +273,7 @@ async fn sec_45_one_window_serves_three_servers_in_every_process() {
     assert_eq!(kept.len(), 3);
     assert!(
         kept.iter()
-            .all(|login| login.how == How::CrossApp && login.renews)
+            .all(|login| login.how == LoginGrant::CrossApp && login.renews)
     );
     here.shutdown().await;
     there.shutdown().await;
@@ -373,7 +373,11 @@ async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
     scene.policy(&json!({ "requireCrossAppAccess": true }));
     let host = scene.host().await;
     assert!(needs_auth(&host, "shop"));
-    for way in [Way::Browser, Way::Device, Way::ClientCredentials] {
+    for way in [
+        LoginMethod::Browser,
+        LoginMethod::Device,
+        LoginMethod::ClientCredentials,
+    ] {
         let problem = attempt(&host, "shop", way).await.expect_err("refused");
         let text = problem.to_string();
         assert!(text.contains("managed-settings.json:1"), "{text}");
@@ -386,7 +390,7 @@ async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
     // Without a provider there is no way at all, and no other one either.
     scene.settings(&json!({}));
     let host = scene.host().await;
-    let problem = attempt(&host, "shop", Way::Browser)
+    let problem = attempt(&host, "shop", LoginMethod::Browser)
         .await
         .expect_err("refused");
     assert!(

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway::journal::Journal;
-use toolway::toolway_auth::inbound::{Inbound, InboundOptions};
+use toolway::toolway_auth::inbound::{InboundAuthorizer, InboundOptions};
 use toolway::toolway_auth::web::Web;
 use toolway::{CallOptions, Consent, Host, HostOptions};
 use toolway_testkit::authority::{
@@ -69,7 +69,8 @@ impl Scene {
             scopes: vec!["read".to_owned()],
             ..InboundOptions::new(url.clone(), [company.issuer().to_owned()])
         };
-        let inbound = Inbound::new(options, Web::trusted(HttpClient::default())).expect("a check");
+        let inbound =
+            InboundAuthorizer::new(options, Web::trusted(HttpClient::default())).expect("a check");
         let app = axum::Router::new()
             .fallback(serve)
             .with_state(Arc::new((inbound, host)));
@@ -128,7 +129,7 @@ fn client_secret() -> String {
 }
 
 /// What a gateway does, at its smallest.
-async fn serve(State(at): State<Arc<(Inbound, Host)>>, request: Request) -> Response {
+async fn serve(State(at): State<Arc<(InboundAuthorizer, Host)>>, request: Request) -> Response {
     let (inbound, host) = &*at;
     if request.uri().path() == inbound.document_path() {
         return inbound.document().to_string().into_response();

@@ -2,8 +2,8 @@
 //! log in can be reached to log out, and nothing else can.
 
 use toolway::auth::Book;
-use toolway_auth::logins::{How, Login, Logins};
-use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
+use toolway_auth::logins::{Login, LoginGrant, Logins};
+use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
@@ -26,7 +26,7 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
         account: "default".to_owned(),
         issuer: authority.issuer().to_owned(),
         resource: "https://192.0.2.1/mcp".to_owned(),
-        client: Registered {
+        client: RegisteredClient {
             client_id: "me".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -35,7 +35,7 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
             redirect_uri: None,
             scopes: Vec::new(),
             other_method: None,
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -49,7 +49,7 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
         requested: Vec::new(),
         token_endpoint: at("/token"),
         revocation_endpoint: Some(at("/revoke")),
-        how: How::Code,
+        how: LoginGrant::Code,
         dpop: None,
         logged_in_at: unix_now(),
         client_key: None,

@@ -12,10 +12,10 @@ use toolway::auth::{
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::assertion::ClientKey;
 use toolway_auth::device::DeviceLogin;
-use toolway_auth::idp::{self, IdentityProvider, IdpSettings, Memory, Window};
+use toolway_auth::idp::{self, IdentityProvider, IdpLoginUi, IdpSettings, MemoryIdentityStore};
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::Way;
-use toolway_auth::scopes::Spent;
+use toolway_auth::login::LoginMethod;
+use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_auth::web::Web;
 use toolway_auth::workload::PlatformTokenSource;
@@ -144,7 +144,7 @@ async fn rel_26_a_call_that_no_login_helps_opens_one_window_and_then_none() {
     let LoginProblem::Spent { why, .. } = &problem else {
         panic!("{problem:?}");
     };
-    assert_eq!(*why, Spent::NothingNew);
+    assert_eq!(*why, LoginAttemptError::NothingNew);
     // A person who wants to log in anew, as somebody else perhaps, still can.
     let (pages, outcome) = log_in(&host, LoginOptions::default()).await;
     outcome.expect("in");
@@ -175,7 +175,7 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
     };
     let host = host(&home, &authority, json!({ "clientId": "robot" }), papers).await;
     let options = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..LoginOptions::default()
     };
     let (pages, outcome) = log_in(&host, options).await;
@@ -192,7 +192,7 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
 /// A person at the platform's own login page.
 struct Visitor;
 
-impl Window for Visitor {
+impl IdpLoginUi for Visitor {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
         let page = page.as_str().to_owned();
         // The page leads back to a callback that answers only while the login waits.
@@ -232,8 +232,10 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         ..IdpSettings::default()
     };
     let web = Web::trusted(toolway_transport::client::HttpClient::default());
-    let provider = IdentityProvider::new(settings, web, Arc::new(Memory::default()));
-    let identity = provider.identity(idp::Way::Browser(&Visitor)).await;
+    let provider = IdentityProvider::new(settings, web, Arc::new(MemoryIdentityStore::default()));
+    let identity = provider
+        .identity(idp::IdpLoginMethod::Browser(&Visitor))
+        .await;
     let identity = identity.expect("somebody");
     let token = provider
         .assertion(&identity, authority.issuer(), authority.resource(), &[])

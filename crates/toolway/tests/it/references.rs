@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, LoginOptions, LoginProblem};
 use toolway::journal::Journal;
 use toolway::{Host, HostOptions};
-use toolway_auth::login::Way;
+use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
 use toolway_config::{Flags, Plan};
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings, holds_secret};
@@ -191,7 +191,7 @@ async fn a_client_whose_id_and_secret_are_named_logs_itself_in() {
     entry["oauth"] = json!({ "clientId": "${keychain:id}", "clientSecret": "${keychain:secret}" });
     let host = scene.host(&json!({ "shop": entry })).await;
     let options = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..LoginOptions::default()
     };
     let login = host.login("shop", options).await.expect("begun");

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions};
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
-use toolway_auth::login::Way as LoginWay;
+use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, Dpop, Party, Settings, Switch};
 use toolway_testkit::browser::browse;
@@ -308,7 +308,7 @@ async fn a_code_typed_on_another_device_logs_in() {
     let home = Home::new();
     let host = started(&home, &json!({ "shop": authority.entry() })).await;
     let options = LoginOptions {
-        way: LoginWay::Device,
+        way: LoginMethod::Device,
         ..LoginOptions::default()
     };
     let mut login = host.login("shop", options).await.expect("begun");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions, LoginProblem};
 use toolway::journal::Journal;
 use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
-use toolway_auth::login::Way;
+use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, Party, Settings, Switch, assert_no_secret_below};
 use toolway_testkit::browser::browse;
@@ -228,7 +228,7 @@ async fn a_program_without_a_client_cannot_log_in_as_itself_and_is_told_what_is_
     let scene = Scene::new(Settings::default());
     let host = scene.settled().await;
     let options = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..LoginOptions::default()
     };
     let mut login = host.login("shop", options).await.expect("begun");

@@ -15,7 +15,7 @@ use toolway::{
     CallError, CallOptions, Consent, Elicitation, ElicitationAnswer, HookReply, Host, HostOptions,
     LibraryHook, MoreRights, Offers, Respondent, ToolRequest, ToolTarget,
 };
-use toolway_auth::login::Way;
+use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
 use toolway_testkit::browser::browse;
@@ -443,7 +443,7 @@ async fn a_login_by_device_is_widened_by_device() {
     let host = Host::start(plan, options);
     host.settled().await;
     let device = LoginOptions {
-        way: Way::Device,
+        way: LoginMethod::Device,
         ..LoginOptions::default()
     };
     let login = host.login("shop", device).await.expect("begun");
@@ -497,7 +497,7 @@ async fn a_client_that_logged_in_for_itself_asks_for_more_with_nobody_there() {
     let host = Host::start(plan, options);
     host.settled().await;
     let login = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         client_id: Some("bot".to_owned()),
         client_secret: Some(Secret::new(marked!("s3cret-"))),
         ..LoginOptions::default()

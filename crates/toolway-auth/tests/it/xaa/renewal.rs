@@ -9,11 +9,12 @@ use toolway_auth::federated::{
     FederatedLoginFault, FederatedRenewal, FederatedSource, RenewalSource, log_in,
 };
 use toolway_auth::idp::{
-    GivenBack, Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way,
+    IdentityProvider, IdentityStore, IdpLoginMethod, IdpLogoutOutcome, IdpSettings,
+    MemoryIdentityStore, UserIdentity,
 };
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay, Whom};
-use toolway_auth::logins::{How, Logins};
+use toolway_auth::login::{AccountChoice, LoginMethod, LoginRequest, MemoryClientStore as Clients};
+use toolway_auth::logins::{LoginGrant, Logins};
 use toolway_auth::refresh::RenewalContext;
 use toolway_auth::token::unix_now;
 use toolway_auth::vault::{Storage, Vault, VaultOptions};
@@ -74,16 +75,16 @@ impl Renewing {
     }
 
     /// A provider with an identity that has expired.
-    async fn provider(&self) -> (IdentityProvider, Arc<Memory>) {
-        let store = Arc::new(Memory::default());
-        let expired = Identity {
+    async fn provider(&self) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
+        let store = Arc::new(MemoryIdentityStore::default());
+        let expired = UserIdentity {
             id_token: Secret::new(marked!("old-")),
             expires_at: 1,
             subject: "person".to_owned(),
             refresh: Some(Secret::new(marked!("first-"))),
         };
         store.write(&self.settings(), &expired).await.unwrap();
-        let shared: Arc<dyn IdentityStore> = Arc::<Memory>::clone(&store);
+        let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
         let web = Web::trusted(Http::default());
         (IdentityProvider::new(self.settings(), web, shared), store)
     }
@@ -94,7 +95,7 @@ async fn an_identity_is_renewed_without_the_person() {
     let renewing = Renewing::new().await;
     renewing.answer("person");
     let (provider, store) = renewing.provider().await;
-    let asked = join_all((0..5).map(|_| provider.identity(Way::Kept))).await;
+    let asked = join_all((0..5).map(|_| provider.identity(IdpLoginMethod::StoredOnly))).await;
     for identity in asked {
         assert_eq!(identity.unwrap().subject, "person");
     }
@@ -112,7 +113,10 @@ async fn sec_45_a_renewal_cannot_make_somebody_else_of_the_person() {
     let renewing = Renewing::new().await;
     renewing.answer("somebody else");
     let (provider, store) = renewing.provider().await;
-    let error = provider.identity(Way::Kept).await.expect_err("refused");
+    let error = provider
+        .identity(IdpLoginMethod::StoredOnly)
+        .await
+        .expect_err("refused");
     assert!(error.to_string().contains("another person"), "{error}");
     let kept = store.read(provider.settings()).await.unwrap().unwrap();
     assert_eq!(kept.subject, "person");
@@ -137,7 +141,7 @@ async fn the_provider_hears_who_we_are_in_the_way_it_offers() {
         ..renewing.settings()
     };
     let provider = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
-    provider.identity(Way::Kept).await.unwrap();
+    provider.identity(IdpLoginMethod::StoredOnly).await.unwrap();
     let mut posts = renewing.site.asked();
     posts.retain(|asked| asked.line == "POST /token");
     assert!(posts[0].body.contains(marked!("client_secret=s3cret-")));
@@ -151,23 +155,25 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
     let server = Server::trusting(&idp, &[]).await;
     let (first, store) = provider(&idp);
     let person = Person::default();
-    server.tokens(&first, Way::Browser(&person)).await;
+    server
+        .tokens(&first, IdpLoginMethod::Browser(&person))
+        .await;
     let kept = store.read(first.settings()).await.unwrap().unwrap();
 
-    let given = Identity::given(kept.id_token.clone()).unwrap();
+    let given = UserIdentity::given(kept.id_token.clone()).unwrap();
     assert_eq!(given.subject, kept.subject);
     let settings = IdpSettings {
         token_endpoint: Some(Url::parse(&format!("{}/token", idp.issuer())).unwrap()),
         ..first.settings().clone()
     };
-    let store = Arc::new(Memory::default());
+    let store = Arc::new(MemoryIdentityStore::default());
     store.write(&settings, &given).await.unwrap();
     let before = idp.report().metadata;
     let second = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
-    let tokens = server.tokens(&second, Way::Kept).await;
+    let tokens = server.tokens(&second, IdpLoginMethod::StoredOnly).await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(idp.report().metadata, before);
-    assert!(Identity::given(Secret::new(marked!("opaque-"))).is_none());
+    assert!(UserIdentity::given(Secret::new(marked!("opaque-"))).is_none());
 }
 
 /// Everything together: found, logged in, kept, and renewed by the way it came about.
@@ -190,8 +196,8 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         challenge: None,
         spec: &spec,
         scopes: None,
-        way: LoginWay::Browser,
-        whom: Whom::default(),
+        method: LoginMethod::Browser,
+        account_choice: AccountChoice::default(),
         client_secret: Some(&secret),
         client_key: None,
         document: None,
@@ -200,14 +206,20 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
     };
     let source = |way| FederatedSource::Organisation {
         provider: &provider,
-        way,
+        method: way,
         rule: CrossAppRule::Only,
     };
     let clients = Clients::default();
     let web = web();
-    let outcome = log_in(&web, &clients, &request, source(Way::Browser(&person))).await;
+    let outcome = log_in(
+        &web,
+        &clients,
+        &request,
+        source(IdpLoginMethod::Browser(&person)),
+    )
+    .await;
     let login = outcome.unwrap().unwrap().login("digest", "");
-    assert_eq!(login.how, How::CrossApp);
+    assert_eq!(login.how, LoginGrant::CrossApp);
     assert_eq!(login.requested, ["read"]);
     assert!(server.authority.is_valid(login.tokens.access.expose()));
     assert_eq!(server.authority.report().authorizations, 0);
@@ -252,7 +264,13 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
 
     // A server that moves to another authorization server does not get the secret (SEC-19).
     server.authority.turn_on(Switch::Migrated);
-    let moved = log_in(&web, &clients, &request, source(Way::Browser(&person))).await;
+    let moved = log_in(
+        &web,
+        &clients,
+        &request,
+        source(IdpLoginMethod::Browser(&person)),
+    )
+    .await;
     let moved = moved.expect_err("not theirs");
     assert!(
         matches!(moved.fault, FederatedLoginFault::Moved { .. }),
@@ -286,8 +304,8 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
             challenge: None,
             spec: &spec,
             scopes: None,
-            way: LoginWay::Browser,
-            whom: Whom::default(),
+            method: LoginMethod::Browser,
+            account_choice: AccountChoice::default(),
             client_secret: Some(&secret),
             client_key: None,
             document: None,
@@ -296,7 +314,7 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
         };
         let source = FederatedSource::Organisation {
             provider: &provider,
-            way: Way::Browser(&person),
+            method: IdpLoginMethod::Browser(&person),
             rule: CrossAppRule::Only,
         };
         log_in(&web, &clients, &request, source).await
@@ -331,7 +349,10 @@ async fn a_person_who_leaves_is_forgotten_at_the_provider_too() {
     ] {
         let idp = idp_with(switch.as_slice());
         let (provider, _) = provider(&idp);
-        let identity = provider.identity(Way::Browser(&person)).await.unwrap();
+        let identity = provider
+            .identity(IdpLoginMethod::Browser(&person))
+            .await
+            .unwrap();
         let refresh = identity.refresh.expect("it renews itself");
         assert!(idp.is_valid(refresh.expose()));
         let given = provider.logout().await.unwrap();
@@ -342,7 +363,7 @@ async fn a_person_who_leaves_is_forgotten_at_the_provider_too() {
         assert!(provider.stored().await.unwrap().is_none());
         assert_eq!(idp.is_valid(refresh.expose()), expected != "Revoked");
         let again = provider.logout().await.unwrap();
-        assert!(matches!(again, GivenBack::Nothing), "{again:?}");
+        assert!(matches!(again, IdpLogoutOutcome::Nothing), "{again:?}");
     }
 }
 
@@ -351,11 +372,14 @@ async fn a_provider_that_does_not_answer_keeps_nobody() {
     let idp = idp_with(&[]);
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    provider.identity(Way::Browser(&person)).await.unwrap();
+    provider
+        .identity(IdpLoginMethod::Browser(&person))
+        .await
+        .unwrap();
     let _held = idp.hold("/revoke");
     // From here on nothing is waited for but the answer that does not come.
     tokio::time::pause();
     let given = provider.logout().await.unwrap();
-    assert!(matches!(given, GivenBack::Failed(_)), "{given:?}");
+    assert!(matches!(given, IdpLogoutOutcome::Failed(_)), "{given:?}");
     assert!(provider.stored().await.unwrap().is_none());
 }

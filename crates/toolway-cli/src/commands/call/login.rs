@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use toolway::Host;
 use toolway::auth::{LoginHandle, LoginProblem};
 use toolway_auth::callback::PATIENCE;
-use toolway_auth::login::Way;
+use toolway_auth::login::LoginMethod;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
 
@@ -83,8 +83,12 @@ async fn one(
             context.output.say(&login::told(&done));
             Ok(())
         }
-        Some(Some(Err(problem))) => Err(login::report(server, &problem, Way::Browser)),
-        Some(None) => Err(login::report(server, &LoginProblem::Ended, Way::Browser)),
+        Some(Some(Err(problem))) => Err(login::report(server, &problem, LoginMethod::Browser)),
+        Some(None) => Err(login::report(
+            server,
+            &LoginProblem::Ended,
+            LoginMethod::Browser,
+        )),
         None => {
             let command = format!("toolway login {}", as_word(server.as_str()));
             Err(limit.over(&format!("`{server}`"), &command))

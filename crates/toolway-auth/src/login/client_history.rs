@@ -6,17 +6,17 @@
 //! back when anything comes back, so that Ctrl-C and worse leave it there.
 //! Does not own: keeping registrations (`clients.rs`), or choosing one (`registration.rs`).
 
-use crate::authorize::AuthorizeError;
+use crate::authorize::AuthorizationResponseError;
 use crate::callback::CallbackError;
 use crate::device::DeviceError;
-use crate::registration::{ClientSource, Registered, Standing};
+use crate::registration::{ClientHistory, ClientSource, RegisteredClient};
 use crate::token::{Client, TokenError, Tokens};
 
-use super::{Login, LoginFault};
+use super::{LoginFault, LoginRun};
 
 /// Where the client of a login is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ClientOrigin {
     /// It was there before.
     AtHand,
     /// It was registered for this login: no server forgets that fast.
@@ -24,33 +24,37 @@ pub(super) enum Origin {
 }
 
 /// The client of a login.
-pub(super) struct Chosen {
-    pub(super) registered: Registered,
-    origin: Origin,
+pub(super) struct LoginClient {
+    pub(super) registered: RegisteredClient,
+    origin: ClientOrigin,
 }
 
-impl Chosen {
-    pub(super) fn of(registered: Registered, origin: Origin) -> Self {
+impl LoginClient {
+    pub(super) fn of(registered: RegisteredClient, origin: ClientOrigin) -> Self {
         Self { registered, origin }
     }
 
     fn may_be_forgotten(&self) -> bool {
-        self.registered.source == ClientSource::Dynamic && self.origin == Origin::AtHand
+        self.registered.source == ClientSource::Dynamic && self.origin == ClientOrigin::AtHand
     }
 }
 
-impl Login<'_> {
+impl LoginRun<'_> {
     /// A person is about to be sent off with this client.
-    pub(super) async fn set_out(&self, chosen: &Chosen, issuer: &str) -> Result<(), LoginFault> {
+    pub(super) async fn set_out(
+        &self,
+        chosen: &LoginClient,
+        issuer: &str,
+    ) -> Result<(), LoginFault> {
         if !chosen.may_be_forgotten() {
             return Ok(());
         }
-        let standing = Standing {
+        let history = ClientHistory {
             is_unanswered: true,
-            ..chosen.registered.standing
+            ..chosen.registered.history
         };
-        let suspect = Registered {
-            standing,
+        let suspect = RegisteredClient {
+            history,
             ..chosen.registered.clone()
         };
         self.note(&suspect, issuer).await
@@ -60,17 +64,17 @@ impl Login<'_> {
     /// asked.
     pub(super) async fn concluded(
         &self,
-        chosen: Chosen,
+        chosen: LoginClient,
         client: &Client,
         result: Result<Tokens, LoginFault>,
         issuer: &str,
-    ) -> Result<(Registered, Tokens), LoginFault> {
+    ) -> Result<(RegisteredClient, Tokens), LoginFault> {
         let may_be_forgotten = chosen.may_be_forgotten();
         let mut registered = chosen.registered;
         registered.learn(client);
         let fault = match result {
             Ok(tokens) => {
-                registered.standing = Standing::default();
+                registered.history = ClientHistory::default();
                 self.note(&registered, issuer).await?;
                 return Ok((registered, tokens));
             }
@@ -78,14 +82,14 @@ impl Login<'_> {
         };
         match fault.about_client() {
             // It stays suspect, if it was before.
-            About::Unanswered => {}
-            About::Unknown if may_be_forgotten => self.forget(&registered, issuer).await?,
+            ClientFailure::Unanswered => {}
+            ClientFailure::Unknown if may_be_forgotten => self.forget(&registered, issuer).await?,
             // A server that let the person in knows the client. Where that never got a token, the
             // way in which it asks is at fault, and another one would ask in the same way.
-            About::Refused if may_be_forgotten && !registered.standing.is_untried => {
+            ClientFailure::Refused if may_be_forgotten && !registered.history.is_untried => {
                 self.forget(&registered, issuer).await?;
             }
-            About::Unknown | About::Refused | About::SomethingElse => {
+            ClientFailure::Unknown | ClientFailure::Refused | ClientFailure::SomethingElse => {
                 self.note(&registered, issuer).await?;
             }
         }
@@ -93,8 +97,8 @@ impl Login<'_> {
     }
 
     /// Writes down what is known of a registration, unless another took its place.
-    async fn note(&self, registered: &Registered, issuer: &str) -> Result<(), LoginFault> {
-        let clients = self.desk.clients;
+    async fn note(&self, registered: &RegisteredClient, issuer: &str) -> Result<(), LoginFault> {
+        let clients = self.context.clients;
         let kept = clients.find(issuer).await?;
         let is_news =
             kept.is_some_and(|kept| kept.client_id == registered.client_id && kept != *registered);
@@ -104,8 +108,8 @@ impl Login<'_> {
         Ok(())
     }
 
-    async fn forget(&self, registered: &Registered, issuer: &str) -> Result<(), LoginFault> {
-        let clients = self.desk.clients;
+    async fn forget(&self, registered: &RegisteredClient, issuer: &str) -> Result<(), LoginFault> {
+        let clients = self.context.clients;
         let kept = clients.find(issuer).await?;
         if kept.is_some_and(|kept| kept.client_id == registered.client_id) {
             clients.forget(issuer).await?;
@@ -115,7 +119,7 @@ impl Login<'_> {
 }
 
 /// What a failure says about the client.
-enum About {
+enum ClientFailure {
     /// The server does not know it.
     Unknown,
     /// The server let the person in, and then did not recognise it.
@@ -126,21 +130,24 @@ enum About {
 }
 
 impl LoginFault {
-    fn about_client(&self) -> About {
+    fn about_client(&self) -> ClientFailure {
         let is_about = |code: &str| matches!(code, "invalid_client" | "unauthorized_client");
         let refused = |error: &TokenError| match error {
             TokenError::Refused { code, .. } => is_about(code),
             _ => false,
         };
         match self {
-            LoginFault::Callback(CallbackError::TimedOut) => About::Unanswered,
-            LoginFault::Token(error) if refused(error) => About::Refused,
-            LoginFault::Device(DeviceError::Token(error)) if refused(error) => About::Unknown,
-            LoginFault::Answer(AuthorizeError::Refused { code, .. })
-            | LoginFault::Callback(CallbackError::Answer(AuthorizeError::Refused {
-                code, ..
-            })) if is_about(code.as_received()) => About::Unknown,
-            _ => About::SomethingElse,
+            LoginFault::Callback(CallbackError::TimedOut) => ClientFailure::Unanswered,
+            LoginFault::Token(error) if refused(error) => ClientFailure::Refused,
+            LoginFault::Device(DeviceError::Token(error)) if refused(error) => {
+                ClientFailure::Unknown
+            }
+            LoginFault::Answer(AuthorizationResponseError::Refused { code, .. })
+            | LoginFault::Callback(CallbackError::Answer(AuthorizationResponseError::Refused {
+                code,
+                ..
+            })) if is_about(code.as_received()) => ClientFailure::Unknown,
+            _ => ClientFailure::SomethingElse,
         }
     }
 }

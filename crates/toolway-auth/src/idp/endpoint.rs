@@ -8,21 +8,25 @@ use url::Url;
 
 use super::{IdentityProvider, IdpError};
 use crate::metadata::{ServerMetadata, shown};
-use crate::registration::Registered;
+use crate::registration::RegisteredClient;
 use crate::token::{Client, TokenRequest};
 
 /// Where tokens are asked for, and as whom.
-pub(super) struct Desk {
+pub(super) struct IdpEndpoint {
     pub(super) endpoint: Url,
     pub(super) client: Client,
 }
 
 impl IdentityProvider {
-    pub(super) fn request<'a>(&'a self, desk: &'a Desk, scopes: &'a [String]) -> TokenRequest<'a> {
+    pub(super) fn request<'a>(
+        &'a self,
+        idp: &'a IdpEndpoint,
+        scopes: &'a [String],
+    ) -> TokenRequest<'a> {
         TokenRequest {
-            endpoint: &desk.endpoint,
+            endpoint: &idp.endpoint,
             issuer: &self.settings.issuer,
-            client: &desk.client,
+            client: &idp.client,
             resource: None,
             scopes,
             dpop: None,
@@ -30,7 +34,7 @@ impl IdentityProvider {
     }
 
     /// Where and as whom to ask for tokens. The metadata is not needed where the settings say it.
-    pub(super) async fn desk(&self) -> Result<Desk, IdpError> {
+    pub(super) async fn idp_endpoint(&self) -> Result<IdpEndpoint, IdpError> {
         let settings = &self.settings;
         let (endpoint, offered) = if let Some(endpoint) = &settings.token_endpoint {
             (endpoint.clone(), None)
@@ -39,7 +43,7 @@ impl IdentityProvider {
             let endpoint = self.endpoint(metadata.token_endpoint.as_ref(), "token_endpoint")?;
             (endpoint.clone(), metadata.token_auth_methods.clone())
         };
-        Ok(Desk {
+        Ok(IdpEndpoint {
             endpoint,
             client: self.client(offered.as_deref()),
         })
@@ -48,7 +52,7 @@ impl IdentityProvider {
     /// Who we are to an endpoint that takes these ways to say so.
     pub(super) fn client(&self, offered: Option<&[String]>) -> Client {
         let settings = &self.settings;
-        let registered = Registered::configured(
+        let registered = RegisteredClient::configured(
             &settings.client_id,
             settings.client_secret.clone(),
             settings.client_key.is_some(),

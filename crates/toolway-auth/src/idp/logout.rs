@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What became of a login at the provider.
 #[derive(Debug)]
-pub enum GivenBack {
+pub enum IdpLogoutOutcome {
     /// The provider ended it.
     Revoked,
     /// There was nothing that could be given back.
@@ -28,19 +28,19 @@ pub enum GivenBack {
 
 impl IdentityProvider {
     /// Forgets who the person is, and has the provider forget it too.
-    pub async fn logout(&self) -> Result<GivenBack, IdpError> {
+    pub async fn logout(&self) -> Result<IdpLogoutOutcome, IdpError> {
         let kept = self.store.read(&self.settings).await;
         self.store.remove(&self.settings).await?;
         // One that could not be read is gone all the same.
         let refresh = kept.ok().flatten().and_then(|kept| kept.refresh);
         let Some(refresh) = refresh else {
-            return Ok(GivenBack::Nothing);
+            return Ok(IdpLogoutOutcome::Nothing);
         };
         let given = tokio::time::timeout(PATIENCE, self.give_back(&refresh)).await;
         Ok(match given {
             Ok(Ok(given)) => given,
-            Ok(Err(why)) => GivenBack::Failed(why),
-            Err(_) => GivenBack::Failed(format!(
+            Ok(Err(why)) => IdpLogoutOutcome::Failed(why),
+            Err(_) => IdpLogoutOutcome::Failed(format!(
                 "the identity provider {} did not answer in time: its login stays good there \
                  until it expires",
                 self.name()
@@ -48,10 +48,10 @@ impl IdentityProvider {
         })
     }
 
-    async fn give_back(&self, refresh: &Secret) -> Result<GivenBack, String> {
+    async fn give_back(&self, refresh: &Secret) -> Result<IdpLogoutOutcome, String> {
         let metadata = self.metadata().await.map_err(|error| error.to_string())?;
         let Some(endpoint) = &metadata.revocation_endpoint else {
-            return Ok(GivenBack::NotOffered);
+            return Ok(IdpLogoutOutcome::NotOffered);
         };
         let offered = metadata.revocation_auth_methods.as_ref();
         let offered = offered.or(metadata.token_auth_methods.as_ref());
@@ -62,6 +62,6 @@ impl IdentityProvider {
         };
         let sent = revocation.refresh_token(&self.web, refresh).await;
         sent.map_err(|error: RevokeError| error.to_string())?;
-        Ok(GivenBack::Revoked)
+        Ok(IdpLogoutOutcome::Revoked)
     }
 }

@@ -4,9 +4,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Identity, IdentityProvider, IdpError, Window};
-use crate::authorize::{Attempt, AttemptOptions, AuthorizeError, Code, pasted};
-use crate::callback::{Callback, Place};
+use super::{IdentityProvider, IdpError, IdpLoginUi, UserIdentity};
+use crate::authorize::{
+    AuthorizationCode, AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
+    pasted,
+};
+use crate::callback::{Callback, CallbackAddress};
 use crate::device::DeviceLogin;
 use crate::metadata::ServerMetadata;
 use crate::random;
@@ -17,17 +20,17 @@ use crate::token::Grant;
 const REDIRECT: &str = "http://localhost/callback";
 
 impl IdentityProvider {
-    pub(super) async fn by_browser(&self, window: &dyn Window) -> Result<Identity, IdpError> {
+    pub(super) async fn by_browser(&self, ui: &dyn IdpLoginUi) -> Result<UserIdentity, IdpError> {
         let metadata = self.metadata().await?;
         let page = self.endpoint(
             metadata.authorization_endpoint.as_ref(),
             "authorization_endpoint",
         )?;
-        let desk = self.desk().await?;
+        let endpoint = self.idp_endpoint().await?;
         let place = self
             .settings
             .callback_port
-            .map_or(Place::Known(REDIRECT), Place::Port);
+            .map_or(CallbackAddress::Known(REDIRECT), CallbackAddress::Port);
         let callback = Callback::bind(&self.name(), place).await?;
         let nonce = random::word(32)?;
         let scopes = self.scopes(&metadata);
@@ -35,7 +38,7 @@ impl IdentityProvider {
         // settings vouches for this one. One that says it does not know it is still refused.
         let usual = ["S256".to_owned()];
         let methods = metadata.challenge_methods.as_deref().unwrap_or(&usual);
-        let attempt = Attempt::new(&AttemptOptions {
+        let attempt = PendingAuthorization::new(&AuthorizationOptions {
             issuer: &self.settings.issuer,
             endpoint: page,
             challenge_methods: Some(methods),
@@ -46,9 +49,9 @@ impl IdentityProvider {
             scopes: &scopes,
             extra: &[("nonce", &nonce)],
         })?;
-        window.open(attempt.url()).await;
-        let spend = async |code: Code| {
-            let request = self.request(&desk, &scopes);
+        ui.open(attempt.url()).await;
+        let spend = async |code: AuthorizationCode| {
+            let request = self.request(&endpoint, &scopes);
             let tokens = request.send(&self.web, Grant::Code(&code)).await?;
             self.believed(tokens, Some(&nonce)).await
         };
@@ -58,7 +61,7 @@ impl IdentityProvider {
             spend(code).await
         });
         let pasting = async {
-            let code = brought(window, &attempt).await;
+            let code = brought(ui, &attempt).await;
             if is_spent.load(Ordering::Acquire) {
                 // The browser was first.
                 return std::future::pending().await;
@@ -71,17 +74,17 @@ impl IdentityProvider {
         }
     }
 
-    pub(super) async fn by_device(&self, window: &dyn Window) -> Result<Identity, IdpError> {
+    pub(super) async fn by_device(&self, ui: &dyn IdpLoginUi) -> Result<UserIdentity, IdpError> {
         let metadata = self.metadata().await?;
         let begin = self.endpoint(
             metadata.device_authorization_endpoint.as_ref(),
             "device_authorization_endpoint",
         )?;
-        let desk = self.desk().await?;
+        let endpoint = self.idp_endpoint().await?;
         let scopes = self.scopes(&metadata);
-        let request = self.request(&desk, &scopes);
+        let request = self.request(&endpoint, &scopes);
         let login = DeviceLogin::begin(&self.web, begin, &request).await?;
-        window.show(&login).await;
+        ui.show(&login).await;
         let tokens = login.wait(&self.web, &request).await?;
         // There is no nonce in this way: the code in the answer is what ties it to this login.
         self.believed(tokens, None).await
@@ -101,17 +104,21 @@ impl IdentityProvider {
 }
 
 /// The code in what the person pastes; they may try again until it is this login's answer.
-async fn brought(window: &dyn Window, attempt: &Attempt) -> Result<Code, AuthorizeError> {
+async fn brought(
+    ui: &dyn IdpLoginUi,
+    attempt: &PendingAuthorization,
+) -> Result<AuthorizationCode, AuthorizationResponseError> {
     loop {
-        let problem = match pasted(&window.pasted().await) {
+        let problem = match pasted(&ui.pasted().await) {
             Err(problem) => problem.to_string(),
             Ok(answer) => match attempt.check(&answer) {
-                Err(problem @ (AuthorizeError::State | AuthorizeError::Repeated(_))) => {
-                    problem.to_string()
-                }
+                Err(
+                    problem @ (AuthorizationResponseError::State
+                    | AuthorizationResponseError::Repeated(_)),
+                ) => problem.to_string(),
                 judged => return judged,
             },
         };
-        window.not_taken(&problem);
+        ui.not_taken(&problem);
     }
 }

@@ -14,20 +14,22 @@ use tokio::sync::watch;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
-use super::{AccountError, AccountTokens};
+use super::{AccountTokens, ProviderAccountError};
 use crate::discovery::of_issuer;
-use crate::login::{Desk, LoginError, LoginRequest, Person, Way, Whom, obtain};
-use crate::logins::{ACCOUNT_SERVER, How, Login, Logins, LoginsError};
+use crate::login::{
+    AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, LoginUi, obtain,
+};
+use crate::logins::{ACCOUNT_SERVER, Login, LoginGrant, Logins, LoginsError};
 use crate::refresh::{LoginEnd, RefreshError, RenewalContext};
 use crate::revoke::{Revocation, RevokeError};
-use crate::scopes::Attempts;
+use crate::scopes::LoginAttempts;
 use crate::token::{Tokens, unix_now};
 use crate::vault::{Key, Kind};
 use crate::web::{Web, WebError};
 
 /// What to log in to.
 #[derive(Debug, Clone)]
-pub struct AccountLogin {
+pub struct AccountLoginTarget {
     /// The provider's host, which is also what the account is called.
     pub host: String,
     /// What the login belongs to: another shape of the provider is another account.
@@ -79,7 +81,7 @@ pub enum AccountLoginError {
 
 /// A login that was given up.
 #[derive(Debug)]
-pub struct LoggedOut {
+pub struct AccountLogout {
     /// Why the provider may still take the token.
     pub not_revoked: Option<RevokeError>,
 }
@@ -100,46 +102,50 @@ pub struct AccountStatus {
 }
 
 /// The login at one provider, in the vault.
-pub struct KeptAccount {
-    login: AccountLogin,
+pub struct StoredAccount {
+    login: AccountLoginTarget,
     logins: Logins,
     web: Web,
-    attempts: Attempts,
-    held: Mutex<Held>,
+    attempts: LoginAttempts,
+    cache: Mutex<TokenCache>,
 }
 
 /// What is known between requests.
 #[derive(Default)]
-struct Held {
+struct TokenCache {
     /// Where the login was found.
     key: Option<Key>,
     /// The token, and the state of the vault that it is from.
     tokens: Option<(u64, Tokens)>,
 }
 
-impl fmt::Debug for KeptAccount {
+impl fmt::Debug for StoredAccount {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("KeptAccount")
+            .debug_struct("StoredAccount")
             .field("login", &self.login)
             .finish_non_exhaustive()
     }
 }
 
-impl KeptAccount {
+impl StoredAccount {
     /// The login that is kept for this provider, if any.
-    pub fn new(login: AccountLogin, logins: Logins, web: Web) -> Self {
+    pub fn new(login: AccountLoginTarget, logins: Logins, web: Web) -> Self {
         Self {
             login,
             logins,
             web,
-            attempts: Attempts::default(),
-            held: Mutex::default(),
+            attempts: LoginAttempts::default(),
+            cache: Mutex::default(),
         }
     }
 
     /// Logs in, in place of an earlier login.
-    pub async fn log_in(&self, way: Way, person: &dyn Person) -> Result<(), AccountLoginError> {
+    pub async fn log_in(
+        &self,
+        method: LoginMethod,
+        ui: &dyn LoginUi,
+    ) -> Result<(), AccountLoginError> {
         let metadata_url = match &self.login.metadata_url {
             Some(url) => url.clone(),
             None => self.metadata().await?,
@@ -157,21 +163,21 @@ impl KeptAccount {
             challenge: None,
             spec: &spec,
             scopes: None,
-            way,
-            whom: Whom::default(),
+            method,
+            account_choice: AccountChoice::default(),
             client_secret: None,
             client_key: None,
             document: None,
             known_issuer: Some(&self.login.issuer),
             wants_dpop: false,
         };
-        let desk = Desk {
+        let context = LoginContext {
             web: &self.web,
             clients: &self.logins,
             attempts: &self.attempts,
-            person,
+            ui,
         };
-        let obtained = obtain(desk, &request).await?;
+        let obtained = obtain(context, &request).await?;
         if obtained.issuer != self.login.issuer {
             return Err(AccountLoginError::OtherIssuer {
                 issuer: self.login.issuer.clone(),
@@ -189,10 +195,10 @@ impl KeptAccount {
             requested: obtained.requested,
             token_endpoint: obtained.token_endpoint,
             revocation_endpoint: obtained.revocation_endpoint,
-            how: match way {
-                Way::Browser | Way::Paste => How::Code,
-                Way::Device => How::Device,
-                Way::ClientCredentials => How::ClientCredentials,
+            how: match method {
+                LoginMethod::Browser | LoginMethod::Paste => LoginGrant::Code,
+                LoginMethod::Device => LoginGrant::Device,
+                LoginMethod::ClientCredentials => LoginGrant::ClientCredentials,
             },
             dpop: obtained.dpop,
             logged_in_at: unix_now(),
@@ -205,14 +211,14 @@ impl KeptAccount {
                 self.logins.remove(&other).await?;
             }
         }
-        *self.held() = Held::default();
+        *self.cache() = TokenCache::default();
         Ok(())
     }
 
     /// Forgets the login, and gives its tokens back to whoever issued them; nothing when nobody is
     /// logged in.
-    pub async fn log_out(&self) -> Result<Option<LoggedOut>, LoginsError> {
-        *self.held() = Held::default();
+    pub async fn log_out(&self) -> Result<Option<AccountLogout>, LoginsError> {
+        *self.cache() = TokenCache::default();
         let mut out = None;
         for key in self.keys().await? {
             let login = self.logins.remove(&key).await?;
@@ -228,7 +234,7 @@ impl KeptAccount {
                 };
                 not_revoked = revocation.send(&self.web, &login.tokens).await.err();
             }
-            out = Some(LoggedOut { not_revoked });
+            out = Some(AccountLogout { not_revoked });
         }
         Ok(out)
     }
@@ -295,10 +301,10 @@ impl KeptAccount {
         Ok(listed.map(|listed| listed.key).filter(is_ours).collect())
     }
 
-    async fn fresh(&self, refused: Option<&Secret>) -> Result<Secret, AccountError> {
+    async fn fresh(&self, refused: Option<&Secret>) -> Result<Secret, ProviderAccountError> {
         // From before the reading, so that what changes meanwhile is noticed.
         let seen = *self.logins.vault().changes().borrow();
-        if let Some((then, tokens)) = &self.held().tokens
+        if let Some((then, tokens)) = &self.cache().tokens
             && *then == seen
             && !tokens.is_due(unix_now())
             && refused != Some(&tokens.access)
@@ -310,7 +316,7 @@ impl KeptAccount {
             client_key: None,
             renewer: None,
         };
-        let known = self.held().key.clone();
+        let known = self.cache().key.clone();
         let mut outcome = None;
         if let Some(key) = known {
             outcome = Some(self.logins.fresh(&key, refused, &means).await);
@@ -324,7 +330,8 @@ impl KeptAccount {
             }))
         ) {
             let found = self.keys().await;
-            let found = found.map_err(|error| AccountError::Unavailable(error.to_string()))?;
+            let found =
+                found.map_err(|error| ProviderAccountError::Unavailable(error.to_string()))?;
             if let Some(key) = found.into_iter().next() {
                 outcome = Some(self.logins.fresh(&key, refused, &means).await);
             }
@@ -333,7 +340,7 @@ impl KeptAccount {
         match outcome {
             Some(Ok(login)) => {
                 let token = login.tokens.access.clone();
-                *self.held() = Held {
+                *self.cache() = TokenCache {
                     key: Some(login.key()),
                     tokens: Some((seen, login.tokens)),
                 };
@@ -343,31 +350,31 @@ impl KeptAccount {
             | Some(Err(RefreshError::NeedsLogin {
                 why: LoginEnd::NotLoggedIn,
                 ..
-            })) => Err(AccountError::LoggedOut { host: host() }),
+            })) => Err(ProviderAccountError::LoggedOut { host: host() }),
             Some(Err(RefreshError::NeedsLogin { why, .. })) => {
-                Err(AccountError::Ended { host: host(), why })
+                Err(ProviderAccountError::Ended { host: host(), why })
             }
             Some(Err(RefreshError::Unavailable { source, .. })) => {
                 let host = host();
                 let message = format!("the login at {host} cannot be renewed now: {source}");
-                Err(AccountError::Unavailable(message))
+                Err(ProviderAccountError::Unavailable(message))
             }
             Some(Err(RefreshError::Logins(error))) => {
-                Err(AccountError::Unavailable(error.to_string()))
+                Err(ProviderAccountError::Unavailable(error.to_string()))
             }
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, TokenCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl AccountTokens for KeptAccount {
+impl AccountTokens for StoredAccount {
     fn token<'a>(
         &'a self,
         refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Secret, AccountError>> {
+    ) -> BoxFuture<'a, Result<Secret, ProviderAccountError>> {
         Box::pin(self.fresh(refused))
     }
 

@@ -1,15 +1,15 @@
 //! Why a login failed.
 
-use crate::authorize::{AttemptError, AuthorizeError};
+use crate::authorize::{AuthorizationResponseError, AuthorizationStartError};
 use crate::callback::CallbackError;
 use crate::device::DeviceError;
 use crate::discovery::DiscoveryError;
 use crate::registration::RegistrationError;
-use crate::scopes::Spent;
+use crate::scopes::LoginAttemptError;
 use crate::token::TokenError;
 use crate::web::WebError;
 
-use super::KeepError;
+use super::ClientStoreError;
 
 /// A login failed. No message holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -58,10 +58,10 @@ pub enum LoginFault {
     },
     /// No attempt could be begun.
     #[error(transparent)]
-    Attempt(#[from] AttemptError),
+    Attempt(#[from] AuthorizationStartError),
     /// The answer that the person pasted ends the login.
     #[error(transparent)]
-    Answer(#[from] AuthorizeError),
+    Answer(#[from] AuthorizationResponseError),
     /// The browser did not come back, or came back with bad news.
     #[error(transparent)]
     Callback(#[from] CallbackError),
@@ -76,8 +76,8 @@ pub enum LoginFault {
     Web(#[from] WebError),
     /// Another login is under way, or enough of them were.
     #[error(transparent)]
-    Spent(#[from] Spent),
+    Spent(#[from] LoginAttemptError),
     /// A registration could not be kept, or not be found.
     #[error(transparent)]
-    Keep(#[from] KeepError),
+    Keep(#[from] ClientStoreError),
 }

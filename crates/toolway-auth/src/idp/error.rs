@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{ClaimError, StoreError};
-use crate::authorize::{AttemptError, AuthorizeError};
+use super::{IdTokenError, IdentityStoreError};
+use crate::authorize::{AuthorizationResponseError, AuthorizationStartError};
 use crate::callback::CallbackError;
 use crate::detached::TaskLost;
 use crate::device::DeviceError;
@@ -67,7 +67,7 @@ pub enum IdpError {
         /// Which provider.
         issuer: String,
         /// Why.
-        fault: ClaimError,
+        fault: IdTokenError,
     },
     /// The person was somebody else before.
     #[error("the identity provider {issuer} answered for another person: run `toolway idp login`")]
@@ -80,10 +80,10 @@ pub enum IdpError {
     Web(#[from] WebError),
     /// The login could not begin.
     #[error(transparent)]
-    Attempt(#[from] AttemptError),
+    Attempt(#[from] AuthorizationStartError),
     /// The answer that the person pasted ends the login.
     #[error(transparent)]
-    Answer(#[from] AuthorizeError),
+    Answer(#[from] AuthorizationResponseError),
     /// The login did not come back.
     #[error(transparent)]
     Callback(#[from] CallbackError),
@@ -95,7 +95,7 @@ pub enum IdpError {
     Token(#[from] TokenError),
     /// What is kept cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] IdentityStoreError),
     /// No randomness.
     #[error(transparent)]
     Random(#[from] NoRandom),

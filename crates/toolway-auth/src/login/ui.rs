@@ -7,7 +7,7 @@ use crate::device::DeviceLogin;
 
 /// A page that a person is to open. Its address is for their eyes and their browser alone.
 #[derive(Clone, Copy)]
-pub struct Page<'a> {
+pub struct LoginPage<'a> {
     /// The server, as the person calls it.
     pub server: &'a str,
     /// Whose page it is. To be shown: it is what a person can check.
@@ -19,10 +19,10 @@ pub struct Page<'a> {
 }
 
 /// The address holds the state of the login.
-impl std::fmt::Debug for Page<'_> {
+impl std::fmt::Debug for LoginPage<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Page")
+            .debug_struct("LoginPage")
             .field("server", &self.server)
             .field("host", &self.host)
             .finish_non_exhaustive()
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Page<'_> {
 
 /// A code that a person is to type on another device.
 #[derive(Debug, Clone, Copy)]
-pub struct Device<'a> {
+pub struct DeviceCodePrompt<'a> {
     /// The server, as the person calls it.
     pub server: &'a str,
     /// The code, where to type it, and how long it is good.
@@ -40,7 +40,7 @@ pub struct Device<'a> {
 
 /// How far a login is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum LoginProgress {
     /// Looking for the authorization server.
     Discovering,
     /// Registering this program there.
@@ -62,19 +62,19 @@ pub enum Progress {
 }
 
 /// Whoever logs in.
-pub trait Person: Send + Sync {
+pub trait LoginUi: Send + Sync {
     /// Opens a page in a browser on this machine. A failure is no end: the page is shown then.
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>>;
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>>;
 
     /// Shows a page's address, to be opened anywhere.
-    fn show(&self, page: Page<'_>);
+    fn show(&self, page: LoginPage<'_>);
 
     /// The next text that the person pastes; never, where nothing can be pasted.
     fn pasted(&self) -> BoxFuture<'_, String>;
 
     /// Shows a code to be typed on another device.
-    fn device(&self, device: Device<'_>);
+    fn device(&self, device: DeviceCodePrompt<'_>);
 
     /// Says how far it is.
-    fn say(&self, progress: Progress);
+    fn say(&self, progress: LoginProgress);
 }

@@ -22,7 +22,7 @@ use url::Url;
 
 pub use self::stored::{AccountLoginTarget, AccountLogout, AccountStatus, StoredAccount};
 use crate::refresh::LoginEnd;
-use crate::web::{Web, WebError, shown};
+use crate::web::{WebClient, WebError, shown};
 
 /// A provider, as far as asking it goes.
 #[derive(Clone)]
@@ -119,7 +119,7 @@ impl ProviderAccountError {
 #[derive(Clone)]
 pub struct ProviderAccount {
     spec: Arc<AccountSpec>,
-    web: Web,
+    web: WebClient,
     tokens: Arc<dyn AccountTokens>,
 }
 
@@ -134,7 +134,7 @@ impl fmt::Debug for ProviderAccount {
 
 impl ProviderAccount {
     /// The account that these tokens are for.
-    pub fn new(spec: AccountSpec, web: Web, tokens: Arc<dyn AccountTokens>) -> Self {
+    pub fn new(spec: AccountSpec, web: WebClient, tokens: Arc<dyn AccountTokens>) -> Self {
         Self {
             spec: Arc::new(spec),
             web,

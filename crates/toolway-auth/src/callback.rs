@@ -44,7 +44,7 @@ use crate::authorize::{
 use crate::random::{self, NoRandom};
 
 /// How long a person may take to log in.
-pub const PATIENCE: Duration = Duration::from_mins(5);
+pub const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request.
@@ -52,7 +52,7 @@ const MAX_HEAD: usize = 32 * 1024;
 /// How many connections are held at once; a browser opens a few ahead of use.
 const MAX_CONNECTIONS: usize = 32;
 /// How long the last page may take to be delivered.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The path with a fixed port.
 const FIXED_PATH: &str = "/callback";
 
@@ -91,7 +91,7 @@ pub enum CallbackError {
     #[error("the registered redirect address does not lead to this machine")]
     NotLoopback,
     /// Nobody came.
-    #[error("nobody finished the login within {} minutes: start it again", PATIENCE.as_secs() / 60)]
+    #[error("nobody finished the login within {} minutes: start it again", LOGIN_TIMEOUT.as_secs() / 60)]
     TimedOut,
     /// Somebody came back without a code.
     #[error(transparent)]
@@ -177,7 +177,7 @@ impl Callback {
         });
         let mut serving = pin!(serve(&self.listeners, &door).fuse());
         let arrival = timeout(
-            PATIENCE,
+            LOGIN_TIMEOUT,
             alongside(&mut serving, async { told.recv().await }),
         );
         let Some(CallbackArrival { answer, reply }) =
@@ -205,7 +205,7 @@ impl Callback {
         };
         // A browser that has gone, or reads no page, does not change how the login went.
         if reply.send(page).is_ok() {
-            let _ = timeout(FAREWELL, serving).await;
+            let _ = timeout(LAST_PAGE_TIMEOUT, serving).await;
         }
         result
     }

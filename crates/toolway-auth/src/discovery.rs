@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::challenge::BearerChallenge;
 use crate::metadata::{MetadataError, ResourceMetadata, ServerMetadata, shown};
-use crate::web::{self, Reach, Web, WebError};
+use crate::web::{self, NetworkReach, WebClient, WebError};
 
 pub use places::{canonical, covers};
 pub(crate) use places::{of_issuer, well_known};
@@ -40,7 +40,7 @@ pub struct DiscoveredServer {
     /// The authorization server.
     pub server: ServerMetadata,
     /// What asks its endpoints: an authorization server that the person named may be anywhere.
-    pub web: Web,
+    pub web: WebClient,
 }
 
 /// Why it is not known where to log in.
@@ -120,7 +120,7 @@ pub enum DiscoveryError {
 
 /// Finds the authorization server of a server.
 pub async fn discover(
-    web: &Web,
+    web: &WebClient,
     server: &Url,
     challenge: Option<&BearerChallenge>,
     options: &DiscoveryOptions,
@@ -201,14 +201,14 @@ pub async fn discover(
 
 /// The resource's own document; `None` when every place says that there is none.
 /// Whether a server says of itself where logins to it are made. Nobody else is asked.
-pub async fn describes_itself(web: &Web, server: &Url) -> bool {
+pub async fn describes_itself(web: &WebClient, server: &Url) -> bool {
     let server = places::asked(server);
     let found = resource(&web.pinned(&server), &server, None).await;
     matches!(found, Ok(Some(_)))
 }
 
 async fn resource(
-    web: &Web,
+    web: &WebClient,
     server: &Url,
     challenge: Option<&BearerChallenge>,
 ) -> Result<Option<ResourceMetadata>, DiscoveryError> {
@@ -217,7 +217,7 @@ async fn resource(
     let told = challenge
         .and_then(|challenge| challenge.resource_metadata.clone())
         .filter(|url| {
-            let is_safe = url.scheme() == "https" || web.reach() == Reach::Loopback;
+            let is_safe = url.scheme() == "https" || web.reach() == NetworkReach::Loopback;
             url.origin() == server.origin() || is_safe
         });
     let mut fault = None;
@@ -256,7 +256,7 @@ async fn resource(
 }
 
 /// The metadata that a server of 2025-03-26 has at its own origin.
-async fn own(web: &Web, server: &Url) -> Result<Option<ServerMetadata>, DiscoveryError> {
+async fn own(web: &WebClient, server: &Url) -> Result<Option<ServerMetadata>, DiscoveryError> {
     let origin = server.origin().ascii_serialization();
     let places =
         places::of_issuer(&origin, web.reach()).map_err(|why| DiscoveryError::BadIssuer {
@@ -285,7 +285,7 @@ fn assumed(server: &Url) -> ServerMetadata {
 }
 
 /// The metadata at the place that the person wrote.
-async fn named(web: &Web, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
+async fn named(web: &WebClient, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
     match look(web, url).await? {
         DocumentLookup::Found(document) => {
             ServerMetadata::read(&document, web.reach()).map_err(|fault| DiscoveryError::Metadata {
@@ -302,7 +302,7 @@ async fn named(web: &Web, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
 
 /// An authorization server's document; `None` when every place says that there is none.
 async fn authority(
-    web: &Web,
+    web: &WebClient,
     places: &[Url],
     is_issuer: impl Fn(&str) -> bool,
     expected: &str,
@@ -338,7 +338,7 @@ async fn authority(
 
 /// The metadata of an issuer that the caller vouches for, byte for byte; `None` when it has none.
 pub(crate) async fn trusted_metadata(
-    web: &Web,
+    web: &WebClient,
     issuer: &str,
     places: &[Url],
 ) -> Result<Option<ServerMetadata>, DiscoveryError> {
@@ -354,7 +354,7 @@ enum DocumentLookup {
     Failed(WebError),
 }
 
-async fn look(web: &Web, url: &Url) -> Result<DocumentLookup, DiscoveryError> {
+async fn look(web: &WebClient, url: &Url) -> Result<DocumentLookup, DiscoveryError> {
     let reply = match web.get(url).await {
         Ok(reply) => reply,
         // The next place would lead to the same address.

@@ -19,7 +19,7 @@ use crate::refresh::TokenRenewer;
 use crate::registration::{ClientRequest, ClientSource, RegisteredClient, known_client};
 use crate::scopes::{self, OFFLINE_ACCESS, ScopeSources};
 use crate::token::{DpopKey, TokenError, Tokens, unix_now};
-use crate::web::Web;
+use crate::web::WebClient;
 use crate::workload::{self, PlatformTokenSource, WorkloadError};
 use crate::xaa::{self, CrossAppOutcome, CrossAppRule, TokenTarget, XaaError};
 
@@ -139,7 +139,7 @@ pub enum FederatedLoginFault {
 /// Logs in. `None` when the authorization server does not take what the organisation gives and the
 /// rule allows another way.
 pub async fn log_in(
-    web: &Web,
+    web: &WebClient,
     clients: &dyn ClientStore,
     request: &LoginRequest<'_>,
     source: FederatedSource<'_>,
@@ -152,7 +152,7 @@ pub async fn log_in(
 }
 
 async fn try_log_in(
-    web: &Web,
+    web: &WebClient,
     clients: &dyn ClientStore,
     request: &LoginRequest<'_>,
     source: FederatedSource<'_>,
@@ -298,7 +298,7 @@ impl FederatedSource<'_> {
 
     async fn tokens(
         self,
-        web: &Web,
+        web: &WebClient,
         target: &TokenTarget<'_>,
     ) -> Result<Option<Tokens>, FederatedLoginFault> {
         match self {
@@ -324,7 +324,7 @@ pub struct FederatedRenewal {
     /// Who vouches.
     pub source: RenewalSource,
     /// What asks.
-    pub web: Web,
+    pub web: WebClient,
     /// The key of the client, if it has one.
     pub client_key: Option<Arc<ClientKey>>,
 }

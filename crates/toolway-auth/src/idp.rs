@@ -34,8 +34,8 @@ use crate::detached::DetachedTasks;
 use crate::device::DeviceLogin;
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::Web;
+use crate::token::{SKEW, TokenError, TokenExchange, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::web::WebClient;
 
 pub use claims::IdTokenError;
 use claims::{ExpectedIdToken, IdTokenVerifier};
@@ -135,7 +135,7 @@ pub trait IdpLoginUi: Send + Sync {
 #[derive(Clone)]
 pub struct IdentityProvider {
     settings: Arc<IdpSettings>,
-    web: Web,
+    web: WebClient,
     store: Arc<dyn IdentityStore>,
     checker: Arc<IdTokenVerifier>,
     /// How many logins have ended.
@@ -163,7 +163,7 @@ impl fmt::Debug for IdentityProvider {
 
 impl IdentityProvider {
     /// A provider. `web` must be one for addresses that the person or the administrator wrote.
-    pub fn new(settings: IdpSettings, web: Web, store: Arc<dyn IdentityStore>) -> Self {
+    pub fn new(settings: IdpSettings, web: WebClient, store: Arc<dyn IdentityStore>) -> Self {
         Self {
             settings: Arc::new(settings),
             web,
@@ -251,7 +251,7 @@ impl IdentityProvider {
             resource: Some(resource),
             ..self.request(&endpoint, scopes)
         };
-        let exchange = Grant::Exchange(Exchange {
+        let exchange = TokenGrant::Exchange(TokenExchange {
             subject: &identity.id_token,
             subject_type: ID_TOKEN,
             requested_type: ID_JAG,
@@ -334,7 +334,7 @@ impl IdentityProvider {
         };
         let endpoint = self.idp_endpoint().await?;
         let request = self.request(&endpoint, &[]);
-        let tokens = match request.send(&self.web, Grant::Refresh(refresh)).await {
+        let tokens = match request.send(&self.web, TokenGrant::Refresh(refresh)).await {
             Ok(tokens) => tokens,
             Err(TokenError::Refused { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -26,7 +26,7 @@ use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::metadata::shown;
 use crate::scopes::is_scope;
 use crate::token::unix_now;
-use crate::web::Web;
+use crate::web::WebClient;
 
 pub use claims::AccessClaimError;
 use claims::ExpectedAccessClaims;
@@ -151,13 +151,13 @@ pub struct InboundAuthorizer {
     resource: String,
     metadata: Url,
     issuers: Vec<TrustedIssuer>,
-    web: Web,
+    web: WebClient,
 }
 
 impl InboundAuthorizer {
     /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the person
-    /// or the administrator wrote ([`Web::trusted`]). Nothing is fetched before the first token.
-    pub fn new(options: InboundOptions, web: Web) -> Result<Self, InboundError> {
+    /// or the administrator wrote ([`WebClient::trusted`]). Nothing is fetched before the first token.
+    pub fn new(options: InboundOptions, web: WebClient) -> Result<Self, InboundError> {
         let ours = |why| InboundError::Resource {
             resource: crate::web::shown(&options.resource),
             why,

@@ -29,8 +29,8 @@ use crate::registration::{
     ClientDocument, ClientRequest, ClientSource, RegisteredClient, known_client, register,
 };
 use crate::scopes::{self, LoginAttempts, OFFLINE_ACCESS, ScopeSources};
-use crate::token::{Client, DpopKey, Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::Web;
+use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::web::WebClient;
 
 use client_history::{ClientOrigin, LoginClient};
 pub(crate) use clients::bound_as;
@@ -100,7 +100,7 @@ pub struct LoginRequest<'a> {
 #[derive(Clone, Copy)]
 pub struct LoginContext<'a> {
     /// What asks.
-    pub web: &'a Web,
+    pub web: &'a WebClient,
     /// The clients that were registered before.
     pub clients: &'a dyn ClientStore,
     /// How many logins are under way.
@@ -354,14 +354,14 @@ impl LoginRun<'_> {
             .ok_or(LoginFault::NoCredentials)?;
         self.belongs(&registered, &server.issuer).await?;
         let client = registered.client(self.request.client_key);
-        let tokens = prepared.ask(&client, Grant::ClientCredentials).await?;
+        let tokens = prepared.ask(&client, TokenGrant::ClientCredentials).await?;
         registered.learn(&client);
         Ok((registered, tokens))
     }
 }
 
 impl PreparedLogin {
-    fn request<'a>(&'a self, client: &'a Client) -> TokenRequest<'a> {
+    fn request<'a>(&'a self, client: &'a OauthClient) -> TokenRequest<'a> {
         TokenRequest {
             endpoint: &self.token_endpoint,
             issuer: &self.found.server.issuer,
@@ -374,7 +374,7 @@ impl PreparedLogin {
 
     /// Asks for tokens; again, after the wait it asks for, when the server is busy: it did not
     /// look at the grant then (REL-27).
-    async fn ask(&self, client: &Client, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+    async fn ask(&self, client: &OauthClient, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
         let mut tries = 1;
         loop {
             let error = match self.request(client).send(&self.found.web, grant).await {

@@ -22,7 +22,7 @@ use crate::jwt::SigningKey;
 use crate::refresh::{HoldOffs, RunningRenewals};
 use crate::registration::RegisteredClient;
 use crate::token::{DpopKey, Tokens};
-use crate::vault::{Key, Kind, Vault, VaultError};
+use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
 
 /// The account of a person who names none.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -117,12 +117,12 @@ impl Login {
     }
 
     /// What it is found by.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> VaultKey {
         let kind = match self.server.as_str() {
-            ACCOUNT_SERVER => Kind::Account,
-            _ => Kind::Login,
+            ACCOUNT_SERVER => SecretKind::Account,
+            _ => SecretKind::Login,
         };
-        Key {
+        VaultKey {
             kind,
             server: self.server.clone(),
             definition: self.definition.clone(),
@@ -158,7 +158,7 @@ pub struct Logins {
 #[derive(Default)]
 pub(crate) struct LoginsState {
     /// Renewed and not saved, because nothing could be: the vault has an older one.
-    pub(crate) unsaved: Mutex<HashMap<Key, Login>>,
+    pub(crate) unsaved: Mutex<HashMap<VaultKey, Login>>,
     /// The keys in use, with the nonces they have learned.
     keys: Mutex<Vec<DpopKey>>,
     /// The renewals under way.
@@ -195,10 +195,10 @@ impl Logins {
         server: &str,
         definition: &str,
         account: Option<&str>,
-    ) -> Result<Vec<Key>, LoginsError> {
+    ) -> Result<Vec<VaultKey>, LoginsError> {
         let listed = self.vault.list().await?.into_iter();
-        let is_wanted = |key: &Key| {
-            key.kind == Kind::Login
+        let is_wanted = |key: &VaultKey| {
+            key.kind == SecretKind::Login
                 && key.server == server
                 && key.definition == definition
                 && account.is_none_or(|account| key.account == account)
@@ -228,7 +228,7 @@ impl Logins {
     }
 
     /// Reads one login.
-    pub async fn read(&self, key: &Key) -> Result<Option<Login>, LoginsError> {
+    pub async fn read(&self, key: &VaultKey) -> Result<Option<Login>, LoginsError> {
         let kept = match self.vault.read(key).await? {
             Some(text) => Some(self.parse(key, &text)?),
             None => None,
@@ -268,7 +268,7 @@ impl Logins {
     }
 
     /// Forgets a login; gives what it was, to be given back to the authorization server.
-    pub async fn remove(&self, key: &Key) -> Result<Option<Login>, LoginsError> {
+    pub async fn remove(&self, key: &VaultKey) -> Result<Option<Login>, LoginsError> {
         let _guard = self.vault.lock(key).await?;
         let login = match self.read(key).await {
             Ok(login) => login,
@@ -319,12 +319,12 @@ impl Logins {
         Ok(self.vault.write(&key, &text).await?)
     }
 
-    pub(crate) fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Login>> {
+    pub(crate) fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<VaultKey, Login>> {
         let unsaved = self.state.unsaved.lock();
         unsaved.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn parse(&self, key: &Key, text: &Secret) -> Result<Login, LoginsError> {
+    fn parse(&self, key: &VaultKey, text: &Secret) -> Result<Login, LoginsError> {
         let login: Result<Login, _> = serde_json::from_str(text.expose());
         let mut login = login
             .ok()
@@ -345,9 +345,9 @@ impl Logins {
     }
 }
 
-fn client_key(issuer: &str) -> Key {
-    Key {
-        kind: Kind::Client,
+fn client_key(issuer: &str) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Client,
         server: String::new(),
         definition: String::new(),
         issuer: issuer.to_owned(),
@@ -356,12 +356,12 @@ fn client_key(issuer: &str) -> Key {
     }
 }
 
-fn written(key: &Key, value: &impl Serialize) -> Result<Secret, LoginsError> {
+fn written(key: &VaultKey, value: &impl Serialize) -> Result<Secret, LoginsError> {
     let text = serde_json::to_string(value).map_err(|_| unreadable(key))?;
     Ok(Secret::new(text))
 }
 
-fn unreadable(key: &Key) -> LoginsError {
+fn unreadable(key: &VaultKey) -> LoginsError {
     LoginsError::Unreadable {
         what: key.to_string(),
     }

@@ -21,21 +21,21 @@ use futures_util::future::BoxFuture;
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-pub use self::hold_off::{BREATH, LONGEST_WAIT};
+pub use self::hold_off::{DEFAULT_HOLD_OFF, LONGEST_WAIT};
 use self::intent::RefreshIntent;
 pub(crate) use self::{hold_off::HoldOffs, shared::RunningRenewals};
 use crate::assertion::ClientKey;
 use crate::logins::{Login, LoginGrant, Logins, LoginsError};
 use crate::registration::ClientSource;
-use crate::token::{Client, Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::vault::{Key, VaultError};
-use crate::web::{Web, WebError};
+use crate::token::{OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::vault::{VaultError, VaultKey};
+use crate::web::{WebClient, WebError};
 
 /// What a renewal is done with. It may outlive whoever wanted it, so nothing is borrowed.
 #[derive(Clone)]
 pub struct RenewalContext {
     /// Where the request goes through.
-    pub web: Web,
+    pub web: WebClient,
     /// The key of a client that signs.
     pub client_key: Option<Arc<ClientKey>>,
     /// Gets tokens without a person where there is no refresh token: the identity provider's
@@ -115,7 +115,7 @@ impl Logins {
     /// server answers is saved all the same.
     pub async fn fresh(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
         means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
@@ -138,7 +138,7 @@ impl Logins {
     /// Takes a turn among all processes, and renews if that is still needed then.
     async fn in_turn(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
         means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
@@ -154,7 +154,7 @@ impl Logins {
         self.renew(login, refused, means).await
     }
 
-    async fn present(&self, key: &Key) -> Result<Login, RefreshError> {
+    async fn present(&self, key: &VaultKey) -> Result<Login, RefreshError> {
         self.read(key)
             .await?
             .ok_or_else(|| needs_login(&key.server, LoginEnd::NotLoggedIn))
@@ -175,7 +175,9 @@ impl Logins {
             (Some(token), _, _) => self.refresh(&login, token, &intent, &client, means).await,
             (None, LoginGrant::ClientCredentials, _) => {
                 let request = request(&login, &client, &login.requested);
-                request.send(&means.web, Grant::ClientCredentials).await
+                request
+                    .send(&means.web, TokenGrant::ClientCredentials)
+                    .await
             }
             (None, _, Some(renewer)) => renewer.renew(&login).await,
             (None, _, None) if still_good => return Ok(login),
@@ -241,7 +243,7 @@ impl Logins {
         login: &Login,
         token: &Secret,
         intent: &RefreshIntent,
-        client: &Client,
+        client: &OauthClient,
         means: &RenewalContext,
     ) -> Result<Tokens, TokenError> {
         // When a process died over this very token, this is the second time already.
@@ -249,7 +251,7 @@ impl Logins {
         intent.note();
         let request = request(login, client, &login.tokens.scopes);
         loop {
-            let sent = request.send(&means.web, Grant::Refresh(token)).await;
+            let sent = request.send(&means.web, TokenGrant::Refresh(token)).await;
             match sent {
                 Err(TokenError::Lost) if may_repeat => {
                     may_repeat = false;
@@ -313,12 +315,16 @@ fn is_about_client(code: &str) -> bool {
     matches!(code, "invalid_client" | "unauthorized_client")
 }
 
-fn client(login: &Login, means: &RenewalContext) -> Client {
+fn client(login: &Login, means: &RenewalContext) -> OauthClient {
     let key = means.client_key.clone().or_else(|| login.signing_key());
     login.client.client(key.as_ref())
 }
 
-fn request<'a>(login: &'a Login, client: &'a Client, scopes: &'a [String]) -> TokenRequest<'a> {
+fn request<'a>(
+    login: &'a Login,
+    client: &'a OauthClient,
+    scopes: &'a [String],
+) -> TokenRequest<'a> {
     TokenRequest {
         endpoint: &login.token_endpoint,
         issuer: &login.issuer,

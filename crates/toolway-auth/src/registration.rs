@@ -15,8 +15,8 @@ use url::Url;
 
 use crate::assertion::ClientKey;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{Client, Proof};
-use crate::web::{Web, WebError};
+use crate::token::{ClientAuth, OauthClient};
+use crate::web::{WebClient, WebError};
 
 /// The longest id that a server may give us.
 const MAX_ID: usize = 2048;
@@ -193,20 +193,20 @@ impl RegisteredClient {
     }
 
     /// The client as requests want it.
-    pub fn client(&self, key: Option<&Arc<ClientKey>>) -> Client {
+    pub fn client(&self, key: Option<&Arc<ClientKey>>) -> OauthClient {
         let proof = |method| match (method, &self.client_secret, key) {
-            (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(Arc::clone(key)),
-            (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret.clone()),
-            (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret.clone()),
-            _ => Proof::Nothing,
+            (AuthMethod::PrivateKeyJwt, _, Some(key)) => ClientAuth::Key(Arc::clone(key)),
+            (AuthMethod::ClientSecretBasic, Some(secret), _) => ClientAuth::Basic(secret.clone()),
+            (AuthMethod::ClientSecretPost, Some(secret), _) => ClientAuth::Post(secret.clone()),
+            _ => ClientAuth::Nothing,
         };
         let other = self.other_method.filter(|_| self.client_secret.is_some());
-        let client = Client::new(self.client_id.as_str(), proof(self.auth_method));
+        let client = OauthClient::new(self.client_id.as_str(), proof(self.auth_method));
         client.or_by(other.map(proof))
     }
 
     /// Remembers by which way the server recognised it.
-    pub fn learn(&mut self, client: &Client) {
+    pub fn learn(&mut self, client: &OauthClient) {
         if client.has_turned()
             && let Some(other) = self.other_method
         {
@@ -333,7 +333,7 @@ pub fn known_client(
 
 /// A client at this server: one at hand, else a new one.
 pub async fn register(
-    web: &Web,
+    web: &WebClient,
     server: &ServerMetadata,
     wanted: &ClientRequest<'_>,
 ) -> Result<RegisteredClient, RegistrationError> {

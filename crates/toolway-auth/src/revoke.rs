@@ -8,8 +8,8 @@ use url::Url;
 
 use crate::assertion::AssertionError;
 use crate::metadata::shown;
-use crate::token::{Client, Tokens, unix_now};
-use crate::web::{Reply, Web, WebError};
+use crate::token::{OauthClient, Tokens, unix_now};
+use crate::web::{WebClient, WebError, WebReply};
 
 /// Where and as whom tokens are given back.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub struct Revocation<'a> {
     /// Whose it is, as its metadata writes it.
     pub issuer: &'a str,
     /// Who had the tokens.
-    pub client: &'a Client,
+    pub client: &'a OauthClient,
 }
 
 /// A token may still be good.
@@ -46,7 +46,7 @@ pub enum RevokeError {
 impl Revocation<'_> {
     /// Gives both tokens back, the one that could get others first. One that fails does not keep
     /// the other.
-    pub async fn send(&self, web: &Web, tokens: &Tokens) -> Result<(), RevokeError> {
+    pub async fn send(&self, web: &WebClient, tokens: &Tokens) -> Result<(), RevokeError> {
         let client = self.client.or_by_empty_secret();
         let mut first = Ok(());
         if let Some(refresh) = &tokens.refresh {
@@ -61,18 +61,18 @@ impl Revocation<'_> {
     }
 
     /// Gives back what could get others.
-    pub async fn refresh_token(&self, web: &Web, token: &Secret) -> Result<(), RevokeError> {
+    pub async fn refresh_token(&self, web: &WebClient, token: &Secret) -> Result<(), RevokeError> {
         let client = self.client.or_by_empty_secret();
         self.one(web, &client, token, "refresh_token").await
     }
 
     async fn ask(
         &self,
-        web: &Web,
-        client: &Client,
+        web: &WebClient,
+        client: &OauthClient,
         token: &Secret,
         kind: &str,
-    ) -> Result<(Reply, ()), RevokeError> {
+    ) -> Result<(WebReply, ()), RevokeError> {
         let said = client.introduce(self.issuer, unix_now())?;
         let mut form = vec![("token", token.expose()), ("token_type_hint", kind)];
         let who = said.form.iter();
@@ -83,8 +83,8 @@ impl Revocation<'_> {
 
     async fn one(
         &self,
-        web: &Web,
-        client: &Client,
+        web: &WebClient,
+        client: &OauthClient,
         token: &Secret,
         kind: &str,
     ) -> Result<(), RevokeError> {

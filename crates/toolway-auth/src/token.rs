@@ -18,9 +18,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use toolway_types::Secret;
 
-pub use client::{Client, Proof};
+pub use client::{ClientAuth, OauthClient};
 pub use dpop::DpopKey;
-pub use request::{Exchange, Grant, TokenError, TokenRequest};
+pub use request::{TokenError, TokenExchange, TokenGrant, TokenRequest};
 
 /// A token is renewed this long before it expires: on the way to the server time passes, and the
 /// server's clock is another one (REL-16).

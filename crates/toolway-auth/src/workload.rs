@@ -24,9 +24,9 @@ use url::Url;
 
 use crate::jwt;
 use crate::metadata::shown;
-use crate::references::{ReferenceError, References, nowhere};
-use crate::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::{Web, WebError};
+use crate::references::{ReferenceError, ReferenceResolver, no_resolver_error};
+use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::web::{WebClient, WebError};
 use crate::xaa::TokenTarget;
 
 /// The longest token that is read.
@@ -47,7 +47,7 @@ pub enum PlatformTokenSource {
         /// What it names.
         references: Vec<SecretReference>,
         /// What looks it up, where there is something.
-        finder: Option<Box<(References, OpenOptions)>>,
+        finder: Option<Box<(ReferenceResolver, OpenOptions)>>,
     },
     /// GitHub Actions, which gives a job a token for whomever it asks.
     GithubActions {
@@ -56,7 +56,7 @@ pub enum PlatformTokenSource {
         /// What shows that the job asks.
         token: Secret,
         /// What asks: the address is the platform's.
-        web: Web,
+        web: WebClient,
     },
 }
 
@@ -134,7 +134,7 @@ pub enum WorkloadError {
 /// The platform's token must be for the authorization server (its issuer or its token endpoint),
 /// or for `audience` where the person or the administrator wrote that down.
 pub async fn obtain(
-    web: &Web,
+    web: &WebClient,
     target: &TokenTarget<'_>,
     source: &PlatformTokenSource,
     audience: Option<&str>,
@@ -176,7 +176,7 @@ pub async fn obtain(
         scopes: target.scopes,
         dpop: target.dpop,
     };
-    let tokens = request.send(web, Grant::JwtBearer(&assertion)).await?;
+    let tokens = request.send(web, TokenGrant::JwtBearer(&assertion)).await?;
     Ok(Tokens {
         refresh: None,
         ..tokens
@@ -194,7 +194,7 @@ async fn read(source: &PlatformTokenSource, audience: &str) -> Result<Secret, Wo
             let filled = match (finder.as_deref(), references.first()) {
                 (_, None) => token.clone(),
                 (Some((finder, options)), _) => finder.fill(token, references, options).await?,
-                (None, Some(first)) => return Err(nowhere(first).into()),
+                (None, Some(first)) => return Err(no_resolver_error(first).into()),
             };
             return Ok(Secret::new(filled.expose().trim()));
         }
@@ -224,7 +224,7 @@ async fn read(source: &PlatformTokenSource, audience: &str) -> Result<Secret, Wo
 async fn ask(
     url: &Url,
     token: &Secret,
-    web: &Web,
+    web: &WebClient,
     audience: &str,
 ) -> Result<Secret, WorkloadError> {
     let mut url = url.clone();

@@ -17,8 +17,8 @@ use toolway_types::Secret;
 use crate::idp::{IdentityProvider, IdpError, IdpLoginMethod};
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{Client, DpopKey, Grant, TokenError, TokenRequest, Tokens};
-use crate::web::Web;
+use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens};
+use crate::web::WebClient;
 
 /// The `typ` of such an assertion.
 const TYPE: &str = "oauth-id-jag+jwt";
@@ -41,7 +41,7 @@ pub struct TokenTarget<'a> {
     /// The MCP server.
     pub resource: &'a str,
     /// Who we are to that authorization server.
-    pub client: &'a Client,
+    pub client: &'a OauthClient,
     /// What is asked for.
     pub scopes: &'a [String],
     /// The key to bind the token to.
@@ -96,7 +96,7 @@ pub enum XaaError {
 pub async fn obtain(
     provider: &IdentityProvider,
     method: IdpLoginMethod<'_>,
-    web: &Web,
+    web: &WebClient,
     target: &TokenTarget<'_>,
     rule: CrossAppRule,
 ) -> Result<CrossAppOutcome, XaaError> {
@@ -129,7 +129,7 @@ pub async fn obtain(
         scopes: target.scopes,
         dpop: target.dpop,
     };
-    let tokens = request.send(web, Grant::JwtBearer(&assertion)).await?;
+    let tokens = request.send(web, TokenGrant::JwtBearer(&assertion)).await?;
     Ok(CrossAppOutcome::Tokens(Tokens {
         // The organisation is asked each time: what would go past it is not kept.
         refresh: None,

@@ -20,7 +20,7 @@ use toolway_auth::account::{
     AccountLoginTarget, AccountSpec, ProviderAccount, ProviderAccountError, StoredAccount,
 };
 use toolway_auth::logins::Logins;
-use toolway_auth::web::Web;
+use toolway_auth::web::WebClient;
 use toolway_config::{Plan, Provider};
 use toolway_transport::client::HttpClient;
 use toolway_transport::credentials::{
@@ -63,7 +63,7 @@ impl Connectors {
     ) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
         let door = Arc::new(Door::new(Arc::clone(&kept)));
-        let account = ProviderAccount::new(spec_of(&provider), Web::trusted(client), kept);
+        let account = ProviderAccount::new(spec_of(&provider), WebClient::trusted(client), kept);
         Self {
             account,
             provider,
@@ -85,7 +85,7 @@ pub fn kept(provider: &Provider, logins: Logins, client: HttpClient) -> StoredAc
         scopes: provider.scopes.clone(),
         callback_port: provider.callback_port,
     };
-    StoredAccount::new(login, logins, Web::trusted(client))
+    StoredAccount::new(login, logins, WebClient::trusted(client))
 }
 
 /// What asking this provider takes.

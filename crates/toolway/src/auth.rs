@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::{Notify, mpsc};
 use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
-use toolway_auth::memory::NeedsAuth;
-use toolway_auth::references::References;
+use toolway_auth::needs_auth::NeedsAuthMemory;
+use toolway_auth::references::ReferenceResolver;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::vault::Vault;
@@ -80,7 +80,7 @@ pub struct AuthOptions {
 pub(crate) struct Auth {
     passes: Arc<dyn Passes>,
     store: Option<Store>,
-    memory: Option<NeedsAuth>,
+    memory: Option<NeedsAuthMemory>,
     document: Option<ClientDocument>,
     attempts: LoginAttempts,
     /// The servers that were connected to.
@@ -127,7 +127,7 @@ impl Auth {
         options: AuthOptions,
         client: &HttpClient,
         identity: Option<Arc<IdentitySettings>>,
-        references: Option<&References>,
+        references: Option<&ReferenceResolver>,
     ) -> Option<Arc<Self>> {
         let store = options.vault.map(|vault| Store {
             organisation: CurrentOrganisation::new(identity.map(|settings| {
@@ -147,7 +147,7 @@ impl Auth {
         Some(Arc::new(Self {
             passes: options.passes.or(kept)?,
             store,
-            memory: options.memory.map(NeedsAuth::new),
+            memory: options.memory.map(NeedsAuthMemory::new),
             document: options.document,
             attempts: LoginAttempts::default(),
             known: Mutex::default(),
@@ -206,7 +206,7 @@ impl Auth {
     pub(crate) fn set_identity(
         &self,
         identity: Option<Arc<IdentitySettings>>,
-        references: Option<&References>,
+        references: Option<&ReferenceResolver>,
     ) -> bool {
         let Some(store) = &self.store else {
             return false;
@@ -390,7 +390,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
     let source = Source::Spec(Box::new(spec.clone()));
     let definition = definition(&spec.name, &source);
-    NeedsAuth::new(memory)
+    NeedsAuthMemory::new(memory)
         .forget(spec.name.as_str(), &definition)
         .await;
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_transport::OpenOptions;
 use toolway_types::{ConnectionState, Failure, Origin, Pool, ServerName, Untrusted};
 use tracing::{Instrument as _, info_span};
@@ -83,7 +83,7 @@ pub(crate) struct Context {
     /// For transports.
     pub open: OpenOptions,
     /// Where secrets are that entries name.
-    pub references: Option<References>,
+    pub references: Option<ReferenceResolver>,
     /// Which era each definition spoke last time.
     pub eras: EraMemory,
     /// How many servers connect at a time, and for how long.

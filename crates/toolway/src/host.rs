@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
@@ -111,7 +111,7 @@ impl Host {
             launcher: options.launcher,
             ..OpenOptions::default()
         };
-        let references = options.secrets.map(|vault| References {
+        let references = options.secrets.map(|vault| ReferenceResolver {
             vault,
             inherited: Arc::clone(&plan.inherited_env),
             cwd: plan.command_directory.clone(),

@@ -24,8 +24,8 @@ use crate::refresh::{LoginEnd, RefreshError, RenewalContext};
 use crate::revoke::{Revocation, RevokeError};
 use crate::scopes::LoginAttempts;
 use crate::token::{Tokens, unix_now};
-use crate::vault::{Key, Kind};
-use crate::web::{Web, WebError};
+use crate::vault::{SecretKind, VaultKey};
+use crate::web::{WebClient, WebError};
 
 /// What to log in to.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ pub struct AccountStatus {
 pub struct StoredAccount {
     login: AccountLoginTarget,
     logins: Logins,
-    web: Web,
+    web: WebClient,
     attempts: LoginAttempts,
     cache: Mutex<TokenCache>,
 }
@@ -114,7 +114,7 @@ pub struct StoredAccount {
 #[derive(Default)]
 struct TokenCache {
     /// Where the login was found.
-    key: Option<Key>,
+    key: Option<VaultKey>,
     /// The token, and the state of the vault that it is from.
     tokens: Option<(u64, Tokens)>,
 }
@@ -130,7 +130,7 @@ impl fmt::Debug for StoredAccount {
 
 impl StoredAccount {
     /// The login that is kept for this provider, if any.
-    pub fn new(login: AccountLoginTarget, logins: Logins, web: Web) -> Self {
+    pub fn new(login: AccountLoginTarget, logins: Logins, web: WebClient) -> Self {
         Self {
             login,
             logins,
@@ -294,10 +294,11 @@ impl StoredAccount {
         Err(no_metadata(why))
     }
 
-    async fn keys(&self) -> Result<Vec<Key>, LoginsError> {
+    async fn keys(&self) -> Result<Vec<VaultKey>, LoginsError> {
         let listed = self.logins.vault().list().await?.into_iter();
-        let is_ours =
-            |key: &Key| key.kind == Kind::Account && key.definition == self.login.definition;
+        let is_ours = |key: &VaultKey| {
+            key.kind == SecretKind::Account && key.definition == self.login.definition
+        };
         Ok(listed.map(|listed| listed.key).filter(is_ours).collect())
     }
 

@@ -12,7 +12,7 @@ use url::Url;
 use crate::jwt::published::{KEEP, PAUSE, PublishedKeys};
 use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::token::{SKEW, unix_now};
-use crate::web::{Web, WebError};
+use crate::web::{WebClient, WebError};
 
 /// The longest name of a person.
 const MAX_SUBJECT: usize = 255;
@@ -70,7 +70,7 @@ impl IdTokenVerifier {
     /// Checks a token. The outer failure is that of fetching the keys.
     pub(super) async fn check(
         &self,
-        web: &Web,
+        web: &WebClient,
         place: &Url,
         token: &Secret,
         expected: &ExpectedIdToken<'_>,

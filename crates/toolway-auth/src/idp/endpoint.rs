@@ -9,12 +9,12 @@ use url::Url;
 use super::{IdentityProvider, IdpError};
 use crate::metadata::{ServerMetadata, shown};
 use crate::registration::RegisteredClient;
-use crate::token::{Client, TokenRequest};
+use crate::token::{OauthClient, TokenRequest};
 
 /// Where tokens are asked for, and as whom.
 pub(super) struct IdpEndpoint {
     pub(super) endpoint: Url,
-    pub(super) client: Client,
+    pub(super) client: OauthClient,
 }
 
 impl IdentityProvider {
@@ -50,7 +50,7 @@ impl IdentityProvider {
     }
 
     /// Who we are to an endpoint that takes these ways to say so.
-    pub(super) fn client(&self, offered: Option<&[String]>) -> Client {
+    pub(super) fn client(&self, offered: Option<&[String]>) -> OauthClient {
         let settings = &self.settings;
         let registered = RegisteredClient::configured(
             &settings.client_id,

@@ -13,7 +13,7 @@ use crate::callback::{Callback, CallbackAddress};
 use crate::device::DeviceLogin;
 use crate::metadata::ServerMetadata;
 use crate::random;
-use crate::token::Grant;
+use crate::token::TokenGrant;
 
 /// Where the browser comes back to unless the settings say otherwise: an administrator registers
 /// it with the provider, so it cannot be random. The port is ours to choose (RFC 8252).
@@ -52,7 +52,7 @@ impl IdentityProvider {
         ui.open(attempt.url()).await;
         let spend = async |code: AuthorizationCode| {
             let request = self.request(&endpoint, &scopes);
-            let tokens = request.send(&self.web, Grant::Code(&code)).await?;
+            let tokens = request.send(&self.web, TokenGrant::Code(&code)).await?;
             self.believed(tokens, Some(&nonce)).await
         };
         let is_spent = AtomicBool::new(false);
@@ -61,7 +61,7 @@ impl IdentityProvider {
             spend(code).await
         });
         let pasting = async {
-            let code = brought(ui, &attempt).await;
+            let code = pasted_code(ui, &attempt).await;
             if is_spent.load(Ordering::Acquire) {
                 // The browser was first.
                 return std::future::pending().await;
@@ -104,7 +104,7 @@ impl IdentityProvider {
 }
 
 /// The code in what the person pastes; they may try again until it is this login's answer.
-async fn brought(
+async fn pasted_code(
     ui: &dyn IdpLoginUi,
     attempt: &PendingAuthorization,
 ) -> Result<AuthorizationCode, AuthorizationResponseError> {

@@ -11,7 +11,7 @@ use super::{IdentityProvider, IdpError};
 use crate::revoke::{Revocation, RevokeError};
 
 /// How long a person who leaves waits for the provider.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOGOUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What became of a login at the provider.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl IdentityProvider {
         let Some(refresh) = refresh else {
             return Ok(IdpLogoutOutcome::Nothing);
         };
-        let given = tokio::time::timeout(PATIENCE, self.give_back(&refresh)).await;
+        let given = tokio::time::timeout(LOGOUT_TIMEOUT, self.give_back(&refresh)).await;
         Ok(match given {
             Ok(Ok(given)) => given,
             Ok(Err(why)) => IdpLogoutOutcome::Failed(why),

@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use toolway_types::Secret;
 
 use super::{IdpSettings, UserIdentity};
-use crate::callback::PATIENCE;
-use crate::vault::{Key, Kind, Vault, VaultError};
+use crate::callback::LOGIN_TIMEOUT;
+use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
 
 /// How long another process may take to log a person in.
-const TURN: Duration = Duration::from_secs(PATIENCE.as_secs() + 60);
+const TURN: Duration = Duration::from_secs(LOGIN_TIMEOUT.as_secs() + 60);
 
 /// What is kept cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -141,9 +141,9 @@ impl VaultIdentityStore {
 }
 
 /// An identity belongs to a provider and to who we are there; no server has a part in it.
-fn key(provider: &IdpSettings) -> Key {
-    Key {
-        kind: Kind::Identity,
+fn key(provider: &IdpSettings) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Identity,
         server: String::new(),
         definition: String::new(),
         issuer: provider.issuer.clone(),

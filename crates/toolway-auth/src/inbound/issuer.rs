@@ -17,12 +17,12 @@ use super::InboundFault;
 use crate::discovery;
 use crate::jwt::published::{KEEP, PAUSE, PublishedKeys};
 use crate::jwt::{self, JwtAlgorithm, VerifyError};
-use crate::web::Web;
+use crate::web::WebClient;
 
 /// How long after a failure the issuer is left alone.
-const REST: Duration = Duration::from_secs(10);
+const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// How long keys are used at most while the issuer cannot be asked for newer ones.
-const AT_MOST: Duration = Duration::from_hours(2);
+const MAX_KEY_AGE: Duration = Duration::from_hours(2);
 
 type VerifiedClaims = Result<Map<String, Value>, VerifyError>;
 
@@ -60,7 +60,7 @@ impl TrustedIssuer {
     /// The claims of a token that this issuer signed.
     pub(super) async fn verified(
         &self,
-        web: &Web,
+        web: &WebClient,
         token: &str,
         allowed: &[JwtAlgorithm],
     ) -> Result<Map<String, Value>, InboundFault> {
@@ -76,7 +76,7 @@ impl TrustedIssuer {
                 return Ok(judged?);
             }
             // Somebody looks already, and these still do.
-            if judged.is_ok() && age < AT_MOST && self.turn.try_lock().is_err() {
+            if judged.is_ok() && age < MAX_KEY_AGE && self.turn.try_lock().is_err() {
                 return Ok(judged?);
             }
         } else if !can_be_judged(token, allowed) {
@@ -97,7 +97,7 @@ impl TrustedIssuer {
     /// Keys newer than these; `None` when there are none to be had now.
     async fn newer(
         &self,
-        web: &Web,
+        web: &WebClient,
         than: Option<&Arc<PublishedKeys>>,
     ) -> Option<Arc<PublishedKeys>> {
         let mut failed = self.turn.lock().await;
@@ -109,7 +109,7 @@ impl TrustedIssuer {
         if is_other {
             return now;
         }
-        if failed.is_some_and(|failed| failed.elapsed() < REST) {
+        if failed.is_some_and(|failed| failed.elapsed() < RETRY_DELAY) {
             return None;
         }
         match self.fetch(web).await {
@@ -129,7 +129,7 @@ impl TrustedIssuer {
     }
 
     /// The metadata is asked for each time: it is where a new place of the keys is said.
-    async fn fetch(&self, web: &Web) -> Result<PublishedKeys, String> {
+    async fn fetch(&self, web: &WebClient) -> Result<PublishedKeys, String> {
         let metadata = discovery::trusted_metadata(web, &self.name, &self.places)
             .await
             .map_err(|error| error.to_string())?
@@ -150,12 +150,12 @@ fn without(
     allowed: &[JwtAlgorithm],
 ) -> Result<Map<String, Value>, InboundFault> {
     let judged: Option<VerifiedClaims> = known
-        .filter(|known| known.age() < AT_MOST)
+        .filter(|known| known.age() < MAX_KEY_AGE)
         .map(|known| known.keys.verify(token, allowed));
     match judged {
         Some(Ok(claims)) => Ok(claims),
         _ => Err(InboundFault::NoKeys {
-            seconds: REST.as_secs(),
+            seconds: RETRY_DELAY.as_secs(),
         }),
     }
 }

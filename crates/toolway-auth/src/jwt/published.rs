@@ -7,7 +7,7 @@ use url::Url;
 
 use super::KeySet;
 use crate::token::{unix, unix_now};
-use crate::web::{self, Web, WebError};
+use crate::web::{self, WebClient, WebError};
 
 /// How long keys are good without another look.
 pub(crate) const KEEP: Duration = Duration::from_hours(1);
@@ -25,7 +25,7 @@ pub(crate) struct PublishedKeys {
 
 impl PublishedKeys {
     /// Asks for them.
-    pub(crate) async fn fetch(web: &Web, place: &Url) -> Result<Self, WebError> {
+    pub(crate) async fn fetch(web: &WebClient, place: &Url) -> Result<Self, WebError> {
         let reply = web.get(place).await?;
         if !reply.is_success() {
             return Err(WebError::Status {

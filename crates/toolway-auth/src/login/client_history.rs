@@ -10,7 +10,7 @@ use crate::authorize::AuthorizationResponseError;
 use crate::callback::CallbackError;
 use crate::device::DeviceError;
 use crate::registration::{ClientHistory, ClientSource, RegisteredClient};
-use crate::token::{Client, TokenError, Tokens};
+use crate::token::{OauthClient, TokenError, Tokens};
 
 use super::{LoginFault, LoginRun};
 
@@ -65,7 +65,7 @@ impl LoginRun<'_> {
     pub(super) async fn concluded(
         &self,
         chosen: LoginClient,
-        client: &Client,
+        client: &OauthClient,
         result: Result<Tokens, LoginFault>,
         issuer: &str,
     ) -> Result<(RegisteredClient, Tokens), LoginFault> {

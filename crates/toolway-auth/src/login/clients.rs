@@ -10,7 +10,7 @@ use url::Url;
 use crate::discovery::canonical;
 use crate::logins::{Logins, LoginsError};
 use crate::registration::RegisteredClient;
-use crate::vault::{Key, Kind};
+use crate::vault::{SecretKind, VaultKey};
 
 /// A client could not be kept or found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -148,9 +148,9 @@ impl ClientStore for Logins {
 }
 
 /// Where it is kept at which issuer a configured client was first used.
-fn bound(what: &str) -> Key {
-    Key {
-        kind: Kind::Client,
+fn bound(what: &str) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Client,
         server: String::new(),
         definition: String::new(),
         issuer: String::new(),

@@ -14,7 +14,7 @@ use crate::callback::{Callback, CallbackAddress};
 use crate::metadata::shown;
 use crate::registration::{ClientSource, RegisteredClient};
 use crate::scopes::OFFLINE_ACCESS;
-use crate::token::{Client, DpopKey, Grant, Tokens};
+use crate::token::{DpopKey, OauthClient, TokenGrant, Tokens};
 
 use super::{
     AccountChoice, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginRun, PreparedLogin,
@@ -143,13 +143,13 @@ impl LoginRun<'_> {
     async fn finish(
         &self,
         prepared: &PreparedLogin,
-        client: &Client,
+        client: &OauthClient,
         callback: Callback,
         attempt: &PendingAuthorization,
     ) -> Result<Tokens, LoginFault> {
         let spend = async |code: AuthorizationCode| -> Result<Tokens, LoginFault> {
             self.context.ui.say(LoginProgress::Finishing);
-            Ok(prepared.ask(client, Grant::Code(&code)).await?)
+            Ok(prepared.ask(client, TokenGrant::Code(&code)).await?)
         };
         let is_spent = AtomicBool::new(false);
         let returning = callback.finish(attempt, async |code| {

@@ -11,11 +11,11 @@ use url::Url;
 use super::{DEFAULT_ACCOUNT, Login, LoginGrant, Logins, LoginsError};
 use crate::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use crate::token::{DpopKey, TokenKind, Tokens, unix_now};
-use crate::vault::{Storage, Vault, VaultOptions};
+use crate::vault::{StorageChoice, Vault, VaultOptions};
 
 pub(crate) fn logins(folder: &Path) -> Logins {
     Logins::new(Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder)
     }))
 }

@@ -15,21 +15,21 @@ use toolway_types::Secret;
 use super::{RefreshError, still_good};
 use crate::logins::{Login, Logins};
 use crate::token::{TokenError, Tokens};
-use crate::vault::Key;
+use crate::vault::VaultKey;
 
 /// How long a renewal that failed is not tried again where the authorization server names no
 /// time: requests that ran at once share one failure.
-pub const BREATH: Duration = Duration::from_millis(500);
+pub const DEFAULT_HOLD_OFF: Duration = Duration::from_millis(500);
 
 /// The longest wait that an authorization server is granted.
 pub const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
 /// The logins that are not renewed for a while.
 #[derive(Default)]
-pub(crate) struct HoldOffs(Mutex<HashMap<Key, HoldOff>>);
+pub(crate) struct HoldOffs(Mutex<HashMap<VaultKey, HoldOff>>);
 
 impl HoldOffs {
-    fn all(&self) -> MutexGuard<'_, HashMap<Key, HoldOff>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<VaultKey, HoldOff>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -50,8 +50,8 @@ impl Logins {
             TokenError::NotAsked(_) | TokenError::Assertion(_) | TokenError::Proof(_) => return,
             TokenError::Busy {
                 retry_after: Some(after),
-            } => (*after).clamp(BREATH, LONGEST_WAIT),
-            _ => BREATH,
+            } => (*after).clamp(DEFAULT_HOLD_OFF, LONGEST_WAIT),
+            _ => DEFAULT_HOLD_OFF,
         };
         let hold_off = HoldOff {
             tokens: login.tokens.clone(),

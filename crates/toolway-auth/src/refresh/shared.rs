@@ -15,16 +15,16 @@ use super::{RefreshError, RenewalContext};
 use crate::detached::TaskLost;
 use crate::logins::{Login, Logins};
 use crate::token::TokenError;
-use crate::vault::Key;
+use crate::vault::VaultKey;
 
 type RenewalResult = Result<Login, RefreshError>;
 
 /// The renewals under way.
 #[derive(Default)]
-pub(crate) struct RunningRenewals(Mutex<HashMap<Key, watch::Receiver<Option<RenewalResult>>>>);
+pub(crate) struct RunningRenewals(Mutex<HashMap<VaultKey, watch::Receiver<Option<RenewalResult>>>>);
 
 impl RunningRenewals {
-    fn all(&self) -> MutexGuard<'_, HashMap<Key, watch::Receiver<Option<RenewalResult>>>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<VaultKey, watch::Receiver<Option<RenewalResult>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -33,7 +33,7 @@ impl Logins {
     /// Renews, or waits for the renewal that is under way.
     pub(super) async fn shared(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
         means: &RenewalContext,
     ) -> RenewalResult {
@@ -51,14 +51,14 @@ impl Logins {
 
     /// Whether a renewal is under way, or waits for its turn.
     #[cfg(test)]
-    pub(super) fn is_under_way(&self, key: &Key) -> bool {
+    pub(super) fn is_under_way(&self, key: &VaultKey) -> bool {
         self.state.under_way.all().contains_key(key)
     }
 
     /// The renewal of this login, and whether it was begun for this caller.
     fn renewal(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
         means: &RenewalContext,
     ) -> (watch::Receiver<Option<RenewalResult>>, bool) {
@@ -84,7 +84,7 @@ impl Logins {
     }
 }
 
-fn lost(key: &Key) -> RefreshError {
+fn lost(key: &VaultKey) -> RefreshError {
     RefreshError::Unavailable {
         server: key.server.clone(),
         source: Arc::new(TokenError::NotAsked(TaskLost.to_string())),

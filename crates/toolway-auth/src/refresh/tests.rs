@@ -15,16 +15,16 @@ use crate::logins::tests::{due, logins, settings};
 use crate::logins::{Login, LoginGrant, Logins};
 use crate::registration::{AuthMethod, ClientSource};
 use crate::token::unix_now;
-use crate::vault::Key;
-use crate::web::Web;
+use crate::vault::VaultKey;
+use crate::web::WebClient;
 
-fn web() -> Web {
-    Web::trusted(toolway_transport::client::HttpClient::default())
+fn web() -> WebClient {
+    WebClient::trusted(toolway_transport::client::HttpClient::default())
 }
 
 async fn fresh(
     logins: &Logins,
-    key: &Key,
+    key: &VaultKey,
     refused: Option<&Secret>,
 ) -> Result<Login, RefreshError> {
     logins.fresh(key, refused, &means()).await
@@ -224,7 +224,7 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
     let spent = super::request(&login, &client, &[]);
     let token = login.tokens.refresh.as_ref().unwrap();
     spent
-        .send(&web, super::Grant::Refresh(token))
+        .send(&web, super::TokenGrant::Refresh(token))
         .await
         .unwrap();
     assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Lost);

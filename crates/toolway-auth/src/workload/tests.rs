@@ -16,7 +16,7 @@ use super::{PlatformTokenSource, WorkloadError, obtain};
 use crate::jwt::SigningKey;
 use crate::metadata::ServerMetadata;
 use crate::token::tests::{Endpoint, Scripted, web};
-use crate::token::{Client, Tokens, unix_now};
+use crate::token::{OauthClient, Tokens, unix_now};
 use crate::xaa::TokenTarget;
 
 const ISSUER: &str = "https://as.example";
@@ -44,7 +44,7 @@ async fn ask(
     let target = TokenTarget {
         server: &server,
         resource: "https://mcp.example/mcp",
-        client: &Client::public("me"),
+        client: &OauthClient::public("me"),
         scopes: &[],
         dpop: None,
     };

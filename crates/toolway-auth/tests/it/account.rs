@@ -11,8 +11,8 @@ use toolway_auth::login::LoginMethod;
 use toolway_auth::logins::{Login, Logins};
 use toolway_auth::refresh::LoginEnd;
 use toolway_auth::token::unix_now;
-use toolway_auth::vault::{Kind, Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Party, Settings, Switch, holds_secret};
 use toolway_testkit::eventually;
@@ -51,7 +51,7 @@ impl Scene {
 
     fn logins(&self) -> Logins {
         Logins::new(Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.folder.path())
         }))
     }
@@ -94,7 +94,7 @@ impl Scene {
         let logins = self.logins();
         let listed = logins.vault().list().await.unwrap();
         let mut keys = listed.into_iter().map(|listed| listed.key);
-        let key = keys.find(|key| key.kind == Kind::Account).unwrap();
+        let key = keys.find(|key| key.kind == SecretKind::Account).unwrap();
         logins.read(&key).await.unwrap().unwrap()
     }
 
@@ -118,8 +118,8 @@ impl Scene {
     }
 }
 
-fn web() -> Web {
-    Web::trusted(HttpClient::default())
+fn web() -> WebClient {
+    WebClient::trusted(HttpClient::default())
 }
 
 fn token(headers: &HeaderMap) -> &str {

@@ -9,7 +9,7 @@ use toolway_auth::login::{
 };
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::authority::{Authority, Settings};
 use toolway_transport::client::HttpClient;
 use toolway_types::{OauthSpec, Secret};
@@ -51,8 +51,8 @@ impl Case {
         Url::parse(self.authority.resource()).unwrap()
     }
 
-    pub(crate) async fn web(&self) -> Web {
-        Web::new(HttpClient::default(), Reach::of(&self.url()).await)
+    pub(crate) async fn web(&self) -> WebClient {
+        WebClient::new(HttpClient::default(), NetworkReach::of(&self.url()).await)
     }
 
     /// What the server says to a request with this token.

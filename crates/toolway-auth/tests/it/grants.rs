@@ -13,9 +13,10 @@ use toolway_auth::device::{DeviceError, DeviceLogin};
 use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::token::{
-    Client, DpopKey, Grant, Proof, TokenError, TokenKind, TokenRequest, Tokens, unix_now,
+    ClientAuth, DpopKey, OauthClient, TokenError, TokenGrant, TokenKind, TokenRequest, Tokens,
+    unix_now,
 };
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::authority::{
     Authority, CANARY, Dpop, KnownClient, Party, Settings, Switch, holds_secret,
 };
@@ -28,7 +29,7 @@ use url::Url;
 struct Login {
     authority: Authority,
     found: DiscoveredServer,
-    client: Client,
+    client: OauthClient,
     scopes: Vec<String>,
     dpop: Option<DpopKey>,
 }
@@ -51,13 +52,13 @@ fn with(switches: &[Switch]) -> Settings {
 impl Login {
     async fn new(settings: Settings) -> Self {
         let authority = Authority::start(settings);
-        let web = Web::new(Http::default(), Reach::Loopback);
+        let web = WebClient::new(Http::default(), NetworkReach::Loopback);
         let url = Url::parse(authority.resource()).unwrap();
         let found = discover(&web, &url, None, &DiscoveryOptions::default()).await;
         Self {
             found: found.unwrap(),
             authority,
-            client: Client::public("toolway"),
+            client: OauthClient::public("toolway"),
             scopes: vec!["read".to_owned()],
             dpop: None,
         }
@@ -74,7 +75,7 @@ impl Login {
         }
     }
 
-    async fn send(&self, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+    async fn send(&self, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
         self.request().send(&self.found.web, grant).await
     }
 
@@ -98,7 +99,7 @@ impl Login {
         .unwrap();
         let page = attempt.url().as_str().to_owned();
         let browser = std::thread::spawn(move || browse(&page));
-        let spend = async |code| self.send(Grant::Code(&code)).await;
+        let spend = async |code| self.send(TokenGrant::Code(&code)).await;
         let ended = callback.finish(&attempt, spend).await;
         let pages = browser.join().unwrap();
         (
@@ -126,7 +127,7 @@ async fn a_code_becomes_tokens_and_those_are_refreshed() {
     assert!(!tokens.is_due(unix_now()));
     let refresh = tokens.refresh.clone().unwrap();
     let next = login
-        .send(Grant::Refresh(&refresh))
+        .send(TokenGrant::Refresh(&refresh))
         .await
         .unwrap()
         .succeeding(&tokens);
@@ -134,7 +135,7 @@ async fn a_code_becomes_tokens_and_those_are_refreshed() {
     assert!(login.authority.is_valid(next.access.expose()));
     // Used twice: the server takes everything back, and says why.
     let error = login
-        .send(Grant::Refresh(&refresh))
+        .send(TokenGrant::Refresh(&refresh))
         .await
         .expect_err("used before");
     assert!(error.is_refusal("invalid_grant"), "{error}");
@@ -229,7 +230,9 @@ async fn answers_that_are_none_are_not_taken() {
         if switch == Switch::ErrorEscapes {
             // It spoils only what is refused.
             let refused = login
-                .send(Grant::Refresh(&Secret::new(format!("{CANARY}-nonsense"))))
+                .send(TokenGrant::Refresh(&Secret::new(format!(
+                    "{CANARY}-nonsense"
+                ))))
                 .await;
             let error = refused.expect_err("refused").to_string();
             assert!(!error.contains('\u{1b}'), "{error:?}");
@@ -266,7 +269,7 @@ async fn a_refresh_whose_answer_is_lost_says_so() {
     let tokens = login.authority.issue("toolway", "read");
     let refresh = Secret::new(tokens.refresh.clone().unwrap_or_default());
     let error = login
-        .send(Grant::Refresh(&refresh))
+        .send(TokenGrant::Refresh(&refresh))
         .await
         .expect_err("lost");
     assert!(matches!(error, TokenError::Lost), "{error:?}");
@@ -334,19 +337,19 @@ async fn client_credentials_in_every_way() {
     let mut login = Login::new(settings).await;
     let key = Arc::new(ClientKey { key, id: None });
     for (id, proof) in [
-        ("basic", Proof::Basic(secret.clone())),
-        ("post", Proof::Post(secret.clone())),
-        ("key", Proof::Key(key)),
+        ("basic", ClientAuth::Basic(secret.clone())),
+        ("post", ClientAuth::Post(secret.clone())),
+        ("key", ClientAuth::Key(key)),
     ] {
-        login.client = Client::new(id, proof);
-        let tokens = login.send(Grant::ClientCredentials).await;
+        login.client = OauthClient::new(id, proof);
+        let tokens = login.send(TokenGrant::ClientCredentials).await;
         let tokens = tokens.unwrap_or_else(|error| panic!("{id}: {error}"));
         assert!(login.authority.is_valid(tokens.access.expose()), "{id}");
     }
     let wrong = Secret::new(format!("{CANARY}-wrong"));
-    login.client = Client::new("basic", Proof::Basic(wrong));
+    login.client = OauthClient::new("basic", ClientAuth::Basic(wrong));
     let error = login
-        .send(Grant::ClientCredentials)
+        .send(TokenGrant::ClientCredentials)
         .await
         .expect_err("wrong");
     assert!(error.is_refusal("invalid_client"), "{error}");
@@ -420,7 +423,7 @@ async fn tokens_are_bound_to_a_key() {
         let tokens = ended.unwrap().unwrap();
         assert_eq!(tokens.kind, TokenKind::Dpop, "{dpop:?}");
         let refresh = tokens.refresh.clone().unwrap();
-        let next = login.send(Grant::Refresh(&refresh)).await.unwrap();
+        let next = login.send(TokenGrant::Refresh(&refresh)).await.unwrap();
         assert_eq!(next.kind, TokenKind::Dpop);
         assert_eq!(login.authority.report().families_revoked, 0, "{dpop:?}");
         for seen in login.authority.seen_at(Party::Issuer, "/token") {

@@ -12,7 +12,7 @@ use toolway_auth::login::{LoginError, LoginMethod, ObtainedLogin};
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::scopes::LoginAttemptError;
-use toolway_auth::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
+use toolway_auth::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
 use toolway_testkit::authority::{Dpop, Party, Settings, Switch, holds_secret};
 use url::Url;
 
@@ -484,7 +484,9 @@ async fn refresh(case: &Case, got: &ObtainedLogin) -> Result<Tokens, TokenError>
         dpop: None,
     };
     let token = got.tokens.refresh.as_ref().unwrap();
-    request.send(&case.web().await, Grant::Refresh(token)).await
+    request
+        .send(&case.web().await, TokenGrant::Refresh(token))
+        .await
 }
 
 /// Asks for more scopes for as long as the server wants them and we let it.

@@ -13,7 +13,7 @@ use toolway_auth::inbound::{
 };
 use toolway_auth::jwt::{JwtAlgorithm, VerifyError};
 use toolway_auth::token::unix_now;
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_auth::{AuthNeed, BearerError, challenge};
 use toolway_testkit::authority::{SigningKey, holds_secret};
 use toolway_transport::client::HttpClient;
@@ -47,7 +47,8 @@ impl Stage {
         issuer.put("/keys", &key.jwks());
         let mut options = InboundOptions::new(Url::parse(OURS).unwrap(), [issuer.origin()]);
         change(&mut options);
-        let inbound = InboundAuthorizer::new(options, Web::trusted(HttpClient::default())).unwrap();
+        let inbound =
+            InboundAuthorizer::new(options, WebClient::trusted(HttpClient::default())).unwrap();
         Self {
             issuer,
             attacker,
@@ -431,7 +432,7 @@ fn a_check_that_could_keep_nothing_out_is_not_set_up() {
     let url = |text: &str| Url::parse(text).unwrap();
     let issuer = || ["https://issuer.example".to_owned()];
     let inbound = |options| {
-        let web = Web::new(HttpClient::default(), Reach::Public);
+        let web = WebClient::new(HttpClient::default(), NetworkReach::Public);
         InboundAuthorizer::new(options, web)
             .map(|_| ())
             .unwrap_err()

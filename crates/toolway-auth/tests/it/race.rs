@@ -15,8 +15,8 @@ use toolway_auth::logins::{Login, LoginGrant, Logins};
 use toolway_auth::refresh::{RefreshError, RenewalContext};
 use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
-use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultKey, VaultOptions};
+use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
 use toolway_testkit::marked::{self, Leave};
@@ -154,7 +154,7 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
     let listed = logins.vault().list().await.expect("the vault is read");
     let mut tasks = JoinSet::new();
     for key in listed.into_iter().map(|listed| listed.key) {
-        if key.kind == Kind::Login {
+        if key.kind == SecretKind::Login {
             let logins = logins.clone();
             tasks.spawn(async move { use_server(&logins, &key, end).await });
         }
@@ -171,8 +171,8 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
     sum
 }
 
-async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
-    let web = Web::trusted(toolway_transport::client::HttpClient::default());
+async fn use_server(logins: &Logins, key: &VaultKey, end: Instant) -> Said {
+    let web = WebClient::trusted(toolway_transport::client::HttpClient::default());
     let means = RenewalContext {
         web: web.clone(),
         client_key: None,
@@ -221,7 +221,7 @@ async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
     said
 }
 
-async fn ask(web: &Web, server: &Url, access: &Secret) -> Option<u16> {
+async fn ask(web: &WebClient, server: &Url, access: &Secret) -> Option<u16> {
     let mut headers = HeaderMap::new();
     let value = HeaderValue::try_from(format!("Bearer {}", access.expose())).ok()?;
     headers.insert(http::header::AUTHORIZATION, value);
@@ -234,7 +234,7 @@ async fn ask(web: &Web, server: &Url, access: &Secret) -> Option<u16> {
 
 fn logins(folder: &Path) -> Logins {
     Logins::new(Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder)
     }))
 }

@@ -6,7 +6,7 @@ use toolway_auth::registration::{
     AuthMethod, ClientDocument, ClientHistory, ClientRequest, ClientSource, RegisteredClient,
     RegistrationError, register,
 };
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_transport::client::HttpClient;
@@ -18,8 +18,8 @@ use crate::site::Site;
 const REDIRECT: &str = "http://127.0.0.1:7777/path";
 const NOW: u64 = 1_000_000;
 
-fn web() -> Web {
-    Web::new(HttpClient::default(), Reach::Loopback)
+fn web() -> WebClient {
+    WebClient::new(HttpClient::default(), NetworkReach::Loopback)
 }
 
 fn server(site: &Site) -> ServerMetadata {

@@ -15,9 +15,9 @@ use toolway_auth::idp::{
     IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpLoginUi, IdpSettings,
     MemoryIdentityStore, UserIdentity, VaultIdentityStore,
 };
-use toolway_auth::token::{Client, Proof, Tokens};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::token::{ClientAuth, OauthClient, Tokens};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_auth::xaa::{CrossAppOutcome, CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
@@ -59,8 +59,8 @@ impl Drop for Person {
     }
 }
 
-fn web() -> Web {
-    Web::new(Http::default(), Reach::Loopback)
+fn web() -> WebClient {
+    WebClient::new(Http::default(), NetworkReach::Loopback)
 }
 
 fn idp_with(switches: &[Switch]) -> Authority {
@@ -93,14 +93,14 @@ fn settings(idp: &Authority) -> IdpSettings {
 fn provider(idp: &Authority) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
     let store = Arc::new(MemoryIdentityStore::default());
     let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
-    let web = Web::trusted(Http::default());
+    let web = WebClient::trusted(Http::default());
     (IdentityProvider::new(settings(idp), web, shared), store)
 }
 
 /// A server with its authorization server, found the way every server's is.
 struct Server {
     authority: Authority,
-    client: Client,
+    client: OauthClient,
     found: DiscoveredServer,
     scopes: Vec<String>,
 }
@@ -121,7 +121,7 @@ impl Server {
         let url = Url::parse(authority.resource()).unwrap();
         let found = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
         Self {
-            client: Client::new("at-the-server", Proof::Basic(Secret::new(secret))),
+            client: OauthClient::new("at-the-server", ClientAuth::Basic(Secret::new(secret))),
             authority,
             found: found.unwrap(),
             scopes: vec!["read".to_owned()],
@@ -412,11 +412,11 @@ async fn the_vault_carries_an_identity_to_other_processes() {
     let folder = ScannedFolder::new();
     let process = || {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(folder.path().join("vault"))
         });
         let store: Arc<dyn IdentityStore> = Arc::new(VaultIdentityStore::new(vault));
-        IdentityProvider::new(settings(&idp), Web::trusted(Http::default()), store)
+        IdentityProvider::new(settings(&idp), WebClient::trusted(Http::default()), store)
     };
     let (one, other) = (process(), process());
     let person = Person::default();
@@ -492,7 +492,7 @@ fn a_login_can_run_on_any_thread() {
     fn check(
         provider: &IdentityProvider,
         way: IdpLoginMethod<'_>,
-        web: &Web,
+        web: &WebClient,
         target: &TokenTarget<'_>,
     ) {
         moves(&provider.identity(way));

@@ -13,7 +13,7 @@ use toolway::journal::timestamp;
 use toolway::watch::request_reconnect;
 use toolway_auth::idp::IdpLogoutOutcome;
 use toolway_auth::logins::LoginGrant;
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_config::{IdentitySettings, Plan};
 use toolway_transport::client::HttpClient;
 use toolway_types::{CrossApp, ServerName, TransportSpec};
@@ -101,7 +101,7 @@ fn none_configured() -> Report {
 
 fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>) -> Organisation {
     let vault = connect::vault(context);
-    let references = References {
+    let references = ReferenceResolver {
         vault: vault.clone(),
         inherited: Arc::clone(&plan.inherited_env),
         cwd: plan.command_directory.clone(),

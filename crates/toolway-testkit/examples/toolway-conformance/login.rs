@@ -28,7 +28,7 @@ use toolway::toolway_auth::login::{
 };
 use toolway::toolway_auth::registration::ClientDocument;
 use toolway::toolway_auth::scopes::LoginAttemptError;
-use toolway::toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway::toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway::toolway_auth::workload::PlatformTokenSource;
 use toolway::types::{ConnectionState, Secret};
 use toolway_testkit::TempHome;
@@ -74,7 +74,7 @@ impl Credentials {
         home: &TempHome,
     ) -> Result<AuthOptions, Failure> {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(home.home().join("vault"))
         });
         self.identify(&vault).await?;

@@ -26,7 +26,7 @@ use toolway_auth::login::{
 use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant};
 use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::unix_now;
-use toolway_auth::web::{Tell, Web};
+use toolway_auth::web::{SlowListener, WebClient};
 use toolway_auth::xaa::CrossAppRule;
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
@@ -346,7 +346,7 @@ impl Auth {
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
         };
-        let tell = options.person.clone().map(|person| -> Tell {
+        let tell = options.person.clone().map(|person| -> SlowListener {
             Arc::new(move |place| person.say(LoginProgress::Slow(place.to_owned())))
         });
         let web = store.web(target).await.telling(tell);
@@ -390,7 +390,7 @@ impl Auth {
     async fn vouched_login(
         &self,
         store: &Store,
-        web: &Web,
+        web: &WebClient,
         target: &Target,
         request: &LoginRequest<'_>,
         person: Option<&dyn LoginUi>,

@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
 use toolway_auth::helper::RedactHeaders;
-use toolway_auth::refresh::{BREATH, LONGEST_WAIT};
+use toolway_auth::refresh::{DEFAULT_HOLD_OFF, LONGEST_WAIT};
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
 use toolway_transport::credentials::{
     CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
@@ -66,8 +66,8 @@ impl Hindrance {
     fn of(error: &PassError, refused: Option<&Secret>) -> Option<Self> {
         let wait: Duration = match error {
             PassError::Over(_) => return None,
-            PassError::Unavailable(_) => BREATH,
-            PassError::Later { after, .. } => (*after).clamp(BREATH, LONGEST_WAIT),
+            PassError::Unavailable(_) => DEFAULT_HOLD_OFF,
+            PassError::Later { after, .. } => (*after).clamp(DEFAULT_HOLD_OFF, LONGEST_WAIT),
         };
         Some(Self {
             refused: refused.cloned(),

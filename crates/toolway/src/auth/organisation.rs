@@ -16,9 +16,9 @@ use toolway_auth::idp::{
     self, IdentityProvider, IdpError, IdpLoginUi, IdpLogoutOutcome, IdpSettings, VaultIdentityStore,
 };
 use toolway_auth::login::{DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi};
-use toolway_auth::references::{ReferenceError, References, nowhere};
+use toolway_auth::references::{ReferenceError, ReferenceResolver, no_resolver_error};
 use toolway_auth::vault::Vault;
-use toolway_auth::web::Web;
+use toolway_auth::web::WebClient;
 use toolway_config::IdentitySettings;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
@@ -32,7 +32,7 @@ struct Inner {
     settings: Arc<IdentitySettings>,
     vault: Vault,
     open: OpenOptions,
-    references: Option<References>,
+    references: Option<ReferenceResolver>,
     provider: OnceCell<IdentityProvider>,
 }
 
@@ -96,7 +96,7 @@ impl Organisation {
         settings: Arc<IdentitySettings>,
         vault: Vault,
         client: HttpClient,
-        references: Option<References>,
+        references: Option<ReferenceResolver>,
     ) -> Self {
         Self(Arc::new(Inner {
             settings,
@@ -160,7 +160,7 @@ impl Organisation {
                 (Some(reference), Some(references)) => {
                     Some(references.find(reference, &inner.open).await?)
                 }
-                (Some(reference), None) => return Err(nowhere(reference).into()),
+                (Some(reference), None) => return Err(no_resolver_error(reference).into()),
             };
             let settings = IdpSettings {
                 issuer: settings.issuer.clone(),
@@ -172,7 +172,7 @@ impl Organisation {
                 scopes: settings.scopes.clone(),
             };
             // The person or the administrator wrote its address.
-            let web = Web::trusted(inner.open.client.clone());
+            let web = WebClient::trusted(inner.open.client.clone());
             let store = Arc::new(VaultIdentityStore::new(inner.vault.clone()));
             Ok(IdentityProvider::new(settings, web, store))
         };

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use toolway_auth::assertion::ClientKey;
 use toolway_auth::federated::RenewalSource;
 use toolway_auth::logins::LoginGrant;
-use toolway_auth::references::{ReferenceError, nowhere};
-use toolway_auth::web::Web;
+use toolway_auth::references::{ReferenceError, no_resolver_error};
+use toolway_auth::web::WebClient;
 use toolway_auth::workload::PlatformTokenSource;
 use toolway_transport::OpenOptions;
 use toolway_types::{OauthSpec, Secret, WorkloadSource};
@@ -81,7 +81,7 @@ impl Store {
                 url: url.clone(),
                 token: token.clone(),
                 // The environment says where it is, and no server.
-                web: Web::trusted(self.client.clone()),
+                web: WebClient::trusted(self.client.clone()),
             },
         };
         Some(RenewalSource::Platform {
@@ -95,7 +95,10 @@ impl Store {
         let Some(first) = spec.references.first() else {
             return Ok(spec);
         };
-        let finder = self.references.as_ref().ok_or_else(|| nowhere(first))?;
+        let finder = self
+            .references
+            .as_ref()
+            .ok_or_else(|| no_resolver_error(first))?;
         finder.resolve_login(&spec, &self.open()).await
     }
 

@@ -13,11 +13,11 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::federated::{FederatedRenewal, RenewalSource};
 use toolway_auth::logins::{Login, LoginGrant, Logins, LoginsError};
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
-use toolway_auth::vault::{Key, Kind};
-use toolway_auth::web::{Reach, Tell, Web};
+use toolway_auth::vault::{SecretKind, VaultKey};
+use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
 use toolway_transport::client::HttpClient;
 use toolway_types::{Secret, ServerName};
 
@@ -36,11 +36,11 @@ pub(crate) struct Store {
     /// What logins can show that no person types.
     pub(super) papers: Arc<Papers>,
     /// What finds the secrets that an entry names for its login.
-    pub(super) references: Option<References>,
+    pub(super) references: Option<ReferenceResolver>,
     /// Who is being asked to renew logins.
     pub(super) asked: Asked,
     /// Who hears of answers that take long.
-    pub(super) tell: Option<Tell>,
+    pub(super) tell: Option<SlowListener>,
 }
 
 /// The authorization servers that are being asked to renew a login, by server.
@@ -89,11 +89,12 @@ impl fmt::Debug for Store {
 
 impl Store {
     /// What asks the authorization server of a server's login.
-    pub(crate) async fn web(&self, target: &Target) -> Web {
+    pub(crate) async fn web(&self, target: &Target) -> WebClient {
         if target.names_issuer {
-            return Web::trusted(self.client.clone()).within(&target.rules);
+            return WebClient::trusted(self.client.clone()).within(&target.rules);
         }
-        Web::new(self.client.clone(), Reach::of(&target.url).await).within(&target.rules)
+        WebClient::new(self.client.clone(), NetworkReach::of(&target.url).await)
+            .within(&target.rules)
     }
 
     async fn login(
@@ -255,9 +256,9 @@ impl From<Login> for Pass {
 }
 
 /// Where the secret of a configured client is kept.
-fn secret_of(target: &Target, client_id: &str) -> Key {
-    Key {
-        kind: Kind::Client,
+fn secret_of(target: &Target, client_id: &str) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Client,
         server: target.server.as_str().to_owned(),
         definition: target.definition.clone(),
         issuer: String::new(),

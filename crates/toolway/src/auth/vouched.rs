@@ -13,7 +13,7 @@ use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, Federat
 use toolway_auth::idp::{self, IdpError};
 use toolway_auth::login::{LoginMethod, LoginRequest};
 use toolway_auth::logins::{Login, LoginGrant};
-use toolway_auth::web::Web;
+use toolway_auth::web::WebClient;
 use toolway_auth::xaa::{CrossAppRule, XaaError};
 use toolway_types::{CrossApp, ServerName};
 use tracing::{debug, info};
@@ -134,7 +134,7 @@ impl Auth {
     pub(super) async fn vouched(
         &self,
         store: &Store,
-        web: &Web,
+        web: &WebClient,
         target: &Target,
         request: &LoginRequest<'_>,
         way: idp::IdpLoginMethod<'_>,
@@ -163,7 +163,7 @@ impl Auth {
     pub(super) async fn by_platform(
         &self,
         store: &Store,
-        web: &Web,
+        web: &WebClient,
         target: &Target,
         request: &LoginRequest<'_>,
     ) -> Result<Option<FederatedLogin>, LoginProblem> {

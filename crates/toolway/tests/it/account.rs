@@ -20,7 +20,7 @@ use toolway::toolway_auth::login::{
     DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi,
 };
 use toolway::toolway_auth::logins::Logins;
-use toolway::toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway::toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway::{
     CallError, CallOptions, Consent, Host, HostOptions, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -106,7 +106,7 @@ impl Stage {
     /// As another process would open it.
     fn logins(&self) -> Logins {
         Logins::new(Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         }))
     }

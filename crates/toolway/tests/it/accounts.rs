@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoggedIn, LoginOptions, LoginProblem};
 use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_config::Plan;
 use toolway_testkit::authority::{Authority, Party, Settings};
 use toolway_testkit::browser::browse;
@@ -45,7 +45,7 @@ impl Scene {
 
     async fn host(&self, plan: Plan) -> Host {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         });
         let options = HostOptions {

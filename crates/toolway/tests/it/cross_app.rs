@@ -12,7 +12,7 @@ use toolway::{CallOptions, Consent, Host, HostOptions, HttpClientOptions};
 use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultIdentityStore};
 use toolway_auth::login::LoginMethod;
 use toolway_auth::logins::LoginGrant;
-use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultKey, VaultOptions};
 use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Settings, Switch, assert_no_secret_below, holds_secret,
 };
@@ -67,7 +67,7 @@ impl Scene {
             idp,
             servers,
         };
-        let (vault, key) = (scene.vault(), Key::named("idp"));
+        let (vault, key) = (scene.vault(), VaultKey::named("idp"));
         let kept = vault.write(&key, &Secret::new(secret)).await;
         kept.expect("a vault");
         scene.settings(&scene.provider());
@@ -98,7 +98,7 @@ impl Scene {
 
     fn vault(&self) -> Vault {
         Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         })
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway::journal::Journal;
 use toolway::toolway_auth::inbound::{InboundAuthorizer, InboundOptions};
-use toolway::toolway_auth::web::Web;
+use toolway::toolway_auth::web::WebClient;
 use toolway::{CallOptions, Consent, Host, HostOptions};
 use toolway_testkit::authority::{
     Authority, CANARY, KnownClient, Party, Seen, Settings, holds_secret,
@@ -69,8 +69,8 @@ impl Scene {
             scopes: vec!["read".to_owned()],
             ..InboundOptions::new(url.clone(), [company.issuer().to_owned()])
         };
-        let inbound =
-            InboundAuthorizer::new(options, Web::trusted(HttpClient::default())).expect("a check");
+        let inbound = InboundAuthorizer::new(options, WebClient::trusted(HttpClient::default()))
+            .expect("a check");
         let app = axum::Router::new()
             .fallback(serve)
             .with_state(Arc::new((inbound, host)));
@@ -98,7 +98,7 @@ impl Scene {
             ("scope", scope),
         ];
         let endpoint = Url::parse(&endpoint).expect("an address");
-        let web = Web::trusted(HttpClient::default());
+        let web = WebClient::trusted(HttpClient::default());
         let reply = web.post_form(&endpoint, &form, HeaderMap::new()).await;
         let answer = reply.and_then(|reply| reply.object()).expect("an answer");
         answer["access_token"].as_str().expect("a token").to_owned()
@@ -225,6 +225,6 @@ async fn sec_46_a_token_for_another_server_is_refused_and_no_inbound_token_goes_
 }
 
 async fn fetched(url: &Url) -> Value {
-    let reply = Web::trusted(HttpClient::default()).get(url).await;
+    let reply = WebClient::trusted(HttpClient::default()).get(url).await;
     Value::Object(reply.and_then(|reply| reply.object()).expect("a document"))
 }

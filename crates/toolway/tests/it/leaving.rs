@@ -5,7 +5,7 @@ use toolway::auth::Book;
 use toolway_auth::logins::{Login, LoginGrant, Logins};
 use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, KnownClient, Settings};
 use toolway_transport::client::HttpClientOptions;
 use toolway_types::Secret;
@@ -69,7 +69,7 @@ async fn a_login_ends_where_the_person_allowed_it_to_begin() {
         });
         let home = Home::new();
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(home.path().join("vault"))
         });
         let login = login(&authority, is_trusted);

@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions};
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::logins::{Login, Logins};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, Party, Settings};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually;
@@ -31,7 +31,7 @@ impl Scene {
     /// As another process would open it.
     fn vault(&self) -> Vault {
         Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         })
     }

@@ -16,8 +16,8 @@ use toolway_auth::idp::{self, IdentityProvider, IdpLoginUi, IdpSettings, MemoryI
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::LoginMethod;
 use toolway_auth::scopes::LoginAttemptError;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::WebClient;
 use toolway_auth::workload::PlatformTokenSource;
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
 use toolway_testkit::browser::browse;
@@ -36,7 +36,7 @@ async fn host(
     let mut entry = authority.entry();
     entry["oauth"] = oauth;
     let vault = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(home.path().join("vault"))
     });
     let options = HostOptions {
@@ -231,7 +231,7 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         client_id: "at-the-platform".to_owned(),
         ..IdpSettings::default()
     };
-    let web = Web::trusted(toolway_transport::client::HttpClient::default());
+    let web = WebClient::trusted(toolway_transport::client::HttpClient::default());
     let provider = IdentityProvider::new(settings, web, Arc::new(MemoryIdentityStore::default()));
     let identity = provider
         .identity(idp::IdpLoginMethod::Browser(&Visitor))

@@ -10,7 +10,7 @@ use toolway::auth::{AuthOptions, LoginOptions, LoginProblem};
 use toolway::journal::Journal;
 use toolway::{Host, HostOptions};
 use toolway_auth::login::LoginMethod;
-use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultKey, VaultOptions};
 use toolway_config::{Flags, Plan};
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings, holds_secret};
 use toolway_testkit::marked;
@@ -33,7 +33,7 @@ impl Scene {
     async fn new(secrets: &[(&str, &str)]) -> Self {
         let scene = Self { home: Home::new() };
         for (name, value) in secrets {
-            let (key, value) = (Key::named(*name), Secret::new(*value));
+            let (key, value) = (VaultKey::named(*name), Secret::new(*value));
             scene.vault().write(&key, &value).await.expect("kept");
         }
         scene
@@ -41,7 +41,7 @@ impl Scene {
 
     fn vault(&self) -> Vault {
         Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         })
     }

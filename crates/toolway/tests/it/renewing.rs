@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions};
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::login::LoginMethod;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, Dpop, Party, Settings, Switch};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{ListeningServer, Script, ScriptedServer, Way};
@@ -19,7 +19,7 @@ use crate::support::*;
 
 fn vault(home: &Home) -> Vault {
     Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(home.path().join("vault"))
     })
 }

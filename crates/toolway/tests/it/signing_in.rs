@@ -8,7 +8,7 @@ use toolway::auth::{AuthOptions, Invitation, LoginOptions, LoginProblem};
 use toolway::journal::Journal;
 use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::login::LoginMethod;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, Party, Settings, Switch, assert_no_secret_below};
 use toolway_testkit::browser::browse;
 use toolway_types::ConnectionState;
@@ -32,7 +32,7 @@ impl Scene {
     fn host(&self) -> Host {
         let plan = self.home.plan(&json!({ "shop": self.authority.entry() }));
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         });
         let options = HostOptions {

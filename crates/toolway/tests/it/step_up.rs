@@ -16,7 +16,7 @@ use toolway::{
     LibraryHook, MoreRights, Offers, Respondent, ToolRequest, ToolTarget,
 };
 use toolway_auth::login::LoginMethod;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
 use toolway_testkit::browser::browse;
 use toolway_testkit::marked;
@@ -169,7 +169,7 @@ impl Scene {
 
     fn options(&self) -> HostOptions {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         });
         HostOptions {

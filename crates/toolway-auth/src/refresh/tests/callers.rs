@@ -18,7 +18,7 @@ async fn is_sent(authority: &Authority) {
 }
 
 /// What every one of these is about: one refresh, and its outcome is what everybody has.
-async fn assert_kept(authority: &Authority, logins: &Logins, key: &Key) {
+async fn assert_kept(authority: &Authority, logins: &Logins, key: &VaultKey) {
     let renewed = fresh(logins, key, None).await.unwrap();
     assert!(authority.is_valid(renewed.tokens.access.expose()));
     let other = self::logins(logins.vault().folder());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use toolway_auth::idp::{IdentityProvider, IdentityStore, IdpLoginMethod, VaultIdentityStore};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, Party, Settings};
 use toolway_testkit::eventually;
@@ -30,7 +30,7 @@ async fn is_sent(idp: &Authority) {
 async fn rel_15_an_identity_outlives_whoever_had_it_renewed() {
     let folder = ScannedFolder::new();
     let vault = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder.path())
     });
     let idp = Authority::start(Settings {
@@ -38,7 +38,7 @@ async fn rel_15_an_identity_outlives_whoever_had_it_renewed() {
         ..idp_settings(&[])
     });
     let store: Arc<dyn IdentityStore> = Arc::new(VaultIdentityStore::new(vault));
-    let web = Web::trusted(Http::default());
+    let web = WebClient::trusted(Http::default());
     let provider = IdentityProvider::new(settings(&idp), web, Arc::clone(&store));
     let person = Person::default();
     let mut identity = provider

@@ -17,8 +17,8 @@ use toolway_auth::login::{AccountChoice, LoginMethod, LoginRequest, MemoryClient
 use toolway_auth::logins::{LoginGrant, Logins};
 use toolway_auth::refresh::RenewalContext;
 use toolway_auth::token::unix_now;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::WebClient;
 use toolway_auth::xaa::CrossAppRule;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{CANARY, Switch};
@@ -85,7 +85,7 @@ impl Renewing {
         };
         store.write(&self.settings(), &expired).await.unwrap();
         let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
-        let web = Web::trusted(Http::default());
+        let web = WebClient::trusted(Http::default());
         (IdentityProvider::new(self.settings(), web, shared), store)
     }
 }
@@ -140,7 +140,7 @@ async fn the_provider_hears_who_we_are_in_the_way_it_offers() {
         client_secret: Some(Secret::new(marked!("s3cret-"))),
         ..renewing.settings()
     };
-    let provider = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
+    let provider = IdentityProvider::new(settings, WebClient::trusted(Http::default()), store);
     provider.identity(IdpLoginMethod::StoredOnly).await.unwrap();
     let mut posts = renewing.site.asked();
     posts.retain(|asked| asked.line == "POST /token");
@@ -169,7 +169,7 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
     let store = Arc::new(MemoryIdentityStore::default());
     store.write(&settings, &given).await.unwrap();
     let before = idp.report().metadata;
-    let second = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
+    let second = IdentityProvider::new(settings, WebClient::trusted(Http::default()), store);
     let tokens = server.tokens(&second, IdpLoginMethod::StoredOnly).await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(idp.report().metadata, before);
@@ -226,7 +226,7 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
 
     let folder = ScannedFolder::new();
     let vault = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder.path().join("vault"))
     });
     let logins = Logins::new(vault);

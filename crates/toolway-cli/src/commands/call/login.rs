@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use toolway::Host;
 use toolway::auth::{LoginHandle, LoginProblem};
-use toolway_auth::callback::PATIENCE;
+use toolway_auth::callback::LOGIN_TIMEOUT;
 use toolway_auth::login::LoginMethod;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
@@ -99,6 +99,6 @@ async fn one(
 fn say_waiting(context: &Context, what: &str) {
     context.output.say(&format!(
         "waiting for the login to {what}, for {} minutes at most (Ctrl-C gives it up)",
-        PATIENCE.as_secs() / 60
+        LOGIN_TIMEOUT.as_secs() / 60
     ));
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
-use toolway_auth::callback::PATIENCE;
+use toolway_auth::callback::LOGIN_TIMEOUT;
 use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
 use toolway_transport::browser::Browser;
 use toolway_types::text::spelled_out;
@@ -115,7 +115,7 @@ impl AtTerminal {
     /// What is waited for, and what to do where it does not come. The page's own words cannot be
     /// seen from here.
     fn waiting(&self) -> String {
-        let minutes = PATIENCE.as_secs() / 60;
+        let minutes = LOGIN_TIMEOUT.as_secs() / 60;
         let can_paste = std::io::stdin().is_terminal();
         if !self.opened.load(Ordering::Acquire) {
             return format!(

@@ -9,7 +9,7 @@ use toolway_types::Secret;
 /// Where secrets lie, with what protects them there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Backend {
+pub enum VaultBackend {
     /// The keychain of the system: what unlocks the person's session unlocks it.
     Keychain,
     /// A file sealed with a key that lies next to it. Protects against copying the one file, not
@@ -21,7 +21,7 @@ pub enum Backend {
     PlainFile,
 }
 
-impl Backend {
+impl VaultBackend {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Backend {
 
 /// Which places may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Storage {
+pub enum StorageChoice {
     /// The keychain, and where there is none that answers, the file.
     #[default]
     Any,
@@ -66,12 +66,12 @@ pub struct VaultOptions {
     /// The folder of the files. It is made when it is absent, and closed to others.
     pub folder: PathBuf,
     /// Which places may be used.
-    pub storage: Storage,
+    pub storage: StorageChoice,
     /// What the file is sealed with; without it, a random key in a file of its own.
     pub passphrase: Option<Secret>,
     /// Everything is written to the file, unsealed, whatever keychain there is; what was saved
     /// before is read from where it lies. Only when a person asked for it and no policy forbids
-    /// it. [`Storage::Keychain`] outdoes it.
+    /// it. [`StorageChoice::Keychain`] outdoes it.
     pub insecure: bool,
     /// How long the keychain has to answer for the first time.
     pub probe: Duration,
@@ -82,7 +82,7 @@ impl VaultOptions {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            storage: Storage::Any,
+            storage: StorageChoice::Any,
             passphrase: None,
             insecure: false,
             probe: Duration::from_secs(3),

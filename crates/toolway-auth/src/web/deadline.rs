@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-use super::{Reply, Web, WebError, shown};
+use super::{WebClient, WebError, WebReply, shown};
 
 /// How long a request may take, redirects and body included.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long nothing is said about it.
-const QUIET: Duration = Duration::from_secs(2);
+const SILENT_FOR: Duration = Duration::from_secs(2);
 
 /// Told whose answer is being waited for: the address without its query.
-pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+pub type SlowListener = Arc<dyn Fn(&str) + Send + Sync>;
 
-impl Web {
+impl WebClient {
     /// The same, and whoever this is hears of answers that take long.
     #[must_use]
-    pub fn telling(mut self, tell: Option<Tell>) -> Self {
+    pub fn telling(mut self, tell: Option<SlowListener>) -> Self {
         self.tell = tell;
         self
     }
@@ -31,13 +31,13 @@ impl Web {
     pub(super) async fn in_time(
         &self,
         url: &Url,
-        work: impl Future<Output = Result<Reply, WebError>>,
-    ) -> Result<Reply, WebError> {
+        work: impl Future<Output = Result<WebReply, WebError>>,
+    ) -> Result<WebReply, WebError> {
         // Boxed: everything that asks would carry the room for it along, several times.
         let work = Box::pin(work);
         let told = async {
             if let Some(tell) = &self.tell {
-                sleep(QUIET).await;
+                sleep(SILENT_FOR).await;
                 tell(&shown(url));
             }
             std::future::pending().await

@@ -5,17 +5,17 @@ use std::fs;
 use toolway_testkit::ScannedFolder;
 use toolway_transport::state_file::now;
 
-use super::{NeedsAuth, id};
+use super::{NeedsAuthMemory, id};
 
 #[tokio::test]
 async fn a_server_is_remembered_for_a_quarter_of_an_hour_by_all() {
     let home = ScannedFolder::new();
     let path = home.path().join("state/needs-auth.json");
-    let memory = NeedsAuth::new(&path);
+    let memory = NeedsAuthMemory::new(&path);
     assert_eq!(memory.since("a", "d").await, None);
     memory.remember("a", "d").await;
     memory.remember("b", "d").await;
-    let other = NeedsAuth::new(&path);
+    let other = NeedsAuthMemory::new(&path);
     assert!(other.since("a", "d").await.is_some());
     assert_eq!(other.since("a", "changed").await, None, "another server");
     other.forget("a", "d").await;
@@ -43,7 +43,7 @@ async fn a_damaged_file_says_nothing_and_is_replaced() {
     let path = home.path().join("needs-auth.json");
     for damaged in ["", "{", "[]", "{\"servers\": 1}"] {
         fs::write(&path, damaged).unwrap();
-        let memory = NeedsAuth::new(&path);
+        let memory = NeedsAuthMemory::new(&path);
         assert_eq!(memory.since("a", "d").await, None);
         memory.remember("a", "d").await;
         assert!(memory.since("a", "d").await.is_some());
@@ -53,7 +53,7 @@ async fn a_damaged_file_says_nothing_and_is_replaced() {
 #[tokio::test(flavor = "multi_thread")]
 async fn writers_take_turns_and_the_file_stays_small() {
     let home = ScannedFolder::new();
-    let memory = NeedsAuth::new(home.path().join("needs-auth.json"));
+    let memory = NeedsAuthMemory::new(home.path().join("needs-auth.json"));
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..8 {
         let memory = memory.clone();

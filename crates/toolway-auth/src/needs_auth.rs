@@ -30,35 +30,35 @@ const MOST: usize = 1024;
 const LONGEST: u64 = 1024 * 1024;
 
 /// How long is waited for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The memory.
 #[derive(Debug, Clone)]
-pub struct NeedsAuth {
+pub struct NeedsAuthMemory {
     path: PathBuf,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct NeedsAuthFile {
     /// By the digest of name and definition.
-    servers: BTreeMap<String, Line>,
+    servers: BTreeMap<String, NeedsAuthEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct NeedsAuthEntry {
     server: String,
     /// In seconds since 1970.
     since: u64,
 }
 
-impl Line {
+impl NeedsAuthEntry {
     /// A line of the future was written by a clock that has been set back since.
     fn is_fresh(&self, now: u64) -> bool {
         self.since <= now && now - self.since < REMEMBERED.as_secs()
     }
 }
 
-impl NeedsAuth {
+impl NeedsAuthMemory {
     /// The memory in this file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
@@ -76,7 +76,7 @@ impl NeedsAuth {
 
     /// A server wants a login.
     pub async fn remember(&self, server: &str, definition: &str) {
-        let line = Line {
+        let line = NeedsAuthEntry {
             server: server.to_owned(),
             since: now(),
         };
@@ -100,10 +100,13 @@ impl NeedsAuth {
         .await;
     }
 
-    async fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Line>) + Send + 'static) {
+    async fn change(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<String, NeedsAuthEntry>) + Send + 'static,
+    ) {
         let path = self.path.clone();
         let changed = tokio::task::spawn_blocking(move || {
-            state_file::replace_within(&path, PATIENCE, || {
+            state_file::replace_within(&path, LOCK_TIMEOUT, || {
                 let mut content = read(&path);
                 let now = now();
                 content.servers.retain(|_, line| line.is_fresh(now));
@@ -123,7 +126,7 @@ impl NeedsAuth {
     }
 }
 
-impl Content {
+impl NeedsAuthFile {
     fn forget_oldest(&mut self) {
         let oldest = self.servers.iter().min_by_key(|(_, line)| line.since);
         if let Some(id) = oldest.map(|(id, _)| id.clone()) {
@@ -132,7 +135,7 @@ impl Content {
     }
 }
 
-fn read(path: &Path) -> Content {
+fn read(path: &Path) -> NeedsAuthFile {
     let text = state_file::read(path, LONGEST).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }

@@ -75,7 +75,7 @@ fn framed(bytes: &[u8]) -> (Vec<u8>, Vec<ArrivedFrame>) {
 
 /// The id as it is picked out of any message, whole.
 fn id_of(message: &[u8]) -> Option<toolway_wire::Id> {
-    let mut skimmer = toolway_wire::skim::Skimmer::new();
+    let mut skimmer = toolway_wire::skim::IdSkimmer::new();
     skimmer.feed(message);
     skimmer.response_id()
 }

@@ -21,7 +21,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-pub use self::legible::{LINE_BREAK, Nature, counted, legible, legible_within, mark};
+pub use self::legible::{LINE_BREAK, TextKind, counted, legible, legible_within, mark};
 
 /// What stands at the end of text that [`cut`] shortened.
 pub const TRUNCATED: &str = "… [truncated]";

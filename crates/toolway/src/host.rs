@@ -23,7 +23,7 @@ use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
 use toolway_transport::stdio::launcher::Launcher;
-use toolway_types::{ConnectionState, Pool, Untrusted};
+use toolway_types::{BytePool, ConnectionState, Untrusted};
 
 use self::attention::Attention;
 use self::background::Background;
@@ -95,7 +95,7 @@ struct Reach {
     runner: Arc<Runner>,
     output_dir: PathBuf,
     /// The memory that pictures of all results are decoded in.
-    picture_memory: Pool,
+    picture_memory: BytePool,
     attention: Attention,
 }
 
@@ -149,7 +149,7 @@ impl Host {
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
             limits: ConnectLimits::new(&limits),
-            all_lists: Pool::new(ALL_LISTS),
+            all_lists: BytePool::new(ALL_LISTS),
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
@@ -181,7 +181,7 @@ impl Host {
                 .map(|prompter| attention.of_prompter(prompter)),
             runner: Arc::clone(hooks.runner()),
             output_dir: options.output_dir,
-            picture_memory: Pool::new(MAX_PICTURE_MEMORY),
+            picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             attention,
         });
         let reload = Arc::new(Reload {

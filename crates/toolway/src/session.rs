@@ -19,7 +19,7 @@ use tokio::sync::{broadcast, watch};
 use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
 use toolway_wire::era::method;
-use toolway_wire::meta::Meta;
+use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
 
@@ -264,7 +264,9 @@ impl Session {
         let id = correlator.reserve();
         let makes_tasks = method == method::TOOLS_CALL && self.offers_tasks(TASK_CALLS);
         let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
-            let spliced = Meta::new().with_progress_token(id).splice(Some(params));
+            let spliced = RequestMeta::new()
+                .with_progress_token(id)
+                .splice(Some(params));
             let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
             envelope::request(id, method, &spliced)
         } else {

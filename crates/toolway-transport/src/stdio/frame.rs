@@ -4,7 +4,7 @@
 //! over the cap is skipped as it streams, with its id picked out on the way (REL-11).
 
 use bytes::{Bytes, BytesMut};
-use toolway_wire::{Id, envelope, skim::Skimmer};
+use toolway_wire::{Id, envelope, skim::IdSkimmer};
 
 /// How much is read at once.
 const READ: usize = 64 * 1024;
@@ -30,7 +30,7 @@ pub(super) struct LineFramer {
     buffer: BytesMut,
     /// Up to here the buffer holds no line break.
     scanned: usize,
-    skipping: Option<Skimmer>,
+    skipping: Option<IdSkimmer>,
     limit: usize,
 }
 
@@ -101,7 +101,7 @@ impl LineFramer {
             return Some(StdoutLine::Oversized(skimmer.response_id()));
         }
         if line.len() > self.limit {
-            let mut skimmer = Skimmer::new();
+            let mut skimmer = IdSkimmer::new();
             skimmer.feed(line);
             return Some(StdoutLine::Oversized(skimmer.response_id()));
         }

@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use toolway_wire::Id;
-use toolway_wire::skim::Skimmer;
+use toolway_wire::skim::IdSkimmer;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use tungstenite::protocol::frame::{Frame, FrameHeader};
 
@@ -82,7 +82,7 @@ enum FrameKind {
 #[derive(Debug)]
 enum PartialMessage {
     Kept(BytesMut),
-    Skipped(Box<Skimmer>),
+    Skipped(Box<IdSkimmer>),
 }
 
 impl FrameDecoder {
@@ -204,7 +204,7 @@ impl FrameDecoder {
             None => {}
             Some(PartialMessage::Skipped(skimmer)) => skimmer.feed(&part),
             Some(PartialMessage::Kept(whole)) if whole.len() + part.len() > self.limit => {
-                let mut skimmer = Box::new(Skimmer::new());
+                let mut skimmer = Box::new(IdSkimmer::new());
                 skimmer.feed(whole);
                 skimmer.feed(&part);
                 self.message = Some(PartialMessage::Skipped(skimmer));

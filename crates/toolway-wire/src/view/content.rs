@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{MAX_PARTS, ViewError, lenient, object, optional};
 use crate::elements::each;
-use crate::members::Members;
+use crate::members::ObjectMembers;
 
 mod plain;
 mod skim;
@@ -93,7 +93,7 @@ impl ResultType {
         object(result).map(|members| Self::of(&members))
     }
 
-    pub(crate) fn of(members: &Members<'_>) -> Self {
+    pub(crate) fn of(members: &ObjectMembers<'_>) -> Self {
         match members.get("resultType").map(lenient::text).as_deref() {
             None | Some("complete") => Self::Complete,
             Some("input_required") => Self::InputRequired,
@@ -184,14 +184,14 @@ pub(super) fn read(raw: &RawValue) -> Content {
         kind,
         raw: raw.to_owned(),
     };
-    let Ok(block) = Members::read(raw.get()) else {
+    let Ok(block) = ObjectMembers::read(raw.get()) else {
         return unknown(String::new());
     };
     let kind = optional(&block, "type").unwrap_or_default();
     known(&kind, &block).unwrap_or_else(|| unknown(kind))
 }
 
-fn known(kind: &str, block: &Members<'_>) -> Option<Content> {
+fn known(kind: &str, block: &ObjectMembers<'_>) -> Option<Content> {
     let text = |name| optional(block, name);
     Some(match kind {
         "text" => Content::Text {
@@ -206,7 +206,7 @@ fn known(kind: &str, block: &Members<'_>) -> Option<Content> {
             mime_type: text("mimeType")?,
         },
         "resource" => {
-            let inner = Members::read(block.value("resource")?.get()).ok()?;
+            let inner = ObjectMembers::read(block.value("resource")?.get()).ok()?;
             Content::Resource {
                 uri: optional(&inner, "uri")?,
                 mime_type: optional(&inner, "mimeType"),
@@ -227,7 +227,7 @@ fn known(kind: &str, block: &Members<'_>) -> Option<Content> {
     })
 }
 
-pub(super) fn resource_body(item: &Members<'_>) -> Option<ResourceBody> {
+pub(super) fn resource_body(item: &ObjectMembers<'_>) -> Option<ResourceBody> {
     optional(item, "text")
         .map(ResourceBody::Text)
         .or_else(|| optional(item, "blob").map(ResourceBody::Blob))

@@ -235,11 +235,17 @@ fn sec_51_a_page_takes_from_the_budget_what_it_holds_and_stops_where_it_ends() {
     assert_eq!((read.items.len(), read.spent), (2, None));
     assert_eq!(budget, Budget::new(bytes, 3));
     let read = TOOLS.page(&page(2), &mut budget).expect("a page");
-    assert_eq!((read.items.len(), read.spent), (1, Some(Spent::Bytes)));
+    assert_eq!(
+        (read.items.len(), read.spent),
+        (1, Some(BudgetExceeded::Bytes))
+    );
     assert_eq!(read.next_cursor.as_deref(), Some("n"));
     let read = TOOLS.page(&raw(&json!({"tools": [1, 2, 3]})), &mut Budget::new(2, 9));
     let read = read.expect("a page");
-    assert_eq!((read.faults.len(), read.spent), (2, Some(Spent::Bytes)));
+    assert_eq!(
+        (read.faults.len(), read.spent),
+        (2, Some(BudgetExceeded::Bytes))
+    );
 }
 
 #[test]

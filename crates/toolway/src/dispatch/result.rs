@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_config::ResultText;
-use toolway_types::{Pool, Untrusted};
+use toolway_types::{BytePool, Untrusted};
 use toolway_wire::view::{self, Content, ResultType};
 
 use super::permission::PermittedCall;
@@ -57,7 +57,7 @@ pub struct Place<'a> {
     /// What becomes of hidden characters.
     pub text: ResultText,
     /// The memory that pictures are decoded in.
-    pub picture_memory: &'a Pool,
+    pub picture_memory: &'a BytePool,
 }
 
 /// Reads the answer, saves its media in the private directory, and bounds it where that is asked
@@ -210,7 +210,7 @@ fn work(
     delivery: &Delivery,
     bounds: Bounds,
     output_dir: &Path,
-    picture_memory: &Pool,
+    picture_memory: &BytePool,
 ) -> Done {
     let decoded = media::decode(&result.content);
     let mut warnings: Vec<String> = decoded.warnings().collect();

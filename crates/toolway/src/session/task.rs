@@ -12,7 +12,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 use toolway_transport::SendFailure;
-use toolway_types::{Budget, Era, Spent, Untrusted};
+use toolway_types::{Budget, BudgetExceeded, Era, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::view::elicit::InputRequest;
 use toolway_wire::view::task::{Task, TaskStatus, created, task};
@@ -110,7 +110,7 @@ pub(super) async fn follow(
     }
 }
 
-fn too_much(_: Spent) -> RequestError {
+fn too_much(_: BudgetExceeded) -> RequestError {
     RequestError::Malformed("a task that asks for too much input".to_owned())
 }
 

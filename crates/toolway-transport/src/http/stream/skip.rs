@@ -5,14 +5,14 @@
 //! else is kept (REL-11).
 
 use bytes::{Buf as _, Bytes};
-use toolway_wire::skim::Skimmer;
+use toolway_wire::skim::IdSkimmer;
 
 use super::{EventData, EventDecoder, EventKind, FIELD, StreamEvent};
 
 /// What is remembered of the event.
 #[derive(Debug, Default)]
 pub(super) struct SkippedEvent {
-    skimmer: Skimmer,
+    skimmer: IdSkimmer,
     /// The kind of line whose end has not come yet.
     line: Option<SkippedLine>,
 }

@@ -20,7 +20,7 @@ use toolway_config::permission::HookPlace;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, ProgramLimits, ProgramOutput, ProgramRun};
-use toolway_types::{Origin, Pool, ServerName, ShieldMode};
+use toolway_types::{BytePool, Origin, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
@@ -47,7 +47,7 @@ pub struct Runner {
     approvals: Arc<Approvals>,
     audit: Option<Audit>,
     /// None: results of hooks are wanted whole, and no picture is ever decoded.
-    picture_memory: Pool,
+    picture_memory: BytePool,
     /// How processes are started; gone when the host is.
     open: Mutex<Option<OpenOptions>>,
     /// The settings the host started with, until there are pictures.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use toolway_types::Pool;
+use toolway_types::BytePool;
 use toolway_wire::view::{Content, ResourceBody};
 
 use super::bounds::{Bounds, Size};
@@ -33,7 +33,7 @@ pub(super) struct Source<'a> {
     pub(super) decoded: &'a Decoded,
     pub(super) saved: &'a [SavedFile],
     /// The memory that pictures are decoded in.
-    pub(super) picture_memory: &'a Pool,
+    pub(super) picture_memory: &'a BytePool,
 }
 
 /// One piece.

@@ -11,7 +11,7 @@ pub mod in_process;
 pub mod serve;
 pub mod stdio;
 
-pub use client::{Client, ClientBusy};
+pub use client::{ClientBusy, ClientHandle};
 pub use error::ServeError;
 pub use in_process::in_process;
-pub use serve::{Reply, Service};
+pub use serve::{ReplyFuture, Service};

@@ -6,7 +6,7 @@ use toolway::HostSnapshot;
 
 /// One happening.
 #[derive(Debug, Clone)]
-pub(crate) enum Event {
+pub(crate) enum ViewEvent {
     /// The host shows a new picture.
     Snapshot(Arc<HostSnapshot>),
     /// Time has passed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolway_gateway::ServeError;
-use toolway_gateway::http::{self, Server};
+use toolway_gateway::http::{self, HttpServer};
 
 use crate::stdio::converse;
 use crate::{Echo, exchange, post, request, with_server};
@@ -35,7 +35,7 @@ async fn sec_10_an_address_that_other_machines_reach_is_refused() {
         "[::127.0.0.1]",
     ] {
         let address: SocketAddr = format!("{host}:{port}").parse().unwrap();
-        let Err(refused) = Server::bind(Echo::shared(), address) else {
+        let Err(refused) = HttpServer::bind(Echo::shared(), address) else {
             panic!("{address} is served");
         };
         assert!(matches!(refused, ServeError::NotLoopback(it) if it == address));

@@ -9,40 +9,40 @@ use toolway_types::text::is_hidden;
 
 /// The whole state of the view.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct App {
+pub(crate) struct ViewState {
     /// In the order of the snapshot.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<ServerRow>,
     /// Counts up, to turn the spinner.
     pub(crate) ticks: usize,
     /// Nothing more will change.
     pub(crate) ended: bool,
 }
 
-impl App {
+impl ViewState {
     /// Whether no server is still connecting.
     pub(crate) fn is_settled(&self) -> bool {
         self.ended
             || !self
                 .rows
                 .iter()
-                .any(|row| matches!(row.status, Status::Pending { .. }))
+                .any(|row| matches!(row.status, RowStatus::Pending { .. }))
     }
 }
 
 /// One server.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct ServerRow {
     /// Its name, safe to show.
     pub(crate) name: String,
     /// Where it stands.
-    pub(crate) status: Status,
+    pub(crate) status: RowStatus,
     /// When it began to connect.
     pub(crate) since: Instant,
     /// How long that took, once it is over.
     pub(crate) took: Option<Duration>,
 }
 
-impl Row {
+impl ServerRow {
     /// How long it connects, or took to.
     pub(crate) fn elapsed(&self, now: Instant) -> Duration {
         self.took
@@ -52,7 +52,7 @@ impl Row {
 
 /// A connection's state, as far as this view shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum RowStatus {
     /// A handshake is under way.
     Pending {
         /// The attempt, counted from 1.

@@ -14,19 +14,19 @@ use tokio_util::sync::CancellationToken;
 
 /// One connection's place.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ConnectionSlot {
     /// Requests under way; HTTP/1 has one at a time.
     busy: AtomicUsize,
     /// When something was last written, or when it was taken.
     used: Mutex<Instant>,
-    leave: CancellationToken,
+    evict: CancellationToken,
     freed: Arc<Notify>,
 }
 
-impl Seat {
+impl ConnectionSlot {
     /// Resolves when the place is needed for somebody else.
-    pub(super) async fn asked_to_leave(&self) {
-        self.leave.cancelled().await;
+    pub(super) async fn evicted(&self) {
+        self.evict.cancelled().await;
     }
 
     /// Something was written.
@@ -35,21 +35,21 @@ impl Seat {
     }
 
     /// A request is under way until the value is dropped.
-    pub(super) fn work(self: &Arc<Self>) -> Work {
+    pub(super) fn work(self: &Arc<Self>) -> ActiveRequest {
         self.busy.fetch_add(1, Ordering::SeqCst);
-        Work(Arc::clone(self))
+        ActiveRequest(Arc::clone(self))
     }
 
     fn idle_since(&self) -> Option<Instant> {
-        let idle = self.busy.load(Ordering::SeqCst) == 0 && !self.leave.is_cancelled();
+        let idle = self.busy.load(Ordering::SeqCst) == 0 && !self.evict.is_cancelled();
         idle.then(|| *self.used.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// A request under way.
-pub(super) struct Work(Arc<Seat>);
+pub(super) struct ActiveRequest(Arc<ConnectionSlot>);
 
-impl Drop for Work {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         // Its answer is still to be written: idle only from now on.
         self.0.touch();
@@ -60,13 +60,13 @@ impl Drop for Work {
 
 /// All places.
 #[derive(Debug)]
-pub(super) struct Seats {
+pub(super) struct ConnectionSlots {
     limit: usize,
-    taken: Vec<Arc<Seat>>,
+    taken: Vec<Arc<ConnectionSlot>>,
     freed: Arc<Notify>,
 }
 
-impl Seats {
+impl ConnectionSlots {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -76,30 +76,30 @@ impl Seats {
     }
 
     /// Whether somebody could sit down now.
-    pub(super) fn has_place(&self) -> bool {
+    pub(super) fn has_slot(&self) -> bool {
         self.taken.len() < self.limit || self.longest_idle().is_some()
     }
 
     /// A place, another's if need be.
-    pub(super) fn take(&mut self) -> Arc<Seat> {
+    pub(super) fn take(&mut self) -> Arc<ConnectionSlot> {
         if self.taken.len() >= self.limit
             && let Some(place) = self.longest_idle()
         {
-            self.taken.swap_remove(place).leave.cancel();
+            self.taken.swap_remove(place).evict.cancel();
         }
-        let seat = Arc::new(Seat {
+        let slot = Arc::new(ConnectionSlot {
             busy: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
-            leave: CancellationToken::new(),
+            evict: CancellationToken::new(),
             freed: Arc::clone(&self.freed),
         });
-        self.taken.push(Arc::clone(&seat));
-        seat
+        self.taken.push(Arc::clone(&slot));
+        slot
     }
 
     /// Its connection has ended.
-    pub(super) fn leave(&mut self, seat: &Arc<Seat>) {
-        self.taken.retain(|taken| !Arc::ptr_eq(taken, seat));
+    pub(super) fn release(&mut self, slot: &Arc<ConnectionSlot>) {
+        self.taken.retain(|taken| !Arc::ptr_eq(taken, slot));
     }
 
     /// Resolves when a connection may have become idle.
@@ -111,7 +111,7 @@ impl Seats {
         self.taken
             .iter()
             .enumerate()
-            .filter_map(|(place, seat)| Some((seat.idle_since()?, place)))
+            .filter_map(|(place, slot)| Some((slot.idle_since()?, place)))
             .min()
             .map(|(_, place)| place)
     }
@@ -125,22 +125,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_longest_idle_gives_way_and_the_busy_never_do() {
-        let mut seats = Seats::new(3);
+        let mut slots = ConnectionSlots::new(3);
         let mut sit = async || {
             tokio::time::advance(Duration::from_secs(1)).await;
-            seats.take()
+            slots.take()
         };
         let (first, second, third) = (sit().await, sit().await, sit().await);
         let _work = first.work();
         tokio::time::advance(Duration::from_secs(1)).await;
         second.touch();
-        assert!(seats.has_place());
-        let fourth = seats.take();
-        let left = [&first, &second, &third].map(|seat| seat.leave.is_cancelled());
+        assert!(slots.has_slot());
+        let fourth = slots.take();
+        let left = [&first, &second, &third].map(|slot| slot.evict.is_cancelled());
         assert_eq!(left, [false, false, true]);
         let _work = [second.work(), fourth.work()];
-        assert!(!seats.has_place());
-        seats.leave(&second);
-        assert!(seats.has_place());
+        assert!(!slots.has_slot());
+        slots.release(&second);
+        assert!(slots.has_slot());
     }
 }

@@ -17,9 +17,9 @@ use crate::scan::JsonKey;
 /// Up to here comparing with every earlier key is cheaper than hashing.
 const SMALL: usize = 16;
 
-pub(crate) struct ObjectMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'a> ObjectMembers<'a> {
+impl<'a> RawMembers<'a> {
     /// Reads an object.
     pub(crate) fn read(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
@@ -53,7 +53,7 @@ impl<'a> ObjectMembers<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for ObjectMembers<'de> {
+impl<'de> Deserialize<'de> for RawMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(MembersVisitor)
     }
@@ -62,13 +62,13 @@ impl<'de> Deserialize<'de> for ObjectMembers<'de> {
 struct MembersVisitor;
 
 impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = ObjectMembers<'de>;
+    type Value = RawMembers<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectMembers<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers<'de>, A::Error> {
         let mut members: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
         let mut many = HashSet::new();
         while let Some((JsonKey(key), value)) = map.next_entry::<JsonKey<'de>, &'de RawValue>()? {
@@ -87,6 +87,6 @@ impl<'de> Visitor<'de> for MembersVisitor {
             }
             members.push((key, value));
         }
-        Ok(ObjectMembers(members))
+        Ok(RawMembers(members))
     }
 }

@@ -18,10 +18,10 @@ use serde_json::value::RawValue;
 use toolway_types::{Budget, BudgetExceeded};
 
 use crate::elements::each;
-use crate::members::ObjectMembers;
+use crate::members::RawMembers;
 
 pub use completion::{Completion, completion};
-pub use content::{Content, ResourceBody, ResultType, ToolResult, skim_result, tool_result};
+pub use content::{ContentBlock, ResourceBody, ResultType, ToolResult, skim_result, tool_result};
 pub use prompt::{
     PROMPTS, Prompt, PromptArgument, PromptMessage, PromptResult, prompt_result, prompts,
 };
@@ -95,7 +95,7 @@ pub struct ListPage<T> {
 }
 
 /// Reads one item, or says what is wrong with it.
-type ReadItem<T> = fn(&RawValue, &ObjectMembers<'_>) -> Result<T, String>;
+type ReadItem<T> = fn(&RawValue, &RawMembers<'_>) -> Result<T, String>;
 
 /// How one kind of list is read: its items stand in `list` and are known by their member `label`.
 pub struct ListView<T> {
@@ -170,7 +170,7 @@ impl<T> ListView<T> {
             });
             return;
         }
-        let (name, item) = match ObjectMembers::read(raw.get()) {
+        let (name, item) = match RawMembers::read(raw.get()) {
             Ok(item) => (
                 item.value(self.label).and_then(lenient::string),
                 (self.read)(raw, &item),
@@ -204,8 +204,8 @@ fn parts<T>(
     }
 }
 
-fn object(result: &RawValue) -> Result<ObjectMembers<'_>, ViewError> {
-    ObjectMembers::read(result.get()).map_err(|error| ViewError::NotAnObject(error.to_string()))
+fn object(result: &RawValue) -> Result<RawMembers<'_>, ViewError> {
+    RawMembers::read(result.get()).map_err(|error| ViewError::NotAnObject(error.to_string()))
 }
 
 /// An object with more members, none of which it has; every other byte stays as it is.
@@ -226,7 +226,7 @@ fn with_members<'a>(
 }
 
 /// A member that must be a string.
-fn required(item: &ObjectMembers<'_>, name: &str) -> Result<String, String> {
+fn required(item: &RawMembers<'_>, name: &str) -> Result<String, String> {
     let value = item
         .value(name)
         .ok_or_else(|| format!("`{name}` is missing"))?;
@@ -235,7 +235,7 @@ fn required(item: &ObjectMembers<'_>, name: &str) -> Result<String, String> {
 
 /// A member that may be a string; any other type is as if it were absent, because descriptions
 /// and titles are for the eye only.
-fn optional(item: &ObjectMembers<'_>, name: &str) -> Option<String> {
+fn optional(item: &RawMembers<'_>, name: &str) -> Option<String> {
     item.value(name).and_then(lenient::string)
 }
 

@@ -32,12 +32,12 @@ struct FileWatch {
 /// What was seen last, and who is told.
 struct WatchedFile {
     path: PathBuf,
-    last: Mutex<Option<FileStamp>>,
+    last: Mutex<Option<VaultFileStamp>>,
     count: watch::Sender<u64>,
 }
 
 /// A file that was replaced is another one.
-type FileStamp = (u64, u64, i64, i64, u64);
+type VaultFileStamp = (u64, u64, i64, i64, u64);
 
 impl VaultChanges {
     pub(super) fn new(path: PathBuf) -> Self {
@@ -110,7 +110,7 @@ impl WatchedFile {
     }
 }
 
-fn mark(path: &Path) -> Option<FileStamp> {
+fn mark(path: &Path) -> Option<VaultFileStamp> {
     let facts = path.symlink_metadata().ok()?;
     Some((
         facts.dev(),

@@ -7,7 +7,7 @@ use super::{
     ItemFault, ListPage, ListView, ResultType, ViewError, lenient, object, optional, parts,
     required,
 };
-use crate::members::ObjectMembers;
+use crate::members::RawMembers;
 
 /// One resource.
 #[derive(Debug, Clone)]
@@ -132,7 +132,7 @@ pub fn read_result(result: &RawValue) -> Result<ReadResult, ViewError> {
     })
 }
 
-fn contents(raw: &RawValue, item: &ObjectMembers<'_>) -> Result<ResourceContents, String> {
+fn contents(raw: &RawValue, item: &RawMembers<'_>) -> Result<ResourceContents, String> {
     Ok(ResourceContents {
         uri: required(item, "uri")?,
         mime_type: optional(item, "mimeType"),

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{ListPage, ListView, ViewError, lenient, optional, required};
-use crate::members::ObjectMembers;
+use crate::members::RawMembers;
 
 /// One tool.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub fn tools(result: &RawValue) -> Result<ListPage<Tool>, ViewError> {
     TOOLS.whole(result)
 }
 
-fn read(raw: &RawValue, item: &ObjectMembers<'_>) -> Result<Tool, String> {
+fn read(raw: &RawValue, item: &RawMembers<'_>) -> Result<Tool, String> {
     let name = required(item, "name")?;
     if name.is_empty() {
         return Err("`name` is empty".to_owned());
@@ -86,7 +86,7 @@ fn read(raw: &RawValue, item: &ObjectMembers<'_>) -> Result<Tool, String> {
 }
 
 fn requires_task(execution: &RawValue) -> bool {
-    let Ok(execution) = ObjectMembers::read(execution.get()) else {
+    let Ok(execution) = RawMembers::read(execution.get()) else {
         return false;
     };
     let support = execution.value("taskSupport").and_then(lenient::string);
@@ -94,7 +94,7 @@ fn requires_task(execution: &RawValue) -> bool {
 }
 
 fn annotations(raw: &RawValue) -> ToolAnnotations {
-    let Ok(hints) = ObjectMembers::read(raw.get()) else {
+    let Ok(hints) = RawMembers::read(raw.get()) else {
         return ToolAnnotations::default();
     };
     // Strictly typed: `"true"` is not a promise that a tool only reads.

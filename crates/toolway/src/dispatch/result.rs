@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_config::ResultText;
 use toolway_types::{BytePool, Untrusted};
-use toolway_wire::view::{self, Content, ResultType};
+use toolway_wire::view::{self, ContentBlock, ResultType};
 
 use super::permission::PermittedCall;
 use super::send::RawResult;
@@ -244,7 +244,7 @@ fn work(
                 for value in &mut values {
                     sieve.strain(result.content.len(), value, None);
                 }
-                let content = [Content::Text {
+                let content = [ContentBlock::Text {
                     text: projection::lines(&values),
                 }];
                 let source = pieces::Source {
@@ -305,8 +305,8 @@ fn structure(result: &view::ToolResult) -> Option<Value> {
         return serde_json::from_str(structured.get()).ok();
     }
     let texts = result.content.iter().filter_map(|block| match block {
-        Content::Text { text }
-        | Content::Resource {
+        ContentBlock::Text { text }
+        | ContentBlock::Resource {
             body: view::ResourceBody::Text(text),
             ..
         } => Some(serde_json::from_str::<Value>(text).ok()),

@@ -9,14 +9,14 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::Content;
+use super::ContentBlock;
 
 /// Longer answers are not worth it: most of the time goes to their text.
 const MOST: usize = 4096;
 
 /// The texts of an answer, and whether it is an error.
 pub(super) struct PlainResult {
-    pub(super) content: Vec<Content>,
+    pub(super) content: Vec<ContentBlock>,
     pub(super) is_error: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for PlainResult {
 
 /// A list of blocks of text.
 #[derive(Default)]
-struct TextBlocks(Vec<Content>);
+struct TextBlocks(Vec<ContentBlock>);
 
 impl<'de> Deserialize<'de> for TextBlocks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for TextBlocks {
                     if texts.is_empty() {
                         texts.reserve_exact(1);
                     }
-                    texts.push(Content::Text { text });
+                    texts.push(ContentBlock::Text { text });
                 }
                 Ok(TextBlocks(texts))
             }

@@ -119,7 +119,7 @@ mod tests {
 
     use super::super::{ResultType, in_full};
     use super::*;
-    use crate::view::Content;
+    use crate::view::ContentBlock;
 
     /// Skims, and holds what it says against what is read.
     fn skimmed(json: &str) -> Option<bool> {
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(is_error, read.is_error, "{json}");
             assert_eq!(read.result_type, ResultType::Complete, "{json}");
             assert!(read.structured.is_none() && read.meta.is_none(), "{json}");
-            let is_text = |block: &Content| matches!(block, Content::Text { .. });
+            let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text { .. });
             assert!(read.content.iter().all(is_text), "{json}");
         }
         skimmed
